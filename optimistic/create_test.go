@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/azconc/azconc/optimistic/pages"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 
 	"github.com/azconc/azconc/optimistic"
@@ -66,7 +68,7 @@ var creations = []creation{
 		return blobs.Upload(ctx, s.BlockBlob("box", "new"), optest.Body("xyz"), &blobs.UploadOptions{Conditions: optimistic.Conditions{IfNoneMatch: "*"}, BlockSize: 1, SendOptions: o})
 	}, consumeBlob},
 	{"create pages", func(ctx context.Context, s *aztest.Service, o optimistic.SendOptions) (optimistic.Result, error) {
-		return blobs.CreatePages(ctx, s.Container("box").NewPageBlobClient("new"), 512, &blobs.CreatePagesOptions{Conditions: optimistic.Conditions{IfNoneMatch: "*"}, SendOptions: o})
+		return pages.Create(ctx, s.Container("box").NewPageBlobClient("new"), 512, &pages.CreateOptions{Conditions: optimistic.Conditions{IfNoneMatch: "*"}, SendOptions: o})
 	}, consumeBlob},
 	{"copy", func(ctx context.Context, s *aztest.Service, o optimistic.SendOptions) (optimistic.Result, error) {
 		res, err := blobs.Copy(ctx, s.BlockBlob("box", "new").BlobClient(), s.BlockBlob("box", "source").BlobClient(), &blobs.CopyOptions{Conditions: optimistic.Conditions{IfNoneMatch: "*"}, SendOptions: o})

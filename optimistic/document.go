@@ -10,6 +10,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/optimistic/internal/sealed"
+	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/ptr"
 )
 
@@ -109,10 +110,12 @@ func NewDocument[T any](target Target[T], opts *DocumentOptions) (*Document[T], 
 //
 // Cost: 1 request without contention, 2 if nothing is remembered yet. A fold of any size costs at most 2 without
 // conflicts.
-func (d *Document[T]) Update(ctx context.Context, change func(ctx context.Context, value *T) error) (Result, error) {
+func (d *Document[T]) Update(ctx context.Context, change func(ctx context.Context, value *T) error) (_ Result, err error) {
 	if err := sealed.NotNil("update", "change", change); err != nil {
 		return Result{}, err
 	}
+	ctx, end := d.o.Hooks.Start(ctx, observe.Span{Name: "optimistic.Update", Resource: d.target.Resource()})
+	defer func() { end(err) }()
 	e := &entry[T]{change: change, ctx: ctx, done: make(chan struct{})}
 	d.mu.Lock()
 	d.queue = append(d.queue, e)

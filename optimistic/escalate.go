@@ -34,11 +34,9 @@ func (u *updater[T]) escalate(ctx context.Context) error {
 	if e.on == nil {
 		return nil
 	}
-	_, err := protocol.Again(ctx, u.Call, func(ctx context.Context) (struct{}, error) {
-		protocol.CountRequest(ctx)
+	_, err := protocol.Again(ctx, u.Call, func(ctx context.Context) (lease.Result, error) {
 		e.sent = true
-		_, err := e.on.Acquire(ctx, e.id, shortestLease, lease.Conditions{})
-		return struct{}{}, err
+		return e.on.Acquire(ctx, e.id, shortestLease, lease.Conditions{})
 	})
 	if err == nil {
 		u.leased, u.o.Conditions.LeaseID = e, e.id
@@ -61,7 +59,6 @@ func (e *escalation) release(ctx context.Context, c *protocol.Call) {
 	detached, cancel := retry.Detached(ctx, c.S.Grace)
 	defer cancel()
 	_, _ = protocol.Again(detached, c, func(ctx context.Context) (struct{}, error) {
-		protocol.CountRequest(ctx)
 		return struct{}{}, e.on.Release(ctx, e.id, lease.Conditions{})
 	})
 }

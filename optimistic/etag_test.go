@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/azconc/azconc/optimistic/pages"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
 	"github.com/azconc/azconc/optimistic"
@@ -127,7 +129,7 @@ func TestEveryResultWithoutAnETagIsResolvedOrAnError(t *testing.T) {
 			return optimistic.Create(ctx, blobs.NewBytes(w.s.BlockBlob("box", "new")), []byte("x"), nil)
 		},
 		"create pages": func(ctx context.Context, w world) (optimistic.Result, error) {
-			return blobs.CreatePages(ctx, w.s.Container("box").NewPageBlobClient("new"), 512, nil)
+			return pages.Create(ctx, w.s.Container("box").NewPageBlobClient("new"), 512, nil)
 		},
 		"copy": func(ctx context.Context, w world) (optimistic.Result, error) {
 			r, err := blobs.Copy(ctx, w.s.Container("box").NewBlobClient("new"), w.b, nil)

@@ -8,6 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/azconc/azconc/optimistic/appends"
+	"github.com/azconc/azconc/optimistic/pages"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
 
 	"github.com/azconc/azconc/optimistic"
@@ -39,7 +42,7 @@ func onlyCreate(s *aztest.Service, leaseID string) map[string]func(ctx context.C
 			return blobs.CommitBlocks(ctx, block, nil, &blobs.UploadOptions{Conditions: new})
 		},
 		"pages": func(ctx context.Context) (optimistic.Result, error) {
-			return blobs.CreatePages(ctx, box.NewPageBlobClient("n.json"), 512, &blobs.CreatePagesOptions{Conditions: new})
+			return pages.Create(ctx, box.NewPageBlobClient("n.json"), 512, &pages.CreateOptions{Conditions: new})
 		},
 		"copy": func(ctx context.Context) (optimistic.Result, error) {
 			r, err := blobs.Copy(ctx, block.BlobClient(), box.NewBlobClient("source"), &blobs.CopyOptions{Conditions: new})
@@ -119,7 +122,7 @@ func TestAnAppendToALeasedBlobDoesNotCreateIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := blobs.Append(t.Context(), client, []byte("x"), &blobs.AppendOptions{Create: true, Conditions: optimistic.Conditions{LeaseID: id}})
+	res, err := appends.Append(t.Context(), client, []byte("x"), &appends.AppendOptions{Create: true, Conditions: optimistic.Conditions{LeaseID: id}})
 	if err != nil || res.Created || res.Offset != 0 {
 		t.Errorf("Append = %+v, %v\n%v", res, err, s.Log())
 	}

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/azconc/azconc/optimistic/appends"
+	"github.com/azconc/azconc/optimistic/pages"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
@@ -31,8 +34,8 @@ func TestANilArgumentIsNamed(t *testing.T) {
 		"delete: target is nil":   optest.ErrorOf(optimistic.Delete[int](ctx, nil, optimistic.State{}, nil)),
 		"document: target is nil": optest.ErrorOf(optimistic.NewDocument[int](nil, nil)),
 
-		"append: client is nil":                optest.ErrorOf(blobs.Append(ctx, nil, []byte("x"), nil)),
-		"seal: client is nil":                  optest.ErrorOf(blobs.Seal(ctx, nil, nil)),
+		"append: client is nil":                optest.ErrorOf(appends.Append(ctx, nil, []byte("x"), nil)),
+		"seal: client is nil":                  optest.ErrorOf(appends.Seal(ctx, nil, nil)),
 		"stage: client is nil":                 optest.ErrorOf(blobs.StageBlock(ctx, nil, "1", []byte("x"), nil)),
 		"commit: client is nil":                optest.ErrorOf(blobs.CommitBlocks(ctx, nil, nil, nil)),
 		"copy: destination is nil":             optest.ErrorOf(blobs.Copy(ctx, nil, block.BlobClient(), nil)),
@@ -40,9 +43,9 @@ func TestANilArgumentIsNamed(t *testing.T) {
 		"abort copy: destination is nil":       optest.ErrorOf(blobs.AbortCopy(ctx, nil, "1", nil)),
 		"get: client is nil":                   optest.ErrorOf(blobs.Download(ctx, nil, io.Discard, nil)),
 		"get: w is nil":                        optest.ErrorOf(blobs.Download(ctx, block.BlobClient(), nil, nil)),
-		"create pages: client is nil":          optest.ErrorOf(blobs.CreatePages(ctx, nil, 512, nil)),
-		"put pages: client is nil":             optest.ErrorOf(blobs.PutPages(ctx, nil, 0, make([]byte, 512), nil)),
-		"clear pages: client is nil":           optest.ErrorOf(blobs.ClearPages(ctx, nil, 0, 512, nil)),
+		"create pages: client is nil":          optest.ErrorOf(pages.Create(ctx, nil, 512, nil)),
+		"put pages: client is nil":             optest.ErrorOf(pages.Put(ctx, nil, 0, make([]byte, 512), nil)),
+		"clear pages: client is nil":           optest.ErrorOf(pages.Clear(ctx, nil, 0, 512, nil)),
 		"snapshot: c is nil":                   optest.ErrorOf(blobs.Snapshot(ctx, nil, "n.json", nil)),
 		"put: client is nil":                   optest.ErrorOf(blobs.Upload(ctx, nil, optest.Body("x"), nil)),
 		"put: r is nil":                        optest.ErrorOf(blobs.Upload(ctx, block, nil, nil)),
@@ -61,7 +64,7 @@ func TestANilArgumentIsNamed(t *testing.T) {
 		"create box/n.json: Blob.Codec is nil": optest.ErrorOf(optimistic.Create(ctx, blobs.Blob[int]{Client: block}, 1, nil)),
 	}
 	_, _, calls["list blocks: client is nil"] = blobs.ListBlocks(ctx, nil, "all", nil)
-	_, _, calls["raise sequence number: client is nil"] = blobs.RaiseSequenceNumber(ctx, nil, 1, nil)
+	_, _, calls["raise sequence number: client is nil"] = pages.RaiseSequenceNumber(ctx, nil, 1, nil)
 	document, err := optimistic.NewDocument(blobs.NewJSON[optest.Counter](block), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -86,8 +89,8 @@ func TestATargetWithoutAClientIsRefused(t *testing.T) {
 	refused(t, "metadata", blobs.NewMetadata(nil))
 	refused(t, "tags", blobs.NewTags(nil))
 	refused(t, "headers", blobs.NewHeaders((*blob.Client)(nil)))
-	refused(t, "pages", blobs.NewPageRange(nil, 0, 512))
-	refused(t, "sequence number", blobs.NewSequenceNumber(nil))
+	refused(t, "pages", pages.NewRange(nil, 0, 512))
+	refused(t, "sequence number", pages.NewSequenceNumber(nil))
 	refused(t, "container", settings.NewContainerMetadata(nil))
 	refused(t, "container acl", settings.NewContainerACL(nil))
 	refused(t, "queue", settings.NewLastWriterWinsQueueMetadata(nil))

@@ -3,6 +3,7 @@ package optimistic
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
@@ -50,7 +51,7 @@ func (o *WriteOptions) withDefaults() (WriteOptions, error) {
 // Read fetches target's value and version, for a later Replace or Delete. If the resource does not exist, the error is
 // ErrNotFound. Transient faults are retried. Read is safe for concurrent use. Cost: 1 request (2 for a blob with index
 // tags).
-func Read[T any](ctx context.Context, target Target[T], opts *ReadOptions) (*Version[T], error) {
+func Read[T any](ctx context.Context, target Target[T], opts *ReadOptions) (_ *Version[T], err error) {
 	t, err := open("read", target)
 	if err != nil {
 		return nil, err
@@ -61,6 +62,8 @@ func Read[T any](ctx context.Context, target Target[T], opts *ReadOptions) (*Ver
 		return nil, err
 	}
 	c := protocol.NewCall("read", t.Resource(), s)
+	ctx, end := c.Start(ctx, "optimistic.Read")
+	defer end(&err)
 	v, err := protocol.Again(ctx, c, t.Read)
 	if err != nil {
 		return nil, c.Fail(err)
@@ -102,7 +105,7 @@ func Replace[T any](ctx context.Context, target Target[T], base *Version[T], val
 	return writeOnce(ctx, "replace", target, base, value, opts)
 }
 
-func writeOnce[T any](ctx context.Context, op string, target Target[T], base *Version[T], value T, opts *WriteOptions) (Result, error) {
+func writeOnce[T any](ctx context.Context, op string, target Target[T], base *Version[T], value T, opts *WriteOptions) (_ Result, err error) {
 	t, err := open(op, target)
 	if err != nil {
 		return Result{}, err
@@ -112,6 +115,8 @@ func writeOnce[T any](ctx context.Context, op string, target Target[T], base *Ve
 		return Result{}, err
 	}
 	c := protocol.NewCall(op, t.Resource(), o.SendOptions)
+	ctx, end := c.Start(ctx, "optimistic."+strings.ToUpper(op[:1])+op[1:])
+	defer end(&err)
 	todo := protocol.NewIntent(sealed.TraitsOf(t).Scope, o.OperationID)
 	if base.Lineage.Performed(todo) {
 		c.Res.AlreadyApplied, c.Res.ETag = true, base.ETag
@@ -149,7 +154,7 @@ func prepared[T any](c *protocol.Call, target sealed.Target[T], base *Version[T]
 // ErrOutcomeUnknown. Entities and containers do not show when they were created: whatever a look finds is deleted.
 //
 // Cost: 1 request; 2 on a conflict, for the ETag found; after a lost response 1 for each look.
-func Delete[T any](ctx context.Context, target Target[T], base State, opts *WriteOptions) (Result, error) {
+func Delete[T any](ctx context.Context, target Target[T], base State, opts *WriteOptions) (_ Result, err error) {
 	t, err := open("delete", target)
 	if err != nil {
 		return Result{}, err
@@ -159,6 +164,8 @@ func Delete[T any](ctx context.Context, target Target[T], base State, opts *Writ
 		return Result{}, err
 	}
 	c := protocol.NewCall("delete", t.Resource(), o.SendOptions)
+	ctx, end := c.Start(ctx, "optimistic.Delete")
+	defer end(&err)
 	remove := func(base State) (protocol.Write, error) { return t.Remove(base, o.Conditions.besides()) }
 	w := protocol.Change{Base: base, Remove: true, Look: t.Look}
 	switch {

@@ -4,14 +4,18 @@ import (
 	"context"
 
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/fence"
 )
 
 // The types that a call, its targets and the subpackages share are defined in the internal package protocol, where
 // their fields and methods are documented.
 type (
-	// SendOptions tunes how a request is sent: the tries after transient faults, their pauses and time limits, the size of
-	// the lineage, and whether a conflict is confirmed by a look. The zero value is the default.
+	// SendOptions tunes how a request is sent. All operations take it, and the zero value is the default. Tries (6), TryTimeout
+	// (30 s), MinRate and Pause bound and space the tries after transient faults; Grace (2 s) bounds the last look after ctx
+	// has ended. LineageSize bounds the lineage, ConfirmConflicts says which conflicts need a proof, and Recreate sends a
+	// create again whose response was lost. Hooks observe the operation: its span and those of its requests, and its
+	// conflicts, lost responses and their resolution.
 	SendOptions = protocol.SendOptions
 
 	// Confirm says whether a conflict needs a proof that the write was not applied. An intermediary that terminates the
@@ -33,7 +37,7 @@ type (
 
 	// UnknownError describes an unknown outcome: a write was sent, and what the resource holds now proves neither that
 	// it was applied nor that it was not. Its method Resolve asks again.
-	UnknownError = protocol.UnknownError
+	UnknownError = azerr.UnknownError
 
 	// NotFoundError names a resource that does not exist.
 	NotFoundError = protocol.NotFoundError
@@ -42,19 +46,19 @@ type (
 var (
 	// ErrConflict means that the resource is not what the caller assumed, and that the change was not applied. The
 	// error in the chain is a *ConflictError with both ETags.
-	ErrConflict = protocol.ErrConflict
+	ErrConflict = azerr.ErrConflict
 
 	// ErrExists means that a create found the resource already there. It is a conflict too: errors.Is(err, ErrConflict)
 	// holds.
-	ErrExists = protocol.ErrExists
+	ErrExists = azerr.ErrExists
 
 	// ErrNotFound means that the resource does not exist and that the call was not asked to create it.
-	ErrNotFound = protocol.ErrNotFound
+	ErrNotFound = azerr.ErrNotFound
 
 	// ErrOutcomeUnknown means that the write may or may not have been applied, and that neither could be proved. The
 	// error in the chain is an *UnknownError, whose Resolve asks again later. The package README lists the
 	// cases.
-	ErrOutcomeUnknown = protocol.ErrOutcomeUnknown
+	ErrOutcomeUnknown = azerr.ErrOutcomeUnknown
 
 	// ErrFenced means that a later holder of the lock has written, or has claimed the resource, and that nothing was
 	// written. The error in the chain is a *fence.Error with both tokens.

@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/blobs"
 	"github.com/azconc/azconc/optimistic/internal/optest"
@@ -29,8 +31,7 @@ func TestAnUnconditionalDeleteSparesABlobThatWasCreatedSince(t *testing.T) {
 		"behind a portal":  {aztest.Fault{Kind: aztest.PageAfterCommit, Status: 202}, time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s, client := optest.Quiet(t, "old")
+			optest.BothDates(t, "old", func(t *testing.T, s *aztest.Service, client *blockblob.Client) {
 				bubble.Sleep(time.Hour)
 				tt.fault.Match, tt.fault.Count = aztest.Op("Delete Blob"), 1
 				s.SetFaults(tt.fault)

@@ -14,6 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/azconc/azconc/optimistic/appends"
+	"github.com/azconc/azconc/optimistic/pages"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
@@ -155,19 +158,19 @@ func TestEveryTargetOnAzurite(t *testing.T) {
 	t.Run("pages", func(t *testing.T) {
 		for _, lineage := range []bool{true, false} {
 			name := fmt.Sprintf("pages-%t", lineage)
-			if _, err := e.direct.NewPageBlobClient(name).Create(t.Context(), 4*blobs.PageSize, nil); err != nil {
+			if _, err := e.direct.NewPageBlobClient(name).Create(t.Context(), 4*pages.PageSize, nil); err != nil {
 				t.Fatal(err)
 			}
 			client := e.boxes.NewPageBlobClient(name)
-			target := blobs.NewPageRange(client, blobs.PageSize, 2*blobs.PageSize)
+			target := pages.NewRange(client, pages.PageSize, 2*pages.PageSize)
 			target.Lineage = lineage
 			countTo(t, target, func(data []byte) []int { return []int{int(data[0])} }, func(data *[]byte, n []int) { (*data)[0] = byte(n[0]) }, !lineage)
-			countTo(t, blobs.NewSequenceNumber(client), func(n int64) []int { return []int{int(n)} }, func(n *int64, v []int) { *n = int64(v[0]) }, true)
-			if n, _, err := blobs.RaiseSequenceNumber(t.Context(), client, 1000, &optimistic.WriteOptions{SendOptions: optest.Quick}); err != nil || n != 1000 {
+			countTo(t, pages.NewSequenceNumber(client), func(n int64) []int { return []int{int(n)} }, func(n *int64, v []int) { *n = int64(v[0]) }, true)
+			if n, _, err := pages.RaiseSequenceNumber(t.Context(), client, 1000, &optimistic.WriteOptions{SendOptions: optest.Quick}); err != nil || n != 1000 {
 				t.Errorf("RaiseSequenceNumber = %d, %v", n, err)
 			}
 			low := int64(999)
-			if _, err := blobs.PutPages(t.Context(), e.direct.NewPageBlobClient(name), 0, bytes.Repeat([]byte{1}, blobs.PageSize), &blobs.PageOptions{Sequence: blobs.SequenceConditions{IfAtMost: &low}, SendOptions: optest.Quick}); !errors.Is(err, optimistic.ErrConflict) {
+			if _, err := pages.Put(t.Context(), e.direct.NewPageBlobClient(name), 0, bytes.Repeat([]byte{1}, pages.PageSize), &pages.PutOptions{Sequence: pages.SequenceConditions{IfAtMost: &low}, SendOptions: optest.Quick}); !errors.Is(err, optimistic.ErrConflict) {
 				t.Errorf("err = %v, want it fenced", err)
 			}
 		}
@@ -227,7 +230,7 @@ func TestEveryTargetOnAzurite(t *testing.T) {
 func TestRecordsOnAzurite(t *testing.T) {
 	e := lossyEmulator(t, 0.2)
 	const appenders, each = 4, 10
-	res, err := blobs.AppendRecord(t.Context(), e.direct.NewAppendBlobClient("log"), []byte("first"), &blobs.AppendOptions{
+	res, err := appends.AppendRecord(t.Context(), e.direct.NewAppendBlobClient("log"), []byte("first"), &appends.AppendOptions{
 		Create: true, HTTPHeaders: &blob.HTTPHeaders{BlobContentType: new("text/plain")},
 	})
 	if err != nil || !res.Created {
@@ -238,7 +241,7 @@ func TestRecordsOnAzurite(t *testing.T) {
 		wg.Go(func() {
 			client := e.boxes.NewAppendBlobClient("log")
 			for n := range each {
-				if _, err := blobs.AppendRecord(context.Background(), client, fmt.Appendf(nil, "%d/%d", me, n), &blobs.AppendOptions{Attempts: -1, Backoff: optest.Quick.Pause, SendOptions: optest.Quick}); err != nil {
+				if _, err := appends.AppendRecord(context.Background(), client, fmt.Appendf(nil, "%d/%d", me, n), &appends.AppendOptions{Attempts: -1, Backoff: optest.Quick.Pause, SendOptions: optest.Quick}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -252,7 +255,7 @@ func TestRecordsOnAzurite(t *testing.T) {
 	}
 	defer resp.Body.Close()
 	seen := map[string]int{}
-	for r, err := range blobs.Records(resp.Body) {
+	for r, err := range appends.Records(resp.Body) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -266,10 +269,10 @@ func TestRecordsOnAzurite(t *testing.T) {
 	if len(seen) != appenders*each+1 {
 		t.Errorf("%d records, want %d", len(seen), appenders*each+1)
 	}
-	if _, err := blobs.Seal(t.Context(), client, &blobs.SealOptions{SendOptions: optest.Quick}); err != nil {
+	if _, err := appends.Seal(t.Context(), client, &appends.SealOptions{SendOptions: optest.Quick}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := blobs.AppendRecord(t.Context(), client, []byte("late"), &blobs.AppendOptions{SendOptions: optest.Quick}); !errors.Is(err, blobs.ErrSealed) {
+	if _, err := appends.AppendRecord(t.Context(), client, []byte("late"), &appends.AppendOptions{SendOptions: optest.Quick}); !errors.Is(err, appends.ErrSealed) {
 		t.Errorf("err = %v, want sealed", err)
 	}
 }

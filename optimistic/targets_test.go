@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/azconc/azconc/optimistic/pages"
+
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/blobs"
 	"github.com/azconc/azconc/optimistic/internal/optest"
@@ -94,7 +96,7 @@ var sites = []site{
 	{name: "sequence number", Change: "Set Blob Properties", requests: 2, traceless: true,
 		make: func(t *testing.T, s *aztest.Service) rig {
 			optest.MakePages(t, s, 512)
-			return rigOf(s, func() optimistic.Target[int64] { return blobs.NewSequenceNumber(optest.PagesOf(s)) },
+			return rigOf(s, func() optimistic.Target[int64] { return pages.NewSequenceNumber(optest.PagesOf(s)) },
 				func(n int64) []int {
 					numbers := make([]int, optest.Slots)
 					for i := range numbers {
@@ -165,7 +167,7 @@ func tagRig(s *aztest.Service) rig {
 func pageRig(t *testing.T, s *aztest.Service, size int64, lineage bool) rig {
 	optest.MakePages(t, s, size)
 	return rigOf(s, func() optimistic.Target[[]byte] {
-		p := blobs.NewPageRange(optest.PagesOf(s), 0, size)
+		p := pages.NewRange(optest.PagesOf(s), 0, size)
 		p.Lineage = lineage
 		return p
 	}, func(data []byte) []int {

@@ -32,7 +32,7 @@ import (
 //
 // Cost: 2 requests (1 if nothing changes), and 2 more per conflict; each read of a blob with index tags costs 1 more.
 // Update is safe for concurrent use.
-func Update[T any](ctx context.Context, target Target[T], change func(ctx context.Context, value *T) error, opts *UpdateOptions) (Result, error) {
+func Update[T any](ctx context.Context, target Target[T], change func(ctx context.Context, value *T) error, opts *UpdateOptions) (_ Result, err error) {
 	t, err := open("update", target)
 	if err == nil {
 		err = sealed.NotNil("update", "change", change)
@@ -48,6 +48,8 @@ func Update[T any](ctx context.Context, target Target[T], change func(ctx contex
 		Loop:   protocol.Loop{Call: protocol.NewCall("update", t.Resource(), o.SendOptions), Budget: o.budget(), Final: o.Conditions.IfMatch != ""},
 		target: t, change: change, o: o, intent: protocol.NewIntent(sealed.TraitsOf(t).Scope, o.OperationID),
 	}
+	ctx, end := u.Start(ctx, "optimistic.Update")
+	defer end(&err)
 	u.Next, u.Refused, u.Again = u.next, u.refused, u.escalate
 	err = u.Run(ctx)
 	u.leased.release(ctx, u.Call)

@@ -10,6 +10,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/google/uuid"
 
+	"github.com/azconc/azconc/pessimistic/internal/locks"
 	"github.com/azconc/azconc/pessimistic/internal/poll"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
@@ -64,7 +65,7 @@ func (c *claim) acquire(parent, ctx context.Context, o AcquireOptions) (*Lease, 
 			return l, nil
 		}
 		held := azerr.Classify(err).Kind == azerr.Held
-		if _, granted := errors.AsType[*lease.GrantedError](err); granted && held {
+		if _, granted := errors.AsType[*locks.GrantedError](err); granted && held {
 			// While an SMB client has the file open, nobody can write to the leased file, not even the holder. Release
 			// the lease before waiting, or the wait would be for this very lease.
 			c.abandon(ctx)
@@ -189,7 +190,7 @@ func (c *claim) ask(ctx context.Context, match azcore.ETag) (g grant, err error)
 		g = grant{t0: t0, at: clock.now(), date: r.Date}
 		return nil
 	})
-	_, granted := errors.AsType[*lease.GrantedError](err)
+	_, granted := errors.AsType[*locks.GrantedError](err)
 	c.open = c.open || granted || sent.Ambiguous > 0
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)

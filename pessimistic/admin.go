@@ -33,7 +33,7 @@ type LockInfo struct {
 	Duration time.Duration // of the lease; Infinite if it does not expire
 
 	ETag     azcore.ETag // identifies this acquisition: Break with it as IfMatch affects no later one
-	Observed time.Time   // the service's clock when it answered; zero in a list: use Modified there
+	Observed time.Time   // the service's clock when it answered, up to 2 s behind Modified's; zero in a list: use Modified there
 	Modified time.Time   // when the last stamp was written
 
 	own bool // azconc has created the blob, and it is empty

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/azconc/azconc/pessimistic/internal/pesstest"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
 	"github.com/azconc/azconc/pkg/lease"
@@ -174,4 +175,27 @@ func TestABreakOfALockWhoseResponseIsLostSucceeds(t *testing.T) {
 			_ = h.Release(t.Context())
 		})
 	}
+}
+
+// TestABreakDoesNotAffectALaterHolder, which has acquired the lock between the look and the break.
+func TestABreakDoesNotAffectALaterHolder(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		first := locked(t, w.lockerOf(nil), "job", nil)
+		var second *Hold
+		w.Witness.On(func(c pesstest.Carried) {
+			if w.Witness.On(nil); c.Op != "head" {
+				t.Errorf("%s came first", c.Op)
+			}
+			mustRelease(t, first.Lease)
+			second = locked(t, w.lockerOf(nil), "job", nil)
+		})
+		out, err := w.lockerOf(nil).Break(t.Context(), "job", &BreakOptions{Now: true})
+		if !errors.Is(err, ErrConflict) || out.Broken || out.Fence != first.Fence() {
+			t.Errorf("%+v, %v; want ErrConflict, and the holder that was seen", out, err)
+		}
+		if err := second.Verify(t.Context()); err != nil || w.State("job") != lease.Leased {
+			t.Errorf("the later holder: %v, %v", err, w.State("job"))
+		}
+		mustRelease(t, second.Lease)
+	})
 }

@@ -218,7 +218,7 @@ func (l *Lease) changedSince(before int) bool {
 //
 // The proof holds for the real service: an emulator renews an expired lease in cases in which it must not
 // (Azurite#2352). For containers it is weaker, since writing to a blob does not change its container.
-func (l *Lease) Reclaim(ctx context.Context) (_ *Lease, err error) {
+func (l *Lease) Reclaim(ctx context.Context) (*Lease, error) {
 	if l.ctx.Err() == nil {
 		return l, nil
 	}
@@ -237,14 +237,8 @@ func (l *Lease) Reclaim(ctx context.Context) (_ *Lease, err error) {
 	from, to := l.id, l.next
 	l.mu.Unlock()
 	asking, end := l.remote.start(ctx, "Reclaim")
-	defer func() { end(err) }()
-	if to != "" {
-		if _, err := l.changeOnce(asking, from, to); err != nil {
-			return nil, azerr.Op(ctx, "reclaim", l.remote.path, err)
-		}
-		c.id = to
-	}
-	t0, err := c.prove(asking)
+	t0, err := l.reprove(asking, c, from, to)
+	end(err)
 	if err != nil {
 		if lost, ok := errors.AsType[*LostError](err); ok {
 			_ = l.lose(lost.Reason, lost.Err)
@@ -264,6 +258,17 @@ func (l *Lease) Reclaim(ctx context.Context) (_ *Lease, err error) {
 	again.entrust(held, least)
 	again.emit(observe.Event{Kind: observe.Acquired, Took: again.remote.clock().now().since(t0)})
 	return again, nil
+}
+
+// reprove proves that the lease is still this process's, after settling a change of its id from from to to.
+func (l *Lease) reprove(ctx context.Context, c *claim, from, to string) (t0 instant, err error) {
+	if to != "" {
+		if _, err := l.changeOnce(ctx, from, to); err != nil {
+			return instant{}, err
+		}
+		c.id = to
+	}
+	return c.prove(ctx)
 }
 
 // unclaimable returns why there is nothing to reclaim. It is called with mu held.

@@ -307,3 +307,32 @@ func TestAdoptTakesOverTheLeaseOfAnotherProcess(t *testing.T) {
 		}
 	})
 }
+
+// TestAReclaimSettlesAChangeOfTheID whose outcome was unknown when the renewals began to fail.
+func TestAReclaimSettlesAChangeOfTheID(t *testing.T) {
+	for name, fault := range map[string]aztest.FaultKind{"applied": aztest.LoseAnswer, "not applied": aztest.LoseRequest} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, w *world) {
+				l := acquired(t, w, nil)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				w.Faults.SetFaults(aztest.Fault{Kind: fault, Match: aztest.Op("Change Blob Lease")})
+				id := uuid.NewString()
+				if err := l.Change(ctx, id); !errors.Is(err, ErrOutcomeUnknown) {
+					t.Errorf("change: %v", err)
+				}
+				w.Faults.SetFaults(aztest.Fault{Kind: aztest.Refuse})
+				<-l.Context().Done()
+				w.Faults.SetFaults()
+				again, err := l.Reclaim(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := again.Verify(t.Context()); err != nil || again.ID() != id {
+					t.Errorf("held under %s, want %s: %v", again.ID(), id, err)
+				}
+				mustRelease(t, again)
+			})
+		})
+	}
+}

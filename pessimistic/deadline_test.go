@@ -110,3 +110,27 @@ func TestALockIsTimedFromTheRequest(t *testing.T) {
 		_ = h.Release(context.Background())
 	})
 }
+
+// TestABreakByTheHolderIsTimedFromTheRequest: the service counts the break period from when it carries the request out.
+func TestABreakByTheHolderIsTimedFromTheRequest(t *testing.T) {
+	const late, grace = 4 * time.Second, 15 * time.Second
+	inBubble(t, func(t *testing.T, w *world) {
+		target := NewBlob(w.ContainerOver(slowly{w.Faults, "break", late}).NewBlockBlobClient("b"))
+		l, err := Acquire(t.Context(), target, &AcquireOptions{Duration: time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sent := time.Now()
+		if err := l.Break(t.Context(), &BreakOptions{Grace: grace}); err != nil || time.Since(sent) != late {
+			t.Fatalf("broken after %v: %v", time.Since(sent), err)
+		}
+		if stop, end, _ := l.Remaining(); stop != grace*2/3-late || end != grace-late {
+			t.Errorf("%v and %v are left, want %v and %v", stop, end, grace*2/3-late, grace-late)
+		}
+		<-l.Context().Done()
+		if over := time.Since(sent); over != grace*2/3 {
+			t.Errorf("the work was stopped %v after the request was sent, want %v", over, grace*2/3)
+		}
+		_ = l.Release(context.Background())
+	})
+}

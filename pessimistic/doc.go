@@ -69,11 +69,19 @@
 //     therefore not cut off by ctx.
 //   - The lease of a container guards only the container's deletion; otherwise it binds only clients that acquire it.
 //
+// # Observing
+//
+// Hooks in the options, or of the Locker, receive a span for each operation that sends requests, named after it, such as
+// "pessimistic.Lock", and below it one for each request, such as "Acquire Lease". Each renewal in the background is an
+// operation "pessimistic.Renew" of its own, and each check of a lease that is being broken a "pessimistic.Verify". The
+// context for the work derives from the caller's, not from that of the operation, which has ended by then.
+//
 // # Packages below this one
 //
 // Package shared has semaphores and readers–writer locks, and package election elects leaders; both are built from named
-// locks. Package files has leases of Azure Files, and the operations that are only safe under them. Package manual sends
-// the requests of a lease one at a time.
+// locks, whose Hooks observe them. Package files has leases of Azure Files, and the operations that are only safe under
+// them. Package manual sends the requests of a lease one at a time. The last two have spans of their own, such as
+// "files.Update".
 //
 // # Cost
 //

@@ -206,7 +206,9 @@ func played(t *testing.T, seed uint64, by writer) *play {
 	t.Helper()
 	h := &play{}
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorldWith(t, &aztest.Options{Seed: seed, Latency: func() time.Duration { return 5 * time.Millisecond }})
+		w := newWorldWith(t, &aztest.Options{
+			Seed: seed, Latency: func() time.Duration { return 5 * time.Millisecond }, DateLag: time.Duration(seed%2) * pesstest.DateLag,
+		})
 		h.w = w
 		w.Put("ledger", `{"by":[]}`)
 		w.Service.Table("ledgers")
@@ -321,7 +323,7 @@ func inMany(t *testing.T, seeds int, by writer) (convicted int, first error) {
 // Two holders within a second of the service's clock: only the stored fence sets them apart. The first request that
 // writes it does not arrive.
 func TestFencesGrowAlsoWhenStampsAreLost(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world) {
+	inBubbles(t, func(t *testing.T, w *world) {
 		var fences []fence.Token
 		for range 2 {
 			w.Faults.SetFaults(aztest.Fault{Kind: aztest.LoseRequest, Match: aztest.Op("Set Blob Metadata"), Count: 1})

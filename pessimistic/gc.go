@@ -59,7 +59,7 @@ const gcAtOnce = 8
 //
 // Errors: those of List, and the first refusal of a deletion; what was deleted before is counted. A GC that is killed
 // may leave a lease of 15 s. Requests: those of List, 1 for the clock, and 3 per deletion.
-func (k *Locker) GC(ctx context.Context, opts *GCOptions) (_ GCResult, err error) {
+func (k *Locker) GC(ctx context.Context, opts *GCOptions) (GCResult, error) {
 	var o GCOptions
 	if opts != nil {
 		o = *opts
@@ -70,12 +70,12 @@ func (k *Locker) GC(ctx context.Context, opts *GCOptions) (_ GCResult, err error
 	}
 	c := &collection{k: k, o: o, remote: newRemote(NewContainer(k.client), k.opts.Hooks)}
 	ctx, end := c.remote.start(ctx, "GC")
-	defer func() { end(err) }()
 	seen, err := c.remote.lookUntil(ctx, "") // at the container, for the service's clock
 	if err == nil {
 		c.now = seen.Date
 		err = c.run(ctx)
 	}
+	end(err)
 	c.res.Requests = int(c.remote.requests.Load())
 	if err != nil {
 		return c.res, azerr.Op(ctx, "collect locks in", k.path, err)

@@ -35,6 +35,12 @@ func inBubble(t *testing.T, test func(t *testing.T, w *world)) {
 	synctest.Test(t, func(t *testing.T) { test(t, newWorld(t)) })
 }
 
+// inBubbles is inBubble with a Date that is exact, and with one that lags.
+func inBubbles(t *testing.T, test func(t *testing.T, w *world)) {
+	t.Helper()
+	pesstest.InBubbles(t, func(t *testing.T, w *pesstest.World) { test(t, &world{w}) })
+}
+
 // steal acquires as another client, without faults.
 func (w *world) steal(name string, d time.Duration) *Lease {
 	w.T.Helper()
@@ -46,7 +52,7 @@ func (w *world) steal(name string, d time.Duration) *Lease {
 	return l
 }
 
-// events collects what the hooks tell.
+// events collects what the hooks report.
 type events struct {
 	mu  sync.Mutex
 	all []observe.Event

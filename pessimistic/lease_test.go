@@ -414,14 +414,11 @@ func TestDoSucceedsIfOnlyTheReleaseIsUnknown(t *testing.T) {
 func TestHooksReportTheEventsOfALease(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		var seen events
-		var traced []string
+		var spans pesstest.Spans
 		hooks := seen.hooks()
-		hooks.Span = func(ctx context.Context, s observe.Span) (context.Context, func(error)) {
-			traced = append(traced, s.Name+" "+s.Resource)
-			return ctx, func(err error) { traced = append(traced, fmt.Sprint(err == nil)) }
-		}
+		hooks.Span = spans.Span
 		holder := w.steal("b", 15*time.Second)
-		go func() { bubble.Sleep(time.Second); mustRelease(t, holder) }()
+		go func() { bubble.Sleep(1500 * time.Millisecond); mustRelease(t, holder) }()
 		l := acquired(t, w, &AcquireOptions{Hooks: hooks, Poll: pesstest.PollEvery(time.Second)})
 		w.Faults.SetFaults(aztest.Fault{Kind: aztest.Throttle, Count: 1})
 		bubble.Sleep(15 * time.Second)
@@ -429,8 +426,11 @@ func TestHooksReportTheEventsOfALease(t *testing.T) {
 		if got, want := seen.kinds(), []observe.Kind{observe.Waiting, observe.Acquired, observe.RenewFailed, observe.Renewed, observe.Released}; !slices.Equal(got, want) {
 			t.Errorf("events %v, want %v", got, want)
 		}
-		if traced[0] != "pessimistic.Acquire box/b" || traced[1] != "Acquire Lease box/b" || traced[2] != "false" || len(traced)%2 != 0 {
-			t.Errorf("traced %v", traced)
+		if diff := spans.Want("pessimistic.Acquire box/b", " Acquire Lease box/b: LeaseAlreadyPresent", " Get Blob Properties box/b",
+			" Get Blob Properties box/b", " Acquire Lease box/b",
+			"pessimistic.Renew box/b: ServerBusy", " Renew Lease box/b: ServerBusy", "pessimistic.Renew box/b", " Renew Lease box/b",
+			"pessimistic.Release box/b", " Release Lease box/b"); diff != "" {
+			t.Error(diff)
 		}
 		for _, e := range seen.all {
 			if e.Resource != "box/b" || e.At.IsZero() || strings.Contains(fmt.Sprintf("%+v", e), l.ID()) {

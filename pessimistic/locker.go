@@ -151,10 +151,6 @@ func NewLocker(client *container.Client, opts *LockerOptions) (*Locker, error) {
 // Options returns the Locker's options, with the defaults in place of what was not set.
 func (k *Locker) Options() LockerOptions { return k.opts }
 
-// Answered reports whether the service has answered any request of this Locker, with whatever result. Until then an
-// outage cannot be distinguished from a wrong address. It sends no request.
-func (k *Locker) Answered() bool { return k.answered.Load() }
-
 // Lock waits until it holds the lock. It returns a *HeldError when MaxWait has passed, ErrNotFound if the container does
 // not exist, a *ContentError, the cause of ctx, or the service's error. On any error nothing is left behind, as with
 // Acquire, with one exception: with a TakeoverDelay, the lease of a failed takeover may be left to expire, so that the
@@ -172,18 +168,24 @@ func (k *Locker) Answered() bool { return k.answered.Load() }
 // The first holder of a new lock blob waits until the service's Date header shows a later second than that of the blob's
 // creation: otherwise its fence could equal one that was granted before the blob was deleted. The header lags by up to two
 // seconds, as recorded responses show; the wait is 1.5 s on average, and up to 2.1 s, or 3 s if this machine's clock is
-// wrong. The next holder after another client has changed the blob waits as well. See LockerOptions.QuickFirst.
+// wrong. The next holder after another client has changed the blob waits as well, and a holder that gets an earlier Date
+// than the last one did waits for up to a second: Date went back by a second now and then. See LockerOptions.QuickFirst.
 //
 // Requests: 3 if the lock exists and is free (look, acquire, stamp), 4 the first time; then 1 to release. Waiting costs
 // one HEAD request per poll, however many goroutines of this Locker wait. Taking over from another goroutine of this
 // Locker costs 1 (stamp), and handing over costs none.
-func (k *Locker) Lock(ctx context.Context, name string, opts *LockOptions) (_ *Hold, err error) {
+func (k *Locker) Lock(ctx context.Context, name string, opts *LockOptions) (*Hold, error) {
 	a, err := k.newAcquisition(ctx, name, opts)
 	if err != nil {
 		return nil, err
 	}
 	ctx, end := a.claim.remote.start(ctx, "Lock")
-	defer func() { end(err) }()
+	h, err := k.lock(ctx, a)
+	end(err)
+	return h, err
+}
+
+func (k *Locker) lock(ctx context.Context, a *acquisition) (*Hold, error) {
 	handed, err := k.lines.enter(ctx, a)
 	if err != nil {
 		return nil, err

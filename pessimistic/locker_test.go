@@ -69,7 +69,7 @@ func TestAFreeLockTakesFourRequestsFromLockToRelease(t *testing.T) {
 }
 
 func TestTryLockReportsTheHolderAfterOneRequest(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world) {
+	inBubbles(t, func(t *testing.T, w *world) {
 		h := locked(t, w.direct(&LockerOptions{Owner: "web 1/ü"}), "job", nil)
 		_, err := w.lockerOf(nil).TryLock(t.Context(), "job")
 		held, ok := errors.AsType[*HeldError](err)
@@ -82,7 +82,7 @@ func TestTryLockReportsTheHolderAfterOneRequest(t *testing.T) {
 }
 
 func TestALockNeverShowsItsLeaseID(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world) {
+	inBubbles(t, func(t *testing.T, w *world) {
 		h := locked(t, w.lockerOf(nil), "job", nil)
 		if text := fmt.Sprintf("%+v", w.Look("job")); strings.Contains(text, h.ID()) {
 			t.Errorf("who looks at the lock sees %s", text)
@@ -106,7 +106,7 @@ func TestAWaiterLearnsHowTheLastHolderEnded(t *testing.T) {
 		}},
 	} {
 		t.Run(string(tt.want), func(t *testing.T) {
-			inBubble(t, func(t *testing.T, w *world) {
+			inBubbles(t, func(t *testing.T, w *world) {
 				h := locked(t, w.direct(&LockerOptions{Owner: "one"}), "job", nil)
 				go func() { bubble.Sleep(5 * time.Second); tt.end(t, w, h) }()
 				next := locked(t, w.lockerOf(nil), "job", nil)
@@ -127,7 +127,7 @@ func crash(l *Lease) {
 }
 
 func TestAnUncleanLockIsTakenOverWithADelayEvenIfATakeoverFailedBefore(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world) {
+	inBubbles(t, func(t *testing.T, w *world) {
 		crash(locked(t, w.direct(nil), "job", nil).Lease)
 		k := w.lockerOf(&LockerOptions{TakeoverDelay: 15 * time.Second})
 		ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
@@ -154,7 +154,7 @@ func TestAnUncleanLockIsTakenOverWithADelayEvenIfATakeoverFailedBefore(t *testin
 }
 
 func TestTheFenceGrowsOverADeletionOfTheLock(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world) {
+	inBubbles(t, func(t *testing.T, w *world) {
 		k := w.lockerOf(nil)
 		h := locked(t, k, "job", nil)
 		mustRelease(t, h.Lease)
@@ -176,7 +176,7 @@ func TestAFaultAtAnyRequestOfALockLeavesAHolderOrNothing(t *testing.T) {
 	for _, kind := range kinds {
 		for at := range 4 {
 			for _, lasting := range []int{1, 1000} {
-				inBubble(t, func(t *testing.T, w *world) {
+				inBubbles(t, func(t *testing.T, w *world) {
 					w.Faults.SetFaults(aztest.Fault{Kind: kind, Skip: at, Count: lasting})
 					ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
 					defer cancel()
@@ -206,7 +206,7 @@ func TestAFaultAtAnyRequestOfALockLeavesAHolderOrNothing(t *testing.T) {
 func TestALockGivenUpAtAnyRequestLeavesNoLease(t *testing.T) {
 	for _, late := range []bool{false, true} { // the context ends before or after the request was carried out
 		for at := range 4 {
-			inBubble(t, func(t *testing.T, w *world) {
+			inBubbles(t, func(t *testing.T, w *world) {
 				why := errors.New("closing time")
 				ctx, cancel := context.WithCancelCause(t.Context())
 				sent := 0
@@ -237,7 +237,7 @@ func TestALockGivenUpAtAnyRequestLeavesNoLease(t *testing.T) {
 }
 
 func TestALostStampIsSettledByItsNonce(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world) {
+	inBubbles(t, func(t *testing.T, w *world) {
 		k := w.lockerOf(nil)
 		mustRelease(t, locked(t, k, "job", nil).Lease)
 		w.Reset()
@@ -253,7 +253,7 @@ func TestALostStampIsSettledByItsNonce(t *testing.T) {
 }
 
 func TestADamagedFenceIsNotTreatedAsMissing(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world) {
+	inBubbles(t, func(t *testing.T, w *world) {
 		k := w.lockerOf(nil)
 		mustRelease(t, locked(t, k, "job", nil).Lease)
 		if _, err := w.Service.BlockBlob("box", "job").SetMetadata(t.Context(), pointers(map[string]string{fence.Key: "many"}), nil); err != nil {
@@ -269,7 +269,7 @@ func TestADamagedFenceIsNotTreatedAsMissing(t *testing.T) {
 }
 
 func TestMetadataOfOtherProgramsOnTheLockBlobIsKept(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world) {
+	inBubbles(t, func(t *testing.T, w *world) {
 		if err := rewrite(t.Context(), w, "b", "", func(m map[string]string) { m["team"] = "blue" }); err != nil {
 			t.Fatal(err)
 		}
@@ -282,7 +282,7 @@ func TestMetadataOfOtherProgramsOnTheLockBlobIsKept(t *testing.T) {
 }
 
 func TestALockInAMissingContainerIsNotFound(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world) {
+	inBubbles(t, func(t *testing.T, w *world) {
 		k, err := NewLocker(w.Service.Container("none"), nil)
 		if err != nil {
 			t.Fatal(err)
@@ -294,7 +294,7 @@ func TestALockInAMissingContainerIsNotFound(t *testing.T) {
 }
 
 func TestALockerRefusesInvalidOptions(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world) {
+	inBubbles(t, func(t *testing.T, w *world) {
 		for field, opts := range map[string]*LockerOptions{
 			"Duration":      {Duration: time.Second},
 			"TakeoverDelay": {TakeoverDelay: time.Hour},
@@ -317,7 +317,7 @@ func TestALockerRefusesInvalidOptions(t *testing.T) {
 }
 
 func TestDoHoldsTheLockForAsLongAsTheWorkTakes(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world) {
+	inBubbles(t, func(t *testing.T, w *world) {
 		k := w.lockerOf(nil)
 		wrong := errors.New("wrong")
 		err := k.Do(t.Context(), "job", nil, func(ctx context.Context, h *Hold) error {

@@ -1,15 +1,19 @@
 package pessimistic
 
 import (
-	"context"
+	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/google/uuid"
 
+	"github.com/azconc/azconc/pessimistic/internal/pesstest"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
+	"github.com/azconc/azconc/pkg/fence"
 	"github.com/azconc/azconc/pkg/lease"
 )
 
@@ -51,23 +55,8 @@ func TestAWriteUnderABrokenLeaseIsLost(t *testing.T) {
 	})
 }
 
-// answering is a resource that answers a break as the service does: what is left of the duration is rounded down (14 for a
-// lease of 15 s, in ten recordings of ten), and a period that is shorter comes back as it was sent.
-type answering struct {
-	Resource
-	until time.Time // the end of its lease
-}
-
-func (r answering) Break(ctx context.Context, seconds int32, c lease.Conditions) (time.Duration, error) {
-	_, err := r.Resource.Break(ctx, seconds, c)
-	left := time.Until(r.until).Truncate(time.Second)
-	if period := time.Duration(seconds) * time.Second; seconds >= 0 && period < left {
-		left = period
-	}
-	return max(left, 0), err
-}
-
-// TestABrokenLeaseIsFreeWhenBreakSaysSo: and it is not free more than a second earlier.
+// TestABrokenLeaseIsFreeWhenBreakSaysSo, and it is not free more than a second earlier: the service rounds what is left of the
+// duration down (14 for a lease of 15 s, in ten recordings of ten), and a period that is shorter comes back as it was sent.
 func TestABrokenLeaseIsFreeWhenBreakSaysSo(t *testing.T) {
 	const duration = 15 * time.Second
 	for _, tt := range []struct {
@@ -83,7 +72,7 @@ func TestABrokenLeaseIsFreeWhenBreakSaysSo(t *testing.T) {
 		{300 * time.Millisecond, &BreakOptions{Now: true}, 0},
 	} {
 		inBubble(t, func(t *testing.T, w *world) {
-			target := answering{NewBlob(w.Blob("b")), time.Now().Add(duration)}
+			target := NewBlob(w.Blob("b"))
 			if _, err := target.Acquire(t.Context(), uuid.NewString(), int32(duration/time.Second), lease.Conditions{}); err != nil {
 				t.Fatal(err)
 			}
@@ -110,6 +99,69 @@ func TestAnInfiniteLeaseThatIsBrokenIsFreeAtOnce(t *testing.T) {
 		w.steal("b", Infinite)
 		if most, err := Break(t.Context(), NewBlob(w.Blob("b")), nil); err != nil || most != 0 || !w.State("b").Free() {
 			t.Errorf("%v, %v, %v", most, err, w.State("b"))
+		}
+	})
+}
+
+// TestTheFirstHolderWaitsForTheDateHeader, which lags: for 1.5 s on average and 2.1 s at most, and 3 s where this machine's
+// clock is off. Nobody holds a fence whose second has not begun.
+func TestTheFirstHolderWaitsForTheDateHeader(t *testing.T) {
+	const locks = 100
+	for name, tt := range map[string]struct {
+		off, most time.Duration // off is by how much this machine's clock is further off for each lock
+	}{"a right clock": {0, 2100 * time.Millisecond}, "a wrong clock": {130 * time.Millisecond, 3050 * time.Millisecond}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorldWith(t, &aztest.Options{DateLag: pesstest.DateLag})
+				k, off := w.lockerOf(nil), time.Duration(0)
+				k.opts.clockJump = func() time.Duration { return off }
+				var sum, longest time.Duration
+				for i := range locks {
+					bubble.Sleep(370 * time.Millisecond)
+					off += tt.off
+					began := time.Now()
+					h := locked(t, k, fmt.Sprint(i), nil)
+					took := time.Since(began)
+					sum, longest = sum+took, max(longest, took)
+					if h.Fence().Second().After(time.Now()) {
+						t.Errorf("%v is the fence at %v", h.Fence(), time.Now())
+					}
+					mustRelease(t, h.Lease)
+				}
+				if longest > tt.most || longest < tt.most-600*time.Millisecond {
+					t.Errorf("the longest wait was %v, want about %v", longest, tt.most)
+				}
+				if mean := sum / locks; tt.off == 0 && (mean < 1300*time.Millisecond || mean > 1700*time.Millisecond) {
+					t.Errorf("the mean wait was %v, want 1.5 s", mean)
+				}
+			})
+		})
+	}
+}
+
+// TestALaterHolderWaitsASecondAtMost: only where Date has gone back behind the second of the stored fence, which the fence of
+// the next holder follows.
+func TestALaterHolderWaitsASecondAtMost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorldWith(t, &aztest.Options{DateLag: pesstest.DateLag})
+		mustRelease(t, locked(t, w.lockerOf(nil), "job", nil).Lease)
+		waited, last := 0, fence.Token(0)
+		for range 100 {
+			began := time.Now()
+			h := locked(t, w.lockerOf(nil), "job", nil)
+			took := time.Since(began)
+			if h.Fence() <= last || took > time.Second+2*driftMargin {
+				t.Errorf("%d after %d, and after %v", h.Fence(), last, took)
+			}
+			if took > 0 {
+				waited++
+			}
+			last = h.Fence()
+			mustRelease(t, h.Lease)
+			bubble.Sleep(150 * time.Millisecond)
+		}
+		if waited == 0 || waited > 50 {
+			t.Errorf("%d of 100 holders waited", waited)
 		}
 	})
 }

@@ -106,7 +106,7 @@ func (tr *trial) inBubble(t *testing.T) (findings []string) {
 			late := ended.Sub(until)
 			mu.Unlock()
 			if late >= 0 && late >= tr.excused {
-				found("late: the work was told to stop %v after the service could have given the lease away", late)
+				found("late: the work was stopped %v after the service could have given the lease away", late)
 			}
 		case <-over:
 		}
@@ -167,7 +167,7 @@ func (tr *trial) steal(over <-chan struct{}, found func(string, ...any), left fu
 func (tr *trial) judgeEnd(began, ended time.Time, found func(string, ...any)) {
 	if ended.IsZero() {
 		if !tr.survives {
-			found("the work was never told to stop")
+			found("the work was never stopped")
 		}
 		return
 	}
@@ -177,7 +177,7 @@ func (tr *trial) judgeEnd(began, ended time.Time, found func(string, ...any)) {
 		return
 	}
 	if tr.survives {
-		found("early: the work was told to stop after %v: %v", ended.Sub(began), lost)
+		found("early: the work was stopped after %v: %v", ended.Sub(began), lost)
 		return
 	}
 	if tr.reason != 0 && lost.Reason != tr.reason {
@@ -193,7 +193,7 @@ func (tr *trial) judgeEnd(began, ended time.Time, found func(string, ...any)) {
 		}
 	}
 	if want := tr.duration * 2 / 3; ended.Sub(sent) != want {
-		found("early or late: told to stop %v after the last success was sent, want %v", ended.Sub(sent), want)
+		found("early or late: stopped %v after the last success was sent, want %v", ended.Sub(sent), want)
 	}
 }
 

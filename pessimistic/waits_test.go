@@ -45,7 +45,7 @@ func TestWaitersSurviveABreakOrADeletionAtAHandOver(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, w *world) {
+			inBubbles(t, func(t *testing.T, w *world) {
 				k := w.lockerOf(nil)
 				h := locked(t, k, "job", nil)
 				var q queued
@@ -64,7 +64,7 @@ func TestWaitersSurviveABreakOrADeletionAtAHandOver(t *testing.T) {
 
 // The same in the moment between the acquisition and the stamp.
 func TestABreakBeforeTheStampIsAnotherWait(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world) {
+	inBubbles(t, func(t *testing.T, w *world) {
 		k := w.lockerOf(nil)
 		mustRelease(t, locked(t, k, "job", nil).Lease)
 		breaks := 2
@@ -102,7 +102,7 @@ func TestAWaitIsBoundedByTheMonotonicClock(t *testing.T) {
 		},
 	} {
 		for _, jump := range []time.Duration{time.Hour, -time.Hour} {
-			inBubble(t, func(t *testing.T, w *world) {
+			inBubbles(t, func(t *testing.T, w *world) {
 				h := locked(t, w.direct(nil), "job", nil)
 				var wall atomic.Int64
 				began := time.Now()
@@ -120,7 +120,7 @@ func TestAWaitIsBoundedByTheMonotonicClock(t *testing.T) {
 
 // The pause in which others shall have a look counts against Wait.
 func TestMaxWaitBoundsTheRestBetweenTwoHoldings(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world) {
+	inBubbles(t, func(t *testing.T, w *world) {
 		k := w.lockerOf(nil)
 		other := locked(t, w.direct(nil), "job", nil)
 		time.AfterFunc(5*time.Second, func() { mustRelease(t, other.Lease) })
@@ -156,7 +156,7 @@ func TestALostLookDoesNotCostAWaitersPlace(t *testing.T) {
 }
 
 func TestANegativeMaxWaitThatIsNotInfiniteIsRefused(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world) {
+	inBubbles(t, func(t *testing.T, w *world) {
 		k := w.lockerOf(nil)
 		for name, call := range map[string]func() error{
 			"Acquire": func() error {
@@ -175,7 +175,7 @@ func TestANegativeMaxWaitThatIsNotInfiniteIsRefused(t *testing.T) {
 
 // A wait is reported when it begins, and every minute: the holder may have changed.
 func TestAWaitIsReportedEveryMinute(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world) {
+	inBubbles(t, func(t *testing.T, w *world) {
 		h := locked(t, w.direct(&LockerOptions{Owner: "first"}), "job", nil)
 		var seen events
 		k := w.lockerOf(&LockerOptions{Hooks: seen.hooks()})

@@ -10,6 +10,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/azconc/azconc/pkg/wire"
+
+	"github.com/azconc/azconc/optimistic/internal/anyblob"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
@@ -122,21 +126,24 @@ func (b contentTarget[T]) Read(ctx context.Context) (*optimistic.Version[T], err
 	if b.Codec == nil {
 		return nil, errNoCodec
 	}
-	protocol.CountRequest(ctx)
 	ctx = protocol.AsStored(ctx)
 	opts := blob.DownloadStreamOptions{CPKInfo: b.CPK, CPKScopeInfo: b.EncryptionScope}
-	resp, err := b.Client.DownloadStream(ctx, &opts)
-	if err != nil {
-		return absent[T](err)
+	resp, err := wire.Request(ctx, "Get Blob", func(ctx context.Context) (blob.DownloadStreamResponse, error) {
+		return b.Client.DownloadStream(ctx, &opts)
+	})
+	if resp.Body != nil { // also with the response of an intermediary
+		defer resp.Body.Close()
 	}
-	defer resp.Body.Close()
+	if err != nil {
+		return anyblob.Absent[T](err)
+	}
 	etag, err := protocol.Sent("ETag", resp.ETag, nil)
 	if err != nil {
 		return nil, err
 	}
 	limit := cmp.Or(b.MaxSize, DefaultMaxSize)
-	raw, err := readBody(ctx, b.Client.BlobClient(), resp, opts, limit)
-	if _, ok := errors.AsType[tooLong](err); ok {
+	raw, err := anyblob.ReadBody(ctx, b.Client.BlobClient(), resp, opts, limit)
+	if _, ok := errors.AsType[anyblob.TooLong](err); ok {
 		return nil, &tooLargeError{limit: limit}
 	}
 	if err != nil {
@@ -159,7 +166,7 @@ func (b contentTarget[T]) Read(ctx context.Context) (*optimistic.Version[T], err
 
 // Look implements Target: one Get Blob Properties.
 func (b contentTarget[T]) Look(ctx context.Context) (optimistic.State, error) {
-	return lookAtBlob(ctx, b.Client.BlobClient(), b.CPK)
+	return anyblob.Look(ctx, b.Client.BlobClient(), b.CPK)
 }
 
 // Prepare implements Target: one Put Blob.
@@ -180,7 +187,7 @@ func (b contentTarget[T]) Prepare(base *optimistic.Version[T], value T, lineage 
 	}
 	data = bytes.Clone(data) // the codec's result may be reused by the caller
 	headers := b.headers(carry)
-	if err := validateMetadata(b.Metadata); err != nil {
+	if err := anyblob.ValidateMetadata(b.Metadata); err != nil {
 		return protocol.Prepared{}, err
 	}
 	metadata, stored, err := meta.Join(meta.Merge(carry.metadata, b.Metadata), lineage)
@@ -194,16 +201,17 @@ func (b contentTarget[T]) Prepare(base *optimistic.Version[T], value T, lineage 
 		Tier:             b.Tier,
 		CPKInfo:          b.CPK,
 		CPKScopeInfo:     b.EncryptionScope,
-		AccessConditions: writeConditions(base.State, guardTags(c, carry.tags)),
+		AccessConditions: anyblob.WriteConditions(base.State, guardTags(c, carry.tags)),
 	}
 	if opts.CPKScopeInfo == nil && carry.scope != "" {
 		opts.CPKScopeInfo = &blob.CPKScopeInfo{EncryptionScope: &carry.scope}
 	}
 	return protocol.Prepared{Stored: stored, Send: func(ctx context.Context) (azcore.ETag, error) {
-		protocol.CountRequest(ctx)
 		protocol.AllowFor(ctx, int64(len(data)))
 		o := opts // the SDK writes into the options of some operations
-		resp, err := b.Client.Upload(ctx, streaming.NopCloser(bytes.NewReader(data)), &o)
+		resp, err := wire.Request(ctx, "Put Blob", func(ctx context.Context) (blockblob.UploadResponse, error) {
+			return b.Client.Upload(ctx, streaming.NopCloser(bytes.NewReader(data)), &o)
+		})
 		return ptr.Value(resp.ETag), unsignable(err, carry.metadata)
 	}}, nil
 }
@@ -212,7 +220,7 @@ func (b contentTarget[T]) Prepare(base *optimistic.Version[T], value T, lineage 
 // it runs a change.
 func (b contentTarget[T]) Writable(base *optimistic.Version[T]) error {
 	carry, _ := sealed.Carried(base).(blobCarry)
-	return checkType(carry.kind, blob.BlobTypeBlockBlob)
+	return anyblob.CheckType(carry.kind, blob.BlobTypeBlockBlob)
 }
 
 // headers returns the headers that a write stores.
@@ -298,7 +306,7 @@ func equalHeaders(a, b blob.HTTPHeaders) bool {
 }
 
 func readTags(ctx context.Context, client *blob.Client) (map[string]string, error) {
-	resp, err := protocol.Request(ctx, func(ctx context.Context) (blob.GetTagsResponse, error) { return client.GetTags(ctx, nil) })
+	resp, err := wire.Request(ctx, "Get Blob Tags", func(ctx context.Context) (blob.GetTagsResponse, error) { return client.GetTags(ctx, nil) })
 	if err != nil {
 		return nil, err
 	}
@@ -321,3 +329,13 @@ func guardTags(c sealed.Conditions, tags map[string]string) sealed.Conditions {
 	c.IfTags = strings.Join(terms, " AND ")
 	return c
 }
+
+// tooLargeError reports content that is larger than a target's MaxSize.
+type tooLargeError struct{ limit int64 }
+
+func (e *tooLargeError) Error() string {
+	return fmt.Sprintf("content has more bytes than MaxSize %d: raise MaxSize, or use Upload and Download, which stream", e.limit)
+}
+
+// MaxSize returns the limit in bytes, for programs that have another name for it.
+func (e *tooLargeError) MaxSize() int64 { return e.limit }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/azconc/azconc/pkg/wire"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
@@ -43,7 +45,7 @@ type BlockOptions struct {
 // id is encoded for the request. It has at most 64 bytes, and all ids of a blob must have the same length. Staging the
 // same block again changes nothing, so the request is repeated after a lost response. Errors are those of the service.
 // The service drops staged blocks that are not committed after a week. Cost: 1 request.
-func StageBlock(ctx context.Context, client *blockblob.Client, id string, data []byte, opts *BlockOptions) (optimistic.Result, error) {
+func StageBlock(ctx context.Context, client *blockblob.Client, id string, data []byte, opts *BlockOptions) (_ optimistic.Result, err error) {
 	if err := sealed.NotNil("stage", "client", client); err != nil {
 		return optimistic.Result{}, err
 	}
@@ -61,15 +63,18 @@ func StageBlock(ctx context.Context, client *blockblob.Client, id string, data [
 		return optimistic.Result{}, err
 	}
 	c := protocol.NewCall("stage", resource.Path(client.URL()), s)
+	ctx, end := c.Start(ctx, "blobs.StageBlock")
+	defer end(&err)
 	staged := blockblob.StageBlockOptions{CPKInfo: o.CPK, CPKScopeInfo: o.EncryptionScope}
 	if o.LeaseID != "" {
 		staged.LeaseAccessConditions = &blob.LeaseAccessConditions{LeaseID: &o.LeaseID}
 	}
 	_, err = protocol.Again(ctx, c, func(ctx context.Context) (blockblob.StageBlockResponse, error) {
-		protocol.CountRequest(ctx)
 		protocol.AllowFor(ctx, int64(len(data)))
 		o := staged
-		return client.StageBlock(ctx, encodeBlockID(id), streaming.NopCloser(bytes.NewReader(data)), &o)
+		return wire.Request(ctx, "Put Block", func(ctx context.Context) (blockblob.StageBlockResponse, error) {
+			return client.StageBlock(ctx, encodeBlockID(id), streaming.NopCloser(bytes.NewReader(data)), &o)
+		})
 	})
 	if err != nil {
 		return c.Finish(), c.Fail(err)
@@ -88,7 +93,7 @@ func encodeBlockID(id string) string { return base64.StdEncoding.EncodeToString(
 // commit has discarded it (REST: "Put Block List", InvalidBlockList). After any error but *UnknownError the blob is
 // unchanged by this call, and the blocks remain staged. Cost: 1 request; 1 more on a conflict, and 1 more if it looks
 // first, as Upload does.
-func CommitBlocks(ctx context.Context, client *blockblob.Client, ids []string, opts *UploadOptions) (optimistic.Result, error) {
+func CommitBlocks(ctx context.Context, client *blockblob.Client, ids []string, opts *UploadOptions) (_ optimistic.Result, err error) {
 	if err := sealed.NotNil("commit", "client", client); err != nil {
 		return optimistic.Result{}, err
 	}
@@ -110,6 +115,8 @@ func CommitBlocks(ctx context.Context, client *blockblob.Client, ids []string, o
 		encoded[i] = encodeBlockID(id)
 	}
 	u := upload{Call: protocol.NewCall("commit", resource.Path(client.URL()), o.SendOptions), client: client, o: o}
+	ctx, end := u.Start(ctx, "blobs.CommitBlocks")
+	defer end(&err)
 	w, err := u.write(ctx, false)
 	if err != nil {
 		return u.done(err)
@@ -130,7 +137,7 @@ type Block struct {
 // ListBlocks returns the blocks of a block blob, first the committed ones in their order and then the staged ones, and
 // the blob's ETag, which is empty until a first commit. Transient faults are retried. Errors are ErrNotFound and those
 // of the service. Cost: 1 request.
-func ListBlocks(ctx context.Context, client *blockblob.Client, kind blockblob.BlockListType, opts *optimistic.ReadOptions) ([]Block, optimistic.State, error) {
+func ListBlocks(ctx context.Context, client *blockblob.Client, kind blockblob.BlockListType, opts *optimistic.ReadOptions) (_ []Block, _ optimistic.State, err error) {
 	if err := sealed.NotNil("list blocks", "client", client); err != nil {
 		return nil, optimistic.State{}, err
 	}
@@ -140,9 +147,12 @@ func ListBlocks(ctx context.Context, client *blockblob.Client, kind blockblob.Bl
 		return nil, optimistic.State{}, err
 	}
 	c := protocol.NewCall("list blocks of", resource.Path(client.URL()), s)
+	ctx, end := c.Start(ctx, "blobs.ListBlocks")
+	defer end(&err)
 	resp, err := protocol.Again(ctx, c, func(ctx context.Context) (blockblob.GetBlockListResponse, error) {
-		protocol.CountRequest(ctx)
-		resp, err := client.GetBlockList(ctx, kind, nil)
+		resp, err := wire.Request(ctx, "Get Block List", func(ctx context.Context) (blockblob.GetBlockListResponse, error) {
+			return client.GetBlockList(ctx, kind, nil)
+		})
 		if resp.LastModified != nil { // it has been committed
 			_, err = protocol.Sent("ETag", resp.ETag, err)
 		}

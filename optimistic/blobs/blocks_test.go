@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/azconc/azconc/optimistic/pages"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 
 	"github.com/azconc/azconc/optimistic"
@@ -97,7 +99,7 @@ func TestCommitsAndPageBlobsUnderEveryFault(t *testing.T) {
 						t.Errorf("commit: %+v, %v: %q\n%v", res, err, optest.Get(t, client), s.Log())
 					}
 					s.SetFaults(fault)
-					res, err = CreatePages(t.Context(), optest.PagesOf(s), 1024, &CreatePagesOptions{Conditions: conditions, SequenceNumber: 7, SendOptions: optest.Recreate})
+					res, err = pages.Create(t.Context(), optest.PagesOf(s), 1024, &pages.CreateOptions{Conditions: conditions, SequenceNumber: 7, SendOptions: optest.Recreate})
 					s.SetFaults()
 					s.Flush()
 					props, look := optest.PagesOf(s).GetProperties(t.Context(), nil)
@@ -112,17 +114,17 @@ func TestCommitsAndPageBlobsUnderEveryFault(t *testing.T) {
 
 func TestAPageBlobIsCreatedOnCondition(t *testing.T) {
 	s, _ := optest.Quiet(t, "x")
-	first, err := CreatePages(t.Context(), optest.PagesOf(s), 512, &CreatePagesOptions{Conditions: optimistic.Conditions{IfNoneMatch: "*"}, Metadata: map[string]string{"k": "v"}})
+	first, err := pages.Create(t.Context(), optest.PagesOf(s), 512, &pages.CreateOptions{Conditions: optimistic.Conditions{IfNoneMatch: "*"}, Metadata: map[string]string{"k": "v"}})
 	if err != nil || !first.Created || first.Requests != 1 {
 		t.Fatalf("%+v, %v", first, err)
 	}
-	if _, err := CreatePages(t.Context(), optest.PagesOf(s), 512, &CreatePagesOptions{Conditions: optimistic.Conditions{IfNoneMatch: "*"}}); !errors.Is(err, optimistic.ErrExists) {
+	if _, err := pages.Create(t.Context(), optest.PagesOf(s), 512, &pages.CreateOptions{Conditions: optimistic.Conditions{IfNoneMatch: "*"}}); !errors.Is(err, optimistic.ErrExists) {
 		t.Errorf("a second time: %v", err)
 	}
-	if _, err := CreatePages(t.Context(), optest.PagesOf(s), 1024, &CreatePagesOptions{Conditions: optimistic.Conditions{IfMatch: first.ETag}}); err != nil {
+	if _, err := pages.Create(t.Context(), optest.PagesOf(s), 1024, &pages.CreateOptions{Conditions: optimistic.Conditions{IfMatch: first.ETag}}); err != nil {
 		t.Errorf("over the version: %v", err)
 	}
-	if _, err := CreatePages(t.Context(), optest.PagesOf(s), 1024, &CreatePagesOptions{Conditions: optimistic.Conditions{IfMatch: first.ETag}}); !errors.Is(err, optimistic.ErrConflict) {
+	if _, err := pages.Create(t.Context(), optest.PagesOf(s), 1024, &pages.CreateOptions{Conditions: optimistic.Conditions{IfMatch: first.ETag}}); !errors.Is(err, optimistic.ErrConflict) {
 		t.Errorf("over a stale version: %v", err)
 	}
 }
@@ -136,10 +138,10 @@ func TestInvalidBlocksAndPagesAreNotSent(t *testing.T) {
 		"nothing":       optest.ErrorOf(StageBlock(t.Context(), client, "a", nil, nil)),
 		"unequal ids":   optest.ErrorOf(CommitBlocks(t.Context(), client, []string{"a", "bb"}, nil)),
 		"empty ids":     optest.ErrorOf(CommitBlocks(t.Context(), client, []string{"", ""}, nil)),
-		"an odd size":   optest.ErrorOf(CreatePages(t.Context(), optest.PagesOf(s), 100, nil)),
-		"a huge size":   optest.ErrorOf(CreatePages(t.Context(), optest.PagesOf(s), 9<<40, nil)),
-		"negative":      optest.ErrorOf(CreatePages(t.Context(), optest.PagesOf(s), -512, nil)),
-		"a bad number":  optest.ErrorOf(CreatePages(t.Context(), optest.PagesOf(s), 512, &CreatePagesOptions{SequenceNumber: -1})),
+		"an odd size":   optest.ErrorOf(pages.Create(t.Context(), optest.PagesOf(s), 100, nil)),
+		"a huge size":   optest.ErrorOf(pages.Create(t.Context(), optest.PagesOf(s), 9<<40, nil)),
+		"negative":      optest.ErrorOf(pages.Create(t.Context(), optest.PagesOf(s), -512, nil)),
+		"a bad number":  optest.ErrorOf(pages.Create(t.Context(), optest.PagesOf(s), 512, &pages.CreateOptions{SequenceNumber: -1})),
 		"both and more": optest.ErrorOf(CommitBlocks(t.Context(), client, []string{"a"}, &UploadOptions{Conditions: optimistic.Conditions{IfMatch: "x", IfNoneMatch: "*"}})),
 	} {
 		if err == nil {
@@ -154,21 +156,21 @@ func TestInvalidBlocksAndPagesAreNotSent(t *testing.T) {
 func TestPagesAreClearedOnCondition(t *testing.T) {
 	s, _ := optest.Quiet(t, "x")
 	client := optest.MakePages(t, s, 16<<20)
-	if _, err := PutPages(t.Context(), client, 512, []byte(strings.Repeat("x", 1024)), nil); err != nil {
+	if _, err := pages.Put(t.Context(), client, 512, []byte(strings.Repeat("x", 1024)), nil); err != nil {
 		t.Fatal(err)
 	}
 	at, none := int64(1), int64(0)
-	if _, err := ClearPages(t.Context(), client, 0, 16<<20, &PageOptions{Sequence: SequenceConditions{IfEqual: &at}}); !errors.Is(err, optimistic.ErrConflict) ||
+	if _, err := pages.Clear(t.Context(), client, 0, 16<<20, &pages.PutOptions{Sequence: pages.SequenceConditions{IfEqual: &at}}); !errors.Is(err, optimistic.ErrConflict) ||
 		!strings.Contains(err.Error(), "sequence number") {
 		t.Errorf("a sequence number that it is not at: %v", err)
 	}
-	res, err := ClearPages(t.Context(), client, 0, 16<<20, &PageOptions{Sequence: SequenceConditions{IfAtMost: &none}})
+	res, err := pages.Clear(t.Context(), client, 0, 16<<20, &pages.PutOptions{Sequence: pages.SequenceConditions{IfAtMost: &none}})
 	ranges, listed := client.NewGetPageRangesPager(nil).NextPage(t.Context())
 	if err != nil || res.Requests != 1 || listed != nil || len(ranges.PageRange) != 0 {
 		t.Errorf("%+v, %v; left %v", res, err, ranges.PageRange)
 	}
 	for _, bad := range [][2]int64{{1, 512}, {0, 100}, {-512, 512}, {0, 0}} {
-		if _, err := ClearPages(t.Context(), client, bad[0], bad[1], nil); err == nil {
+		if _, err := pages.Clear(t.Context(), client, bad[0], bad[1], nil); err == nil {
 			t.Errorf("%v: no error", bad)
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/azconc/azconc/optimistic/appends"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/appendblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
@@ -126,7 +128,7 @@ func TestAnAppendKnowsWhereTheBlobEndsWithoutALength(t *testing.T) {
 					aztest.Fault{Kind: kind, Match: aztest.Op("Get Blob Properties")},
 					aztest.Fault{Kind: kind, Match: aztest.Op("Get Blob"), Skip: i, Count: 1},
 				)
-				if _, err := Append(t.Context(), client, []byte(fmt.Sprintf("line %d\n", i)), &AppendOptions{Unique: true}); err != nil {
+				if _, err := appends.Append(t.Context(), client, []byte(fmt.Sprintf("line %d\n", i)), &appends.AppendOptions{Unique: true}); err != nil {
 					t.Fatalf("%s, append %d: %v\n%v", kind, i, err, s.Log())
 				}
 			}

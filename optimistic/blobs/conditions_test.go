@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/azconc/azconc/optimistic/internal/anyblob"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 
 	"github.com/azconc/azconc/optimistic"
@@ -34,7 +36,7 @@ func TestOnlyLegalPairsOfConditionsPass(t *testing.T) {
 		}
 		refused := c.Validate() != nil
 		// The in-memory service judges the same combination by itself.
-		_, err := client.Upload(t.Context(), optest.Body("x"), &blockblob.UploadOptions{AccessConditions: accessConditions(c)})
+		_, err := client.Upload(t.Context(), optest.Body("x"), &blockblob.UploadOptions{AccessConditions: anyblob.AccessConditions(c)})
 		if byService := azerr.Has(err, "MultipleConditionHeadersNotSupported"); refused != byService {
 			t.Errorf("%v: refused here %t, by the service %t", names, refused, byService)
 		}

@@ -7,6 +7,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/azconc/azconc/pkg/wire"
+
+	"github.com/azconc/azconc/optimistic/internal/anyblob"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
@@ -84,13 +88,13 @@ var ErrCopyFailed = errors.New("copy failed")
 // waiting.
 //
 // Cost: 2 requests, 1 with Metadata; 1 per Poll.
-func Copy(ctx context.Context, destination, source *blob.Client, opts *CopyOptions) (CopyResult, error) {
+func Copy(ctx context.Context, destination, source *blob.Client, opts *CopyOptions) (_ CopyResult, err error) {
 	if err := sealed.NotNil("copy", "destination", destination, "source", source); err != nil {
 		return CopyResult{}, err
 	}
 	o := ptr.Value(opts)
 	o.Attempts, o.Poll = cmp.Or(o.Attempts, 12), cmp.Or(o.Poll, time.Second)
-	if err := errors.Join(o.Conditions.Validate(), o.Source.Validate(), validateMetadata(o.Metadata), validTags(o.Tags)); err != nil {
+	if err := errors.Join(o.Conditions.Validate(), o.Source.Validate(), anyblob.ValidateMetadata(o.Metadata), validTags(o.Tags)); err != nil {
 		return CopyResult{}, err
 	}
 	if o.Poll < 0 {
@@ -101,6 +105,8 @@ func Copy(ctx context.Context, destination, source *blob.Client, opts *CopyOptio
 		return CopyResult{}, err
 	}
 	c := &copying{Call: protocol.NewCall("copy", resource.Path(destination.URL()), s), to: destination, from: source, o: o}
+	ctx, end := c.Start(ctx, "blobs.Copy")
+	defer end(&err)
 	c.out.Source = resource.Path(source.URL())
 	if err = c.run(ctx); err == nil && o.Wait {
 		err = c.wait(ctx)
@@ -123,7 +129,7 @@ func (c *copying) run(ctx context.Context) error {
 		source, metadata, lineage := c.o.Source, meta.Merge(nil, c.o.Metadata), protocol.Lineage{}
 		if c.o.Metadata == nil {
 			props, err := protocol.Again(ctx, c.Call, func(ctx context.Context) (blob.GetPropertiesResponse, error) {
-				return blobProperties(ctx, c.from, nil)
+				return anyblob.Properties(ctx, c.from, nil)
 			})
 			if azerr.Classify(err).Kind == azerr.NotFound {
 				return &optimistic.NotFoundError{Op: c.Op, Resource: resource.Path(c.from.URL()), Err: azerr.Clean(err)}
@@ -155,7 +161,7 @@ func (c *copying) run(ctx context.Context) error {
 		if !ok {
 			return err
 		}
-		c.Res.Conflicts++
+		c.Preempted(ctx, err)
 		if azerr.Classify(conflict.Err).Reason == azerr.SourceChanged {
 			conflict.Reason = azerr.SourceChanged
 		}
@@ -206,16 +212,17 @@ func (c *copying) write(source optimistic.Conditions, metadata map[string]string
 		return optimistic.State{Exists: true, ETag: ptr.Value(props.ETag), Lineage: lineage}, nil
 	}
 	opts := blob.StartCopyFromURLOptions{
-		Metadata: stamped, BlobTags: c.o.Tags, Tier: c.o.Tier, AccessConditions: accessConditions(c.o.Conditions),
+		Metadata: stamped, BlobTags: c.o.Tags, Tier: c.o.Tier, AccessConditions: anyblob.AccessConditions(c.o.Conditions),
 		SourceModifiedAccessConditions: &blob.SourceModifiedAccessConditions{
 			SourceIfMatch: ptr.Optional(source.IfMatch), SourceIfNoneMatch: ptr.Optional(source.IfNoneMatch), SourceIfTags: ptr.Optional(source.IfTags),
 			SourceIfModifiedSince: ptr.Optional(source.IfModifiedSince), SourceIfUnmodifiedSince: ptr.Optional(source.IfUnmodifiedSince),
 		},
 	}
 	w.Send = func(ctx context.Context) (azcore.ETag, error) {
-		protocol.CountRequest(ctx)
 		o := opts
-		resp, err := c.to.StartCopyFromURL(ctx, c.from.URL(), &o)
+		resp, err := wire.Request(ctx, "Copy Blob", func(ctx context.Context) (blob.StartCopyFromURLResponse, error) {
+			return c.to.StartCopyFromURL(ctx, c.from.URL(), &o)
+		})
 		id, err := protocol.Sent("x-ms-copy-id", resp.CopyID, err)
 		status, err := protocol.Sent("x-ms-copy-status", resp.CopyStatus, err)
 		if err == nil {
@@ -250,7 +257,7 @@ func (c *copying) lookForOwn(w protocol.Change) protocol.Write {
 
 // status reads the destination's properties. It returns nil if the destination does not exist.
 func (c *copying) status(ctx context.Context) (*blob.GetPropertiesResponse, error) {
-	props, err := blobProperties(ctx, c.to, nil)
+	props, err := anyblob.Properties(ctx, c.to, nil)
 	if azerr.NoBlob(err) {
 		return nil, nil
 	}

@@ -5,6 +5,10 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/azconc/azconc/pkg/wire"
+
+	"github.com/azconc/azconc/optimistic/internal/anyblob"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
@@ -38,7 +42,7 @@ type AbortCopyOptions struct {
 // have aborted it. If the copy has ended otherwise, or was replaced by another, the error is ErrNoCopy.
 //
 // Cost: 1 request; 2 if the copy is not pending. AbortCopy is safe for concurrent use.
-func AbortCopy(ctx context.Context, destination *blob.Client, copyID string, opts *AbortCopyOptions) (optimistic.Result, error) {
+func AbortCopy(ctx context.Context, destination *blob.Client, copyID string, opts *AbortCopyOptions) (_ optimistic.Result, err error) {
 	if err := sealed.NotNil("abort copy", "destination", destination); err != nil {
 		return optimistic.Result{}, err
 	}
@@ -51,6 +55,8 @@ func AbortCopy(ctx context.Context, destination *blob.Client, copyID string, opt
 		return optimistic.Result{}, err
 	}
 	c := protocol.NewCall("abort copy", resource.Path(destination.URL()), s)
+	ctx, end := c.Start(ctx, "blobs.AbortCopy")
+	defer end(&err)
 	err = abortCopy(ctx, c, destination, copyID, o.LeaseID)
 	return c.Finish(), err
 }
@@ -62,16 +68,17 @@ func abortCopy(ctx context.Context, c *protocol.Call, destination *blob.Client, 
 	}
 	w := protocol.Change{AnyBase: true, Silent: true, ID: protocol.NewWriteID()}
 	w.Send = func(ctx context.Context) (azcore.ETag, error) {
-		protocol.CountRequest(ctx)
-		_, err := destination.AbortCopyFromURL(ctx, copyID, &blob.AbortCopyFromURLOptions{
-			LeaseAccessConditions: &blob.LeaseAccessConditions{LeaseID: ptr.Optional(leaseID)},
+		_, err := wire.Request(ctx, "Abort Copy Blob", func(ctx context.Context) (blob.AbortCopyFromURLResponse, error) {
+			return destination.AbortCopyFromURL(ctx, copyID, &blob.AbortCopyFromURLOptions{
+				LeaseAccessConditions: &blob.LeaseAccessConditions{LeaseID: ptr.Optional(leaseID)},
+			})
 		})
 		return "", err
 	}
 	w.Look = func(ctx context.Context) (_ optimistic.State, err error) {
-		found, err = blobProperties(ctx, destination, nil)
+		found, err = anyblob.Properties(ctx, destination, nil)
 		if err != nil {
-			return absentState(err)
+			return anyblob.AbsentState(err)
 		}
 		now := optimistic.State{Exists: true, ETag: ptr.Value(found.ETag)}
 		if is(blob.CopyStatusTypeAborted) {

@@ -3,6 +3,10 @@ package blobs
 import (
 	"context"
 
+	"github.com/azconc/azconc/pkg/wire"
+
+	"github.com/azconc/azconc/optimistic/internal/anyblob"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
@@ -71,14 +75,15 @@ func (d *deletion) Remove(base optimistic.State, _ sealed.Conditions) (protocol.
 	if base.ETag != "" && all.IfNoneMatch == "" && all.IfModifiedSince.IsZero() && all.IfUnmodifiedSince.IsZero() {
 		all.IfMatch = base.ETag
 	}
-	opts := blob.DeleteOptions{AccessConditions: accessConditions(all)}
+	opts := blob.DeleteOptions{AccessConditions: anyblob.AccessConditions(all)}
 	if d.o.Snapshots {
 		opts.DeleteSnapshots = ptr.Optional(blob.DeleteSnapshotsOptionTypeInclude)
 	}
 	return func(ctx context.Context) (azcore.ETag, error) {
-		protocol.CountRequest(ctx)
 		o := opts
-		_, err := d.Client.Delete(ctx, &o)
+		_, err := wire.Request(ctx, "Delete Blob", func(ctx context.Context) (blob.DeleteResponse, error) {
+			return d.Client.Delete(ctx, &o)
+		})
 		d.confirmed = err == nil
 		return "", err
 	}, nil

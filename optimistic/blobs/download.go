@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/azconc/azconc/optimistic/internal/anyblob"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
@@ -92,7 +94,7 @@ func (o *DownloadOptions) withDefaults() (DownloadOptions, error) {
 // service or of w.
 //
 // Cost: 1 request per BlockSize; 2 for an empty blob.
-func Download(ctx context.Context, client *blob.Client, w io.Writer, opts *DownloadOptions) (DownloadResult, error) {
+func Download(ctx context.Context, client *blob.Client, w io.Writer, opts *DownloadOptions) (_ DownloadResult, err error) {
 	if err := sealed.NotNil("get", "client", client, "w", w); err != nil {
 		return DownloadResult{}, err
 	}
@@ -101,6 +103,8 @@ func Download(ctx context.Context, client *blob.Client, w io.Writer, opts *Downl
 		return DownloadResult{}, err
 	}
 	d := download{Call: protocol.NewCall("get", resource.Path(client.URL()), o.SendOptions), client: client, o: o}
+	ctx, end := d.Start(ctx, "blobs.Download")
+	defer end(&err)
 	for {
 		err = d.pass(ctx, w)
 		conflict, ok := errors.AsType[*optimistic.ConflictError](err)
@@ -114,7 +118,7 @@ func Download(ctx context.Context, client *blob.Client, w io.Writer, opts *Downl
 		}
 		d.got.Restarts++
 	}
-	d.got.Requests, d.got.Elapsed = int(d.Meter.Requests.Load()), time.Since(d.Began)
+	d.got.Requests, d.got.Elapsed = d.Requests(), time.Since(d.Began)
 	return d.got, err
 }
 
@@ -207,7 +211,7 @@ func (d *download) first(ctx context.Context) ([]byte, int64, error) {
 	case err == nil && part.notModified:
 		return nil, 0, fmt.Errorf("get %s: %w", d.Resource, ErrNotModified)
 	case err == nil:
-	case baseGone(d.o.Conditions, err):
+	case anyblob.BaseGone(d.o.Conditions, err):
 		return nil, 0, &optimistic.ConflictError{Op: d.Op, Resource: d.Resource, Reason: azerr.Gone, Base: d.o.Conditions.IfMatch, Err: azerr.Clean(err)}
 	case azerr.Has(err, "BlobNotFound", "ContainerNotFound"):
 		return nil, 0, &optimistic.NotFoundError{Op: d.Op, Resource: d.Resource, Err: azerr.Clean(err)}
@@ -252,11 +256,12 @@ type part struct {
 }
 
 func (d *download) get(ctx context.Context, r blob.HTTPRange, c optimistic.Conditions) (part, error) {
-	protocol.CountRequest(ctx)
 	ctx = protocol.AsStored(ctx)
-	opts := blob.DownloadStreamOptions{Range: r, AccessConditions: accessConditions(c), CPKInfo: d.o.CPK}
+	opts := blob.DownloadStreamOptions{Range: r, AccessConditions: anyblob.AccessConditions(c), CPKInfo: d.o.CPK}
 	var raw *http.Response
-	resp, err := d.client.DownloadStream(policy.WithCaptureResponse(ctx, &raw), &opts)
+	resp, err := wire.Request(ctx, "Get Blob", func(ctx context.Context) (blob.DownloadStreamResponse, error) {
+		return d.client.DownloadStream(policy.WithCaptureResponse(ctx, &raw), &opts)
+	})
 	if resp.Body != nil {
 		defer resp.Body.Close()
 	}
@@ -274,12 +279,12 @@ func (d *download) get(ctx context.Context, r blob.HTTPRange, c optimistic.Condi
 	p.result.Metadata, _ = meta.Split(resp.Metadata)
 	if resp.ContentRange != nil {
 		var ok bool
-		if _, _, p.result.Size, ok = contentRange(resp.ContentRange); !ok {
+		if _, _, p.result.Size, ok = anyblob.ContentRange(resp.ContentRange); !ok {
 			return part{}, fmt.Errorf("the service's Content-Range %q is malformed", *resp.ContentRange)
 		}
 	}
-	p.data, err = readBody(ctx, d.client, resp, opts, d.o.BlockSize)
-	if _, ok := errors.AsType[tooLong](err); ok {
+	p.data, err = anyblob.ReadBody(ctx, d.client, resp, opts, d.o.BlockSize)
+	if _, ok := errors.AsType[anyblob.TooLong](err); ok {
 		err = fmt.Errorf("the blob grew while it was read: %w", io.ErrUnexpectedEOF)
 	}
 	if resp.ContentRange == nil {

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/azconc/azconc/optimistic/pages"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 
@@ -44,15 +46,15 @@ func TestAResponseWithoutAHeaderThatIsAlwaysSentIsNone(t *testing.T) {
 			return r.Status == blob.CopyStatusTypeSuccess, err
 		}},
 		"sequence number": {"Get Blob Properties", "x-ms-blob-sequence-number", func(ctx context.Context, s *aztest.Service) (bool, error) {
-			v, err := optimistic.Read(ctx, NewSequenceNumber(optest.PagesOf(s)), nil)
+			v, err := optimistic.Read(ctx, pages.NewSequenceNumber(optest.PagesOf(s)), nil)
 			return err == nil && v.Value == 5, err
 		}},
 		"raised number": {"Set Blob Properties", "x-ms-blob-sequence-number", func(ctx context.Context, s *aztest.Service) (bool, error) {
-			n, _, err := RaiseSequenceNumber(ctx, optest.PagesOf(s), 3, nil)
+			n, _, err := pages.RaiseSequenceNumber(ctx, optest.PagesOf(s), 3, nil)
 			return n == 5, err
 		}},
 		"pages of a sequence": {"Get Blob", "x-ms-blob-sequence-number", func(ctx context.Context, s *aztest.Service) (bool, error) {
-			p := NewPageRange(optest.PagesOf(s), 0, 512)
+			p := pages.NewRange(optest.PagesOf(s), 0, 512)
 			p.Sequence.IfAtMost = new(int64(4))
 			_, err := optimistic.Read(ctx, p, nil)
 			return errors.Is(err, optimistic.ErrConflict), nil
@@ -61,8 +63,8 @@ func TestAResponseWithoutAHeaderThatIsAlwaysSentIsNone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, _ := optest.Quiet(t, "x")
-				pages := optest.MakePages(t, s, 512)
-				if _, _, err := RaiseSequenceNumber(t.Context(), pages, 5, nil); err != nil {
+				client := optest.MakePages(t, s, 512)
+				if _, _, err := pages.RaiseSequenceNumber(t.Context(), client, 5, nil); err != nil {
 					t.Fatal(err)
 				}
 				s.Reset()

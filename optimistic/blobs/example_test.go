@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/azconc/azconc/optimistic/appends"
+
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/blobs"
 	"github.com/azconc/azconc/pkg/aztest"
@@ -34,7 +36,7 @@ func ExampleAppend() {
 	log := service.Container("logs").NewAppendBlobClient("deploy.log")
 
 	for _, line := range []string{"deployed\n", "rolled back\n"} {
-		r, err := blobs.Append(ctx, log, []byte(line), &blobs.AppendOptions{Create: true})
+		r, err := appends.Append(ctx, log, []byte(line), &appends.AppendOptions{Create: true})
 		fmt.Println(r.Offset, r.End, err)
 	}
 	// Output:

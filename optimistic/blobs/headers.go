@@ -7,6 +7,10 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/azconc/azconc/pkg/wire"
+
+	"github.com/azconc/azconc/optimistic/internal/anyblob"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
@@ -82,9 +86,9 @@ func (h headersTarget) Written(_ *optimistic.Version[HTTPHeaders], value HTTPHea
 
 // Read implements Target: one Get Blob Properties.
 func (h headersTarget) Read(ctx context.Context) (*optimistic.Version[HTTPHeaders], error) {
-	resp, err := blobProperties(ctx, h.Client, h.CPK)
+	resp, err := anyblob.Properties(ctx, h.Client, h.CPK)
 	if err != nil {
-		return absent[HTTPHeaders](err)
+		return anyblob.Absent[HTTPHeaders](err)
 	}
 	// The base has no lineage: the lineage belongs to the metadata, and writes of headers leave no entry in it. So a
 	// lineage that reaches back without our entry proves nothing.
@@ -103,7 +107,7 @@ func (h headersTarget) Read(ctx context.Context) (*optimistic.Version[HTTPHeader
 
 // Look implements Target: one Get Blob Properties. Its lineage can only prove that another writer replaced the base.
 func (h headersTarget) Look(ctx context.Context) (optimistic.State, error) {
-	return lookAtBlob(ctx, h.Client, h.CPK)
+	return anyblob.Look(ctx, h.Client, h.CPK)
 }
 
 // Prepare implements Target: one Set Blob Properties.
@@ -118,11 +122,12 @@ func (h headersTarget) Prepare(base *optimistic.Version[HTTPHeaders], value HTTP
 	if err != nil {
 		return protocol.Prepared{}, err
 	}
-	opts := blob.SetHTTPHeadersOptions{AccessConditions: writeConditions(base.State, c)}
+	opts := blob.SetHTTPHeadersOptions{AccessConditions: anyblob.WriteConditions(base.State, c)}
 	return protocol.Prepared{Send: func(ctx context.Context) (azcore.ETag, error) {
-		protocol.CountRequest(ctx)
 		o := opts
-		resp, err := h.Client.SetHTTPHeaders(ctx, headers, &o)
+		resp, err := wire.Request(ctx, "Set Blob Properties", func(ctx context.Context) (blob.SetHTTPHeadersResponse, error) {
+			return h.Client.SetHTTPHeaders(ctx, headers, &o)
+		})
 		return ptr.Value(resp.ETag), err
 	}}, nil
 }

@@ -8,6 +8,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/azconc/azconc/pkg/wire"
+
+	"github.com/azconc/azconc/optimistic/internal/anyblob"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
@@ -62,9 +66,9 @@ func (m metadataTarget) Equal(x, y map[string]string) bool {
 
 // Read implements Target: one Get Blob Properties.
 func (m metadataTarget) Read(ctx context.Context) (*optimistic.Version[map[string]string], error) {
-	resp, err := blobProperties(ctx, m.Client, m.CPK)
+	resp, err := anyblob.Properties(ctx, m.Client, m.CPK)
 	if err != nil {
-		return absent[map[string]string](err)
+		return anyblob.Absent[map[string]string](err)
 	}
 	v := &optimistic.Version[map[string]string]{State: optimistic.State{Exists: true, ETag: ptr.Value(resp.ETag), LastModified: ptr.Value(resp.LastModified)}}
 	v.Value, v.Lineage = meta.Split(resp.Metadata)
@@ -74,7 +78,7 @@ func (m metadataTarget) Read(ctx context.Context) (*optimistic.Version[map[strin
 
 // Look implements Target: one Get Blob Properties.
 func (m metadataTarget) Look(ctx context.Context) (optimistic.State, error) {
-	return lookAtBlob(ctx, m.Client, m.CPK)
+	return anyblob.Look(ctx, m.Client, m.CPK)
 }
 
 // Prepare implements Target: one Set Blob Metadata.
@@ -87,11 +91,12 @@ func (m metadataTarget) Prepare(base *optimistic.Version[map[string]string], val
 	if metadata == nil || err != nil {
 		return protocol.Prepared{}, err
 	}
-	opts := blob.SetMetadataOptions{AccessConditions: writeConditions(base.State, c), CPKInfo: m.CPK}
+	opts := blob.SetMetadataOptions{AccessConditions: anyblob.WriteConditions(base.State, c), CPKInfo: m.CPK}
 	return protocol.Prepared{Stored: stored, Send: func(ctx context.Context) (azcore.ETag, error) {
-		protocol.CountRequest(ctx)
 		o := opts
-		resp, err := m.Client.SetMetadata(ctx, metadata, &o)
+		resp, err := wire.Request(ctx, "Set Blob Metadata", func(ctx context.Context) (blob.SetMetadataResponse, error) {
+			return m.Client.SetMetadata(ctx, metadata, &o)
+		})
 		return ptr.Value(resp.ETag), unsignable(err, value)
 	}}, nil
 }
@@ -107,41 +112,13 @@ func (m metadataTarget) Remove(optimistic.State, sealed.Conditions) (protocol.Wr
 	return nil, errors.New("metadata cannot be deleted by itself: update it to an empty map, or delete the blob")
 }
 
-func blobProperties(ctx context.Context, client *blob.Client, cpk *blob.CPKInfo) (blob.GetPropertiesResponse, error) {
-	return blobPropertiesIf(ctx, client, nil, cpk)
-}
-
-// blobPropertiesIf reads a blob's properties under conditions. The response has an ETag.
-func blobPropertiesIf(ctx context.Context, client *blob.Client, access *blob.AccessConditions, cpk *blob.CPKInfo) (blob.GetPropertiesResponse, error) {
-	resp, err := protocol.Request(ctx, func(ctx context.Context) (blob.GetPropertiesResponse, error) {
-		return client.GetProperties(ctx, &blob.GetPropertiesOptions{AccessConditions: access, CPKInfo: cpk})
-	})
-	_, err = protocol.Sent("ETag", resp.ETag, err)
-	return resp, err
-}
-
-// lookAtBlob reads a blob's version and lineage without its content.
-func lookAtBlob(ctx context.Context, client *blob.Client, cpk *blob.CPKInfo) (optimistic.State, error) {
-	return stateOf(blobProperties(ctx, client, cpk))
-}
-
-// stateOf returns the state in a Get Blob Properties response.
-func stateOf(resp blob.GetPropertiesResponse, err error) (optimistic.State, error) {
-	if err != nil {
-		return absentState(err)
-	}
-	_, lineage := meta.Split(resp.Metadata)
-	return protocol.Dated(optimistic.State{
-		Exists: true, ETag: ptr.Value(resp.ETag), LastModified: ptr.Value(resp.LastModified), Created: ptr.Value(resp.CreationTime), Lineage: lineage,
-	}, resp.Date), nil
-}
-
 func removeBlob(client *blob.Client, base optimistic.State, c sealed.Conditions) protocol.Write {
-	opts := blob.DeleteOptions{AccessConditions: accessConditions(optimistic.Conditions{IfMatch: base.ETag, IfTags: c.IfTags, LeaseID: c.LeaseID})}
+	opts := blob.DeleteOptions{AccessConditions: anyblob.AccessConditions(optimistic.Conditions{IfMatch: base.ETag, IfTags: c.IfTags, LeaseID: c.LeaseID})}
 	return func(ctx context.Context) (azcore.ETag, error) {
-		protocol.CountRequest(ctx)
 		o := opts
-		_, err := client.Delete(ctx, &o)
+		_, err := wire.Request(ctx, "Delete Blob", func(ctx context.Context) (blob.DeleteResponse, error) {
+			return client.Delete(ctx, &o)
+		})
 		return "", err
 	}
 }
@@ -160,14 +137,4 @@ func unsignable(err error, metadata map[string]string) error {
 		}
 	}
 	return err
-}
-
-// validateMetadata checks metadata that a caller sets.
-func validateMetadata(metadata map[string]string) error {
-	for _, name := range slices.Sorted(maps.Keys(metadata)) {
-		if err := meta.Validate(name, metadata[name]); err != nil {
-			return err
-		}
-	}
-	return nil
 }

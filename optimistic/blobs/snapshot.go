@@ -9,6 +9,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/azconc/azconc/pkg/wire"
+
+	"github.com/azconc/azconc/optimistic/internal/anyblob"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
@@ -59,7 +63,7 @@ func (o *SnapshotOptions) withDefaults() (SnapshotOptions, error) {
 	if err := validateRead(out.Conditions); err != nil {
 		return out, err
 	}
-	if err := validateMetadata(out.Metadata); err != nil {
+	if err := anyblob.ValidateMetadata(out.Metadata); err != nil {
 		return out, err
 	}
 	var err error
@@ -107,7 +111,7 @@ type SnapshotResult struct {
 //
 // Cost: 2 requests, and 2 more each time the version was replaced. After each lost response, and once at the end of
 // such a call, it lists the snapshots (1 request per 5,000), which requires permission to list the container.
-func Snapshot(ctx context.Context, c *container.Client, name string, opts *SnapshotOptions) (SnapshotResult, error) {
+func Snapshot(ctx context.Context, c *container.Client, name string, opts *SnapshotOptions) (_ SnapshotResult, err error) {
 	if err := sealed.NotNil("snapshot", "c", c); err != nil {
 		return SnapshotResult{}, err
 	}
@@ -119,6 +123,8 @@ func Snapshot(ctx context.Context, c *container.Client, name string, opts *Snaps
 	s := &snapshotting{
 		Call: protocol.NewCall("snapshot", resource.Path(client.URL()), o.SendOptions), container: c, name: name, client: client, o: o,
 	}
+	ctx, end := s.Start(ctx, "blobs.Snapshot")
+	defer end(&err)
 	err = s.run(ctx)
 	return SnapshotResult{Result: s.Finish(), Snapshot: s.taken, Twins: s.twins}, err
 }
@@ -156,7 +162,7 @@ func (s *snapshotting) run(ctx context.Context) error {
 		if !ok {
 			return err
 		}
-		s.Res.Conflicts++
+		s.Preempted(ctx, err)
 		conflict.Attempts, conflict.Elapsed = s.Res.Attempts, time.Since(s.Began)
 		if m := s.o.Conditions.IfMatch; m != "" && m != azcore.ETagAny {
 			return s.shown(ctx, conflict)
@@ -173,13 +179,13 @@ func (s *snapshotting) run(ctx context.Context) error {
 // snapshot's own condition is on the version that was read.
 func (s *snapshotting) base(ctx context.Context) (optimistic.State, map[string]string, error) {
 	props, err := protocol.Again(ctx, s.Call, func(ctx context.Context) (blob.GetPropertiesResponse, error) {
-		return blobPropertiesIf(ctx, s.client, accessConditions(s.o.Conditions), s.o.CPK)
+		return anyblob.PropertiesIf(ctx, s.client, anyblob.AccessConditions(s.o.Conditions), s.o.CPK)
 	})
 	out := azerr.Classify(err)
 	switch {
 	case err == nil:
-	case baseGone(s.o.Conditions, err):
-		s.Res.Conflicts++
+	case anyblob.BaseGone(s.o.Conditions, err):
+		s.Preempted(ctx, err)
 		return optimistic.State{}, nil, &optimistic.ConflictError{
 			Op: s.Op, Resource: s.Resource, Reason: azerr.Gone, Base: s.o.Conditions.IfMatch, Err: azerr.Clean(err),
 			Attempts: s.Res.Attempts, Elapsed: time.Since(s.Began),
@@ -187,7 +193,7 @@ func (s *snapshotting) base(ctx context.Context) (optimistic.State, map[string]s
 	case out.Kind == azerr.NotFound:
 		return optimistic.State{}, nil, &optimistic.NotFoundError{Op: s.Op, Resource: s.Resource, Err: azerr.Clean(err)}
 	case out.Kind == azerr.Conflict:
-		s.Res.Conflicts++
+		s.Preempted(ctx, err)
 		return optimistic.State{}, nil, s.shown(ctx, &optimistic.ConflictError{
 			Op: s.Op, Resource: s.Resource, Reason: azerr.Changed, Base: s.o.Conditions.IfMatch, Err: azerr.Clean(err),
 			Attempts: s.Res.Attempts, Elapsed: time.Since(s.Began),
@@ -201,7 +207,7 @@ func (s *snapshotting) base(ctx context.Context) (optimistic.State, map[string]s
 
 // shown adds the current version to a conflict.
 func (s *snapshotting) shown(ctx context.Context, conflict *optimistic.ConflictError) error {
-	now, err := s.Look(ctx, func(ctx context.Context) (optimistic.State, error) { return lookAtBlob(ctx, s.client, s.o.CPK) })
+	now, err := s.Look(ctx, func(ctx context.Context) (optimistic.State, error) { return anyblob.Look(ctx, s.client, s.o.CPK) })
 	if err != nil {
 		return conflict
 	}
@@ -226,7 +232,7 @@ func (s *snapshotting) write(base optimistic.State, metadata map[string]string) 
 	w := protocol.Change{Base: base, ID: id}
 	opts := blob.CreateSnapshotOptions{
 		Metadata: stamped, CPKInfo: s.o.CPK, CPKScopeInfo: s.o.EncryptionScope,
-		AccessConditions: writeConditions(base, sealed.Conditions{IfTags: s.o.Conditions.IfTags, LeaseID: s.o.Conditions.LeaseID}),
+		AccessConditions: anyblob.WriteConditions(base, sealed.Conditions{IfTags: s.o.Conditions.IfTags, LeaseID: s.o.Conditions.LeaseID}),
 	}
 	var before atomic.Bool
 	w.Send = func(ctx context.Context) (azcore.ETag, error) {
@@ -237,15 +243,16 @@ func (s *snapshotting) write(base optimistic.State, metadata map[string]string) 
 				return "", err
 			case len(ours) > 0:
 				s.taken = ours[0]
-				s.Res.Resolved++
+				s.Resolved(ctx)
 				return base.ETag, nil
 			case id == "":
 				return "", protocol.NotMet() // sending it again may leave two snapshots; the look that follows reports an unknown outcome
 			}
 		}
-		protocol.CountRequest(ctx)
 		o := opts
-		resp, err := s.client.CreateSnapshot(ctx, &o)
+		resp, err := wire.Request(ctx, "Snapshot Blob", func(ctx context.Context) (blob.CreateSnapshotResponse, error) {
+			return s.client.CreateSnapshot(ctx, &o)
+		})
 		s.taken, err = protocol.Sent("x-ms-snapshot", resp.Snapshot, err)
 		return base.ETag, err
 	}
@@ -274,7 +281,7 @@ func (s *snapshotting) list(ctx context.Context, id string) (optimistic.State, [
 		Prefix: &s.name, Include: container.ListBlobsInclude{Snapshots: true, Metadata: true},
 	})
 	for pages.More() {
-		page, err := protocol.Request(ctx, pages.NextPage)
+		page, err := wire.Request(ctx, "List Blobs", pages.NextPage)
 		if err != nil {
 			return optimistic.State{}, nil, err
 		}

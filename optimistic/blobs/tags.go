@@ -10,6 +10,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/azconc/azconc/pkg/wire"
+
+	"github.com/azconc/azconc/optimistic/internal/anyblob"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
@@ -76,7 +80,7 @@ func (t tagsTarget) Written(_ *optimistic.Version[map[string]string], value map[
 func (t tagsTarget) Read(ctx context.Context) (*optimistic.Version[map[string]string], error) {
 	all, err := readTags(ctx, t.Client)
 	if err != nil {
-		return absent[map[string]string](err)
+		return anyblob.Absent[map[string]string](err)
 	}
 	v := &optimistic.Version[map[string]string]{State: stateOfTags(all)}
 	mark := all[optimistic.LineageKey]
@@ -89,7 +93,7 @@ func (t tagsTarget) Read(ctx context.Context) (*optimistic.Version[map[string]st
 func (t tagsTarget) Look(ctx context.Context) (optimistic.State, error) {
 	all, err := readTags(ctx, t.Client)
 	if err != nil {
-		return absentState(err)
+		return anyblob.AbsentState(err)
 	}
 	return stateOfTags(all), nil
 }
@@ -123,17 +127,18 @@ func (t tagsTarget) Prepare(base *optimistic.Version[map[string]string], value m
 		before[optimistic.LineageKey] = protocol.TagLineage(base.Lineage)
 	}
 	var stored protocol.Lineage
-	if len(lineage.Writes) > 0 && len(after) < protocol.MaxTags {
+	if len(lineage.Writes) > 0 && len(after) < maxTags {
 		text := protocol.TagLineage(lineage)
 		after[optimistic.LineageKey], stored = text, protocol.ParseTagLineage(text)
 	}
 	c = guardTags(c, before)
-	opts := blob.SetTagsOptions{AccessConditions: accessConditions(optimistic.Conditions{IfTags: c.IfTags, LeaseID: c.LeaseID})}
+	opts := blob.SetTagsOptions{AccessConditions: anyblob.AccessConditions(optimistic.Conditions{IfTags: c.IfTags, LeaseID: c.LeaseID})}
 	produced := stateOfTags(after).ETag
 	send := func(ctx context.Context) (azcore.ETag, error) {
-		protocol.CountRequest(ctx)
 		o := opts
-		_, err := t.Client.SetTags(ctx, after, &o)
+		_, err := wire.Request(ctx, "Set Blob Tags", func(ctx context.Context) (blob.SetTagsResponse, error) {
+			return t.Client.SetTags(ctx, after, &o)
+		})
 		return produced, err
 	}
 	for name, old := range before {
@@ -161,21 +166,28 @@ func stateOfTags(all map[string]string) optimistic.State {
 	}
 }
 
+// Limits of index tags (REST: "Set Blob Tags").
+const (
+	maxTags     = 10  // tags on a blob
+	maxTagName  = 128 // characters in a tag's name
+	maxTagValue = 256 // characters in a tag's value
+)
+
 // validTags returns an error for tags that the service would refuse. Quotes are not allowed in tags, so a predicate
 // made of valid tags needs no escaping.
 func validTags(tags map[string]string) error {
-	if len(tags) > protocol.MaxTags {
-		return fmt.Errorf("tags: %d are more than the %d that a blob may have", len(tags), protocol.MaxTags)
+	if len(tags) > maxTags {
+		return fmt.Errorf("tags: %d are more than the %d that a blob may have", len(tags), maxTags)
 	}
 	for _, name := range slices.Sorted(maps.Keys(tags)) {
 		value := tags[name]
 		switch {
 		case strings.EqualFold(name, optimistic.LineageKey):
 			return fmt.Errorf("tags: %q is azconc's own; choose another name", name)
-		case name == "" || len(name) > protocol.MaxTagName:
-			return fmt.Errorf("tags: the name %q does not have 1 to %d characters", name, protocol.MaxTagName)
-		case len(value) > protocol.MaxTagValue:
-			return fmt.Errorf("tags: the value of %q is longer than %d characters", name, protocol.MaxTagValue)
+		case name == "" || len(name) > maxTagName:
+			return fmt.Errorf("tags: the name %q does not have 1 to %d characters", name, maxTagName)
+		case len(value) > maxTagValue:
+			return fmt.Errorf("tags: the value of %q is longer than %d characters", name, maxTagValue)
 		}
 		for _, text := range []string{name, value} {
 			if i := strings.IndexFunc(text, func(r rune) bool { return !tagCharacter(r) }); i >= 0 {

@@ -189,7 +189,7 @@ func TestADocumentOfTagsCostsOneRequestAndStaysGuarded(t *testing.T) {
 	if err != nil || res.Conflicts != 1 {
 		t.Errorf("after a rival's: %+v, %v", res, err)
 	}
-	if got := optest.TagsOf(t, client.BlobClient()); got["other"] != "1" || got["n"] != "last" || len(got[optimistic.LineageKey]) > protocol.MaxTagValue {
+	if got := optest.TagsOf(t, client.BlobClient()); got["other"] != "1" || got["n"] != "last" || len(got[optimistic.LineageKey]) > maxTagValue {
 		t.Errorf("tags = %v", got)
 	}
 }
@@ -228,7 +228,7 @@ func TestALineageInATagIsReadBack(t *testing.T) {
 	}
 	value := protocol.TagLineage(l)
 	got := protocol.ParseTagLineage(value).Writes
-	if len(value) > protocol.MaxTagValue || len(got) != 14 {
+	if len(value) > maxTagValue || len(got) != 14 {
 		t.Errorf("%d entries in %d characters", len(got), len(value))
 	}
 	for i, e := range got {
@@ -240,7 +240,7 @@ func TestALineageInATagIsReadBack(t *testing.T) {
 		l = l.Perform(protocol.NewIntent("tags", fmt.Sprint(i)), time.Now())
 	}
 	value = protocol.TagLineage(l)
-	if both := protocol.ParseTagLineage(value); len(value) > protocol.MaxTagValue || len(both.Writes) < 8 || protocol.TagLineage(both) != value ||
+	if both := protocol.ParseTagLineage(value); len(value) > maxTagValue || len(both.Writes) < 8 || protocol.TagLineage(both) != value ||
 		!both.Performed(protocol.NewIntent("tags", "2")) || both.Performed(protocol.NewIntent("tags", "1")) {
 		t.Errorf("with operations: %+v in %d characters", both, len(value))
 	}
@@ -255,7 +255,7 @@ func FuzzTagLineage(f *testing.F) {
 	f.Add("wabcdefghijklmnop.oabcdefghijklmnop")
 	f.Add("..")
 	f.Fuzz(func(t *testing.T, value string) {
-		if l := protocol.ParseTagLineage(value); len(l.Writes) > 0 && len(value) <= protocol.MaxTagValue && len(protocol.ParseTagLineage(protocol.TagLineage(l)).Writes) != len(l.Writes) {
+		if l := protocol.ParseTagLineage(value); len(l.Writes) > 0 && len(value) <= maxTagValue && len(protocol.ParseTagLineage(protocol.TagLineage(l)).Writes) != len(l.Writes) {
 			t.Errorf("%q was read as %v", value, l)
 		}
 	})

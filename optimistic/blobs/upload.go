@@ -10,6 +10,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/azconc/azconc/pkg/wire"
+
+	"github.com/azconc/azconc/optimistic/internal/anyblob"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
@@ -83,7 +87,7 @@ func (o *UploadOptions) withDefaults() (UploadOptions, error) {
 	if err := out.Conditions.Validate(); err != nil {
 		return out, err
 	}
-	if err := validateMetadata(out.Metadata); err != nil {
+	if err := anyblob.ValidateMetadata(out.Metadata); err != nil {
 		return out, err
 	}
 	var err error
@@ -110,7 +114,7 @@ func (o *UploadOptions) withDefaults() (UploadOptions, error) {
 //
 // Cost: 1 request up to one block, otherwise 1 per block and 1 for the commit. Looking first costs 1 more: with
 // LookFirst, with IfMatch, and with IfNoneMatch "*" above one block.
-func Upload(ctx context.Context, client *blockblob.Client, r io.Reader, opts *UploadOptions) (optimistic.Result, error) {
+func Upload(ctx context.Context, client *blockblob.Client, r io.Reader, opts *UploadOptions) (_ optimistic.Result, err error) {
 	if err := sealed.NotNil("put", "client", client, "r", r); err != nil {
 		return optimistic.Result{}, err
 	}
@@ -119,6 +123,8 @@ func Upload(ctx context.Context, client *blockblob.Client, r io.Reader, opts *Up
 		return optimistic.Result{}, err
 	}
 	u := upload{Call: protocol.NewCall("put", resource.Path(client.URL()), o.SendOptions), client: client, o: o}
+	ctx, end := u.Start(ctx, "blobs.Upload")
+	defer end(&err)
 	err = u.run(ctx, r)
 	return u.done(err)
 }
@@ -205,46 +211,48 @@ func position(r io.Reader) (int64, bool) {
 
 // write prepares the commit, and looks at the blob first if staged content, IfMatch or LookFirst requires it.
 func (u *upload) write(ctx context.Context, staged bool) (protocol.Change, error) {
-	w := whole(u.Call, u.o.Conditions, u.client.BlobClient(), u.o.CPK)
+	w := anyblob.Whole(u.Call, u.o.Conditions, u.client.BlobClient(), u.o.CPK)
 	if !w.Base.Exists && !u.o.LookFirst && (w.AnyBase || !staged) {
 		return w, nil
 	}
-	w, exists, err := preview(ctx, u.Call, w, u.client.BlobClient(), u.o.CPK, blob.BlobTypeBlockBlob)
+	w, exists, err := anyblob.Preview(ctx, u.Call, w, u.client.BlobClient(), u.o.CPK, blob.BlobTypeBlockBlob)
 	u.creates = !exists
 	return w, err
 }
 
 func (u *upload) putBlob(data []byte, w protocol.Change) (protocol.Write, error) {
-	metadata, err := metadataOf(u.Call, w, u.o.Metadata)
+	metadata, err := anyblob.MetadataOf(u.Call, w, u.o.Metadata)
 	if err != nil {
 		return nil, err
 	}
 	opts := blockblob.UploadOptions{
 		HTTPHeaders: u.o.HTTPHeaders, Metadata: metadata, Tags: u.o.Tags, Tier: u.o.Tier,
-		CPKInfo: u.o.CPK, CPKScopeInfo: u.o.EncryptionScope, AccessConditions: accessConditions(u.o.Conditions),
+		CPKInfo: u.o.CPK, CPKScopeInfo: u.o.EncryptionScope, AccessConditions: anyblob.AccessConditions(u.o.Conditions),
 	}
 	return func(ctx context.Context) (azcore.ETag, error) {
-		protocol.CountRequest(ctx)
 		protocol.AllowFor(ctx, int64(len(data)))
 		o := opts
-		resp, err := u.client.Upload(ctx, streaming.NopCloser(bytes.NewReader(data)), &o)
+		resp, err := wire.Request(ctx, "Put Blob", func(ctx context.Context) (blockblob.UploadResponse, error) {
+			return u.client.Upload(ctx, streaming.NopCloser(bytes.NewReader(data)), &o)
+		})
 		return ptr.Value(resp.ETag), err
 	}, nil
 }
 
 func (u *upload) commitBlocks(ids []string, w protocol.Change) (protocol.Write, error) {
-	metadata, err := metadataOf(u.Call, w, u.o.Metadata)
+	metadata, err := anyblob.MetadataOf(u.Call, w, u.o.Metadata)
 	if err != nil {
 		return nil, err
 	}
 	opts := blockblob.CommitBlockListOptions{
 		HTTPHeaders: u.o.HTTPHeaders, Metadata: metadata, Tags: u.o.Tags, Tier: u.o.Tier,
-		CPKInfo: u.o.CPK, CPKScopeInfo: u.o.EncryptionScope, AccessConditions: accessConditions(u.o.Conditions),
+		CPKInfo: u.o.CPK, CPKScopeInfo: u.o.EncryptionScope, AccessConditions: anyblob.AccessConditions(u.o.Conditions),
 	}
 	return func(ctx context.Context) (azcore.ETag, error) {
-		protocol.CountRequest(ctx)
 		o := opts
-		resp, err := u.client.CommitBlockList(ctx, ids, &o)
+		resp, err := wire.Request(ctx, "Put Block List", func(ctx context.Context) (blockblob.CommitBlockListResponse, error) {
+			return u.client.CommitBlockList(ctx, ids, &o)
+		})
 		return ptr.Value(resp.ETag), err
 	}, nil
 }

@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/azconc/azconc/pkg/wire"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
@@ -88,10 +90,11 @@ func (u *upload) stageBlock(ctx context.Context, id string, block []byte) error 
 		opts.LeaseAccessConditions = &blob.LeaseAccessConditions{LeaseID: &lease}
 	}
 	_, err := protocol.Again(ctx, u.Call, func(ctx context.Context) (blockblob.StageBlockResponse, error) {
-		protocol.CountRequest(ctx)
 		protocol.AllowFor(ctx, int64(len(block)))
 		o := opts
-		return u.client.StageBlock(ctx, id, streaming.NopCloser(bytes.NewReader(block)), &o)
+		return wire.Request(ctx, "Put Block", func(ctx context.Context) (blockblob.StageBlockResponse, error) {
+			return u.client.StageBlock(ctx, id, streaming.NopCloser(bytes.NewReader(block)), &o)
+		})
 	})
 	return err
 }

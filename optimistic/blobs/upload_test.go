@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/azconc/azconc/optimistic/pages"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
 	"github.com/azconc/azconc/optimistic"
@@ -68,7 +70,7 @@ func TestABlobOfAnotherTypeIsNotReplaced(t *testing.T) {
 			return err
 		}, blob.BlobTypeAppendBlob, 1},
 		"block/create pages at the version": {func(name string) error {
-			_, err := CreatePages(t.Context(), box.NewPageBlobClient(name), 512, &CreatePagesOptions{Conditions: optimistic.Conditions{IfMatch: block}})
+			_, err := pages.Create(t.Context(), box.NewPageBlobClient(name), 512, &pages.CreateOptions{Conditions: optimistic.Conditions{IfMatch: block}})
 			return err
 		}, blob.BlobTypeBlockBlob, 1},
 	} {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"maps"
 
+	"github.com/azconc/azconc/pkg/wire"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
@@ -78,7 +80,7 @@ func (m metadataTarget) Written(base *optimistic.Version[map[string]string], val
 
 // Read implements Target: one Get Container Properties.
 func (m metadataTarget) Read(ctx context.Context) (*optimistic.Version[map[string]string], error) {
-	resp, err := protocol.Request(ctx, func(ctx context.Context) (container.GetPropertiesResponse, error) {
+	resp, err := wire.Request(ctx, "Get Container Properties", func(ctx context.Context) (container.GetPropertiesResponse, error) {
 		return m.Client.GetProperties(ctx, nil)
 	})
 	if azerr.Has(err, "ContainerNotFound") {
@@ -114,14 +116,17 @@ func (m metadataTarget) Prepare(base *optimistic.Version[map[string]string], val
 	}
 	if !base.Exists {
 		return protocol.Prepared{Stored: stored, Send: func(ctx context.Context) (azcore.ETag, error) {
-			protocol.CountRequest(ctx)
-			resp, err := m.Client.Create(ctx, &container.CreateOptions{Metadata: metadata, Access: m.Access})
+			resp, err := wire.Request(ctx, "Create Container", func(ctx context.Context) (container.CreateResponse, error) {
+				return m.Client.Create(ctx, &container.CreateOptions{Metadata: metadata, Access: m.Access})
+			})
 			return ptr.Value(resp.ETag), err
 		}}, nil
 	}
 	t := newTurn(m.Client, c.LeaseID)
 	send := t.write(base.ETag, func(ctx context.Context) (azcore.ETag, error) {
-		resp, err := m.Client.SetMetadata(ctx, &container.SetMetadataOptions{Metadata: metadata, LeaseAccessConditions: t.conditions()})
+		resp, err := wire.Request(ctx, "Set Container Metadata", func(ctx context.Context) (container.SetMetadataResponse, error) {
+			return m.Client.SetMetadata(ctx, &container.SetMetadataOptions{Metadata: metadata, LeaseAccessConditions: t.conditions()})
+		})
 		return ptr.Value(resp.ETag), err
 	})
 	return protocol.Prepared{Send: send, Stored: stored}, nil
@@ -133,8 +138,9 @@ func (m metadataTarget) Remove(base optimistic.State, c sealed.Conditions) (prot
 		return nil, errContainerTags
 	}
 	remove := func(ctx context.Context, lease *container.LeaseAccessConditions) (azcore.ETag, error) {
-		protocol.CountRequest(ctx)
-		_, err := m.Client.Delete(ctx, &container.DeleteOptions{AccessConditions: &container.AccessConditions{LeaseAccessConditions: lease}})
+		_, err := wire.Request(ctx, "Delete Container", func(ctx context.Context) (container.DeleteResponse, error) {
+			return m.Client.Delete(ctx, &container.DeleteOptions{AccessConditions: &container.AccessConditions{LeaseAccessConditions: lease}})
+		})
 		return "", err
 	}
 	if base.ETag == "" {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/azconc/azconc/pkg/wire"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
@@ -76,8 +78,9 @@ func (a aclTarget) Written(_ *optimistic.Version[ACL], value ACL) (any, error) {
 
 // Read implements Target: one Get Container ACL.
 func (a aclTarget) Read(ctx context.Context) (*optimistic.Version[ACL], error) {
-	protocol.CountRequest(ctx)
-	resp, err := a.Client.GetAccessPolicy(ctx, nil)
+	resp, err := wire.Request(ctx, "Get Container ACL", func(ctx context.Context) (container.GetAccessPolicyResponse, error) {
+		return a.Client.GetAccessPolicy(ctx, nil)
+	})
 	if azerr.Has(err, "ContainerNotFound") {
 		return &optimistic.Version[ACL]{}, nil
 	}
@@ -135,7 +138,9 @@ func (a aclTarget) Prepare(base *optimistic.Version[ACL], value ACL, lineage pro
 				Start: ptr.Optional(p.Start), Expiry: ptr.Optional(p.Expiry), Permission: ptr.Optional(p.Permissions),
 			}})
 		}
-		resp, err := a.Client.SetAccessPolicy(ctx, &opts)
+		resp, err := wire.Request(ctx, "Set Container ACL", func(ctx context.Context) (container.SetAccessPolicyResponse, error) {
+			return a.Client.SetAccessPolicy(ctx, &opts)
+		})
 		return ptr.Value(resp.ETag), err
 	})
 	return protocol.Prepared{Send: send}, nil

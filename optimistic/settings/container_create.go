@@ -14,9 +14,11 @@ import (
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
 	"github.com/azconc/azconc/pkg/retry"
+	"github.com/azconc/azconc/pkg/wire"
 )
 
 // CreationKey is the metadata name under which CreateContainer stores the id of the creation.
@@ -26,6 +28,9 @@ const CreationKey = "azconcop"
 type CreateContainerOptions struct {
 	// Metadata is the user metadata of the container. Defaults to none.
 	Metadata map[string]string
+
+	// Hooks observe the operation and its requests. Defaults to none.
+	Hooks observe.Hooks
 
 	_ struct{}
 }
@@ -54,6 +59,7 @@ func CreateContainer(ctx context.Context, client *container.Client, opts *Create
 	var etag azcore.ETag
 	u := protocol.Unproved{
 		Op: "create", Resource: resource.Path(client.URL()), Exists: []string{"ContainerAlreadyExists"},
+		Name: "settings.CreateContainer", Request: "Create Container", Hooks: opts.Hooks,
 		Send: func(ctx context.Context) error {
 			resp, err := client.Create(ctx, &container.CreateOptions{Metadata: metadata})
 			etag, err = protocol.Sent("ETag", resp.ETag, err)
@@ -63,8 +69,8 @@ func CreateContainer(ctx context.Context, client *container.Client, opts *Create
 	began := time.Now()
 	r, err := u.Do(ctx)
 	if err != nil && r.Ambiguous > 0 {
-		r.Requests++
-		if etag, err = createdBy(ctx, client, id, began, err); err == nil {
+		look := wire.Observed(opts.Hooks, u.Resource, func() { r.Requests++ })
+		if etag, err = createdBy(ctx, look, client, id, began, err); err == nil {
 			r.Changed, r.Resolved = true, r.Ambiguous
 		}
 		err = azerr.Op(ctx, u.Op, u.Resource, err)
@@ -76,13 +82,17 @@ func CreateContainer(ctx context.Context, client *container.Client, opts *Create
 // createdBy resolves a creation whose response was lost, and whose last error is cause. A different id proves nothing:
 // our container may have been deleted, and created again by another client, or a writer of metadata may have replaced
 // the id.
-func createdBy(ctx context.Context, client *container.Client, id string, began time.Time, cause error) (azcore.ETag, error) {
+func createdBy(ctx context.Context, look wire.Wire, client *container.Client, id string, began time.Time, cause error) (azcore.ETag, error) {
 	unknown := func(why string, err error) error {
 		return &optimistic.UnknownError{Op: "create", Resource: resource.Path(client.URL()), Why: why, Elapsed: time.Since(began), Err: azerr.Clean(err)}
 	}
 	ctx, cancel := retry.Detached(ctx, 2*time.Second)
 	defer cancel()
-	props, err := client.GetProperties(ctx, nil)
+	var props container.GetPropertiesResponse
+	err := look.Once(ctx, "Get Container Properties", 0, func(ctx context.Context) (err error) {
+		props, err = client.GetProperties(ctx, nil)
+		return err
+	})
 	etag, err := protocol.Sent("ETag", props.ETag, err)
 	switch {
 	case azerr.Has(err, "ContainerNotFound"):

@@ -9,6 +9,7 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/optimistic/internal/sealed"
+	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
 )
@@ -18,6 +19,9 @@ type DeleteContainerOptions struct {
 	// Conditions are those that the service takes on a container: the dates and the lease id. Others are refused.
 	// Defaults to none.
 	Conditions optimistic.Conditions
+
+	// Hooks observe the operation and its requests. Defaults to none.
+	Hooks observe.Hooks
 
 	_ struct{}
 }
@@ -44,7 +48,7 @@ func DeleteContainer(ctx context.Context, client *container.Client, opts *Delete
 		return optimistic.Result{}, errContainerETag
 	}
 	u := protocol.Unproved{
-		Op: "delete", Resource: resource.Path(client.URL()),
+		Op: "delete", Resource: resource.Path(client.URL()), Name: "settings.DeleteContainer", Request: "Delete Container", Hooks: opts.Hooks,
 		Send: func(ctx context.Context) error {
 			_, err := client.Delete(ctx, &container.DeleteOptions{AccessConditions: &container.AccessConditions{
 				LeaseAccessConditions: &container.LeaseAccessConditions{LeaseID: ptr.Optional(c.LeaseID)},

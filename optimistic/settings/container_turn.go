@@ -69,7 +69,6 @@ func (t *turn) take(ctx context.Context) error {
 			return f.Usual()
 		},
 	}, func(ctx context.Context) error {
-		protocol.CountRequest(ctx)
 		reply, err := t.on.Acquire(ctx, t.id, turnSeconds, lease.Conditions{})
 		if err == nil && reply.ID != t.id {
 			err = errors.New("the service returned another id for the lease")
@@ -94,7 +93,6 @@ func (t *turn) giveBack(ctx context.Context) {
 	defer cancel()
 	budget := retry.Budget{Attempts: 3, Elapsed: -1, Backoff: retry.Backoff{Base: 100 * time.Millisecond}}
 	_, _ = wire.Wire{}.Send(ctx, "", wire.Again{Budget: budget}, func(ctx context.Context) error {
-		protocol.CountRequest(ctx)
 		return t.on.Release(ctx, t.id, lease.Conditions{})
 	})
 }
@@ -104,7 +102,6 @@ func (t *turn) at(ctx context.Context, base azcore.ETag) error {
 	var seen lease.Observation
 	budget := retry.Budget{Attempts: 3, Elapsed: -1, Backoff: retry.Backoff{Base: 200 * time.Millisecond}}
 	_, err := wire.Wire{}.Send(ctx, "", wire.Again{Try: turnTry, Budget: budget}, func(ctx context.Context) (err error) {
-		protocol.CountRequest(ctx)
 		seen, err = t.on.Look(ctx, "")
 		_, err = protocol.Sent("ETag", ptr.Optional(seen.ETag), err)
 		return err
@@ -140,7 +137,6 @@ func (t *turn) write(base azcore.ETag, send protocol.Write) protocol.Write {
 			}
 			return false, nil
 		}}, func(ctx context.Context) (err error) {
-			protocol.CountRequest(ctx)
 			etag, err = send(ctx)
 			return err
 		})

@@ -14,6 +14,7 @@ import (
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/resource"
 )
 
@@ -21,6 +22,9 @@ import (
 type CreateQueueOptions struct {
 	// Metadata is the user metadata of the queue. Defaults to none.
 	Metadata map[string]string
+
+	// Hooks observe the operation and its requests. Defaults to none.
+	Hooks observe.Hooks
 
 	_ struct{}
 }
@@ -43,7 +47,9 @@ func CreateQueue(ctx context.Context, client *azqueue.QueueClient, opts *CreateQ
 	for name, value := range opts.Metadata {
 		metadata[name] = &value
 	}
-	u := protocol.Unproved{Op: "create", Resource: resource.Path(client.URL())}
+	u := protocol.Unproved{
+		Op: "create", Resource: resource.Path(client.URL()), Name: "settings.CreateQueue", Request: "Create Queue", Hooks: opts.Hooks,
+	}
 	var response *http.Response
 	u.Send = func(ctx context.Context) error {
 		_, err := client.Create(policy.WithCaptureResponse(ctx, &response), &azqueue.CreateOptions{Metadata: metadata})
@@ -75,7 +81,7 @@ func DeleteQueue(ctx context.Context, client *azqueue.QueueClient) (optimistic.R
 		return optimistic.Result{}, err
 	}
 	return protocol.Unproved{
-		Op: "delete", Resource: resource.Path(client.URL()), Done: []string{"QueueNotFound", "QueueBeingDeleted"},
+		Op: "delete", Resource: resource.Path(client.URL()), Name: "settings.DeleteQueue", Request: "Delete Queue", Done: []string{"QueueNotFound", "QueueBeingDeleted"},
 		Send: func(ctx context.Context) error {
 			_, err := client.Delete(ctx, nil)
 			return err
@@ -93,7 +99,7 @@ func ClearQueue(ctx context.Context, client *azqueue.QueueClient) (optimistic.Re
 		return optimistic.Result{}, err
 	}
 	return protocol.Unproved{
-		Op: "clear", Resource: resource.Path(client.URL()),
+		Op: "clear", Resource: resource.Path(client.URL()), Name: "settings.ClearQueue", Request: "Clear Messages",
 		Send: func(ctx context.Context) error {
 			_, err := client.ClearMessages(ctx, nil)
 			return err

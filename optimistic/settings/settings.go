@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"maps"
 
+	"github.com/azconc/azconc/pkg/wire"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 
@@ -52,8 +54,9 @@ func (m queueMetadataTarget) Traits() sealed.Traits { return sealed.Traits{Clien
 
 // Read implements Target: one Get Queue Metadata.
 func (m queueMetadataTarget) Read(ctx context.Context) (*optimistic.Version[map[string]string], error) {
-	protocol.CountRequest(ctx)
-	resp, err := m.queue.GetProperties(ctx, nil)
+	resp, err := wire.Request(ctx, "Get Queue Metadata", func(ctx context.Context) (azqueue.GetQueuePropertiesResponse, error) {
+		return m.queue.GetProperties(ctx, nil)
+	})
 	if azerr.Has(err, "QueueNotFound") {
 		return &optimistic.Version[map[string]string]{}, nil
 	}
@@ -97,8 +100,9 @@ func (m queueMetadataTarget) Prepare(base *optimistic.Version[map[string]string]
 		return protocol.Prepared{}, err
 	}
 	send := protocol.LookFirst(func(ctx context.Context) (azcore.ETag, error) {
-		protocol.CountRequest(ctx)
-		_, err := m.queue.SetMetadata(ctx, &azqueue.SetMetadataOptions{Metadata: metadata})
+		_, err := wire.Request(ctx, "Set Queue Metadata", func(ctx context.Context) (azqueue.SetMetadataResponse, error) {
+			return m.queue.SetMetadata(ctx, &azqueue.SetMetadataOptions{Metadata: metadata})
+		})
 		return produced, err
 	}, base.State, produced, m.Look)
 	return protocol.Prepared{Send: send, Stored: stored}, nil

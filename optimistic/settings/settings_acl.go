@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/azconc/azconc/pkg/wire"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 
@@ -42,8 +44,9 @@ func (a queueACLTarget) Traits() sealed.Traits { return sealed.Traits{Client: a.
 
 // Read implements Target: one Get Queue ACL.
 func (a queueACLTarget) Read(ctx context.Context) (*optimistic.Version[[]AccessPolicy], error) {
-	protocol.CountRequest(ctx)
-	resp, err := a.queue.GetAccessPolicy(ctx, nil)
+	resp, err := wire.Request(ctx, "Get Queue ACL", func(ctx context.Context) (azqueue.GetAccessPolicyResponse, error) {
+		return a.queue.GetAccessPolicy(ctx, nil)
+	})
 	if azerr.Has(err, "QueueNotFound") {
 		return &optimistic.Version[[]AccessPolicy]{}, nil
 	}
@@ -95,8 +98,9 @@ func (a queueACLTarget) Prepare(base *optimistic.Version[[]AccessPolicy], value 
 				Start: ptr.Optional(p.Start), Expiry: ptr.Optional(p.Expiry), Permission: ptr.Optional(p.Permissions),
 			}})
 		}
-		protocol.CountRequest(ctx)
-		_, err := a.queue.SetAccessPolicy(ctx, &opts)
+		_, err := wire.Request(ctx, "Set Queue ACL", func(ctx context.Context) (azqueue.SetAccessPolicyResponse, error) {
+			return a.queue.SetAccessPolicy(ctx, &opts)
+		})
 		return produced, err
 	}, base.State, produced, a.Look)
 	return protocol.Prepared{Send: send}, nil

@@ -14,6 +14,7 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/optimistic/internal/sealed"
+	"github.com/azconc/azconc/pkg/wire"
 )
 
 // NewLastWriterWinsBlobService returns the settings of an account's Blob service (analytics logging, metrics, CORS rules and
@@ -30,7 +31,7 @@ import (
 // Cost: 1 request to read, 1 to write.
 func NewLastWriterWinsBlobService(client *service.Client) optimistic.Target[service.SetPropertiesOptions] {
 	return serviceTarget[service.SetPropertiesOptions]{
-		name: "(blob service)", key: client,
+		name: "(blob service)", op: "Blob Service Properties", key: client,
 		get: func(ctx context.Context) (service.SetPropertiesOptions, error) {
 			resp, err := client.GetProperties(ctx, nil)
 			return service.SetPropertiesOptions{
@@ -49,7 +50,7 @@ func NewLastWriterWinsBlobService(client *service.Client) optimistic.Target[serv
 // changes, and the limits are those of NewLastWriterWinsBlobService.
 func NewLastWriterWinsQueueService(client *azqueue.ServiceClient) optimistic.Target[azqueue.SetPropertiesOptions] {
 	return serviceTarget[azqueue.SetPropertiesOptions]{
-		name: "(queue service)", key: client,
+		name: "(queue service)", op: "Queue Service Properties", key: client,
 		get: func(ctx context.Context) (azqueue.SetPropertiesOptions, error) {
 			resp, err := client.GetServiceProperties(ctx, nil)
 			return azqueue.SetPropertiesOptions{
@@ -66,6 +67,7 @@ func NewLastWriterWinsQueueService(client *azqueue.ServiceClient) optimistic.Tar
 // serviceTarget is the settings of a service.
 type serviceTarget[T any] struct {
 	name string
+	op   string // what the REST operations get and set
 	key  any
 	get  func(ctx context.Context) (T, error)
 	set  func(ctx context.Context, changed T) error
@@ -82,8 +84,7 @@ func (p serviceTarget[T]) Traits() sealed.Traits { return sealed.Traits{Client: 
 
 // Read implements Target: one request.
 func (p serviceTarget[T]) Read(ctx context.Context) (*optimistic.Version[T], error) {
-	protocol.CountRequest(ctx)
-	value, err := p.get(ctx)
+	value, err := wire.Request(ctx, "Get "+p.op, p.get)
 	if err != nil {
 		return nil, err
 	}
@@ -135,8 +136,8 @@ func (p serviceTarget[T]) Prepare(base *optimistic.Version[T], value T, lineage 
 		if err := json.Unmarshal(text, &changed); err != nil {
 			return "", fmt.Errorf("decode: %w", err)
 		}
-		protocol.CountRequest(ctx)
-		return produced, p.set(ctx, changed)
+		_, err := wire.Request(ctx, "Set "+p.op, func(ctx context.Context) (struct{}, error) { return struct{}{}, p.set(ctx, changed) })
+		return produced, err
 	}, base.State, produced, p.Look)
 	return protocol.Prepared{Send: send}, nil
 }

@@ -135,9 +135,10 @@ func readEntity(ctx context.Context, client *aztables.Client, partition, row str
 	if err := addressable(partition); err != nil {
 		return storedEntity{}, optimistic.State{}, err
 	}
-	protocol.CountRequest(ctx)
 	var raw *http.Response
-	resp, err := client.GetEntity(policy.WithCaptureResponse(ctx, &raw), partition, row, nil)
+	resp, err := wire.Request(ctx, "Query Entities", func(ctx context.Context) (aztables.GetEntityResponse, error) {
+		return client.GetEntity(policy.WithCaptureResponse(ctx, &raw), partition, row, nil)
+	})
 	if azerr.Has(err, "ResourceNotFound", "EntityNotFound") {
 		return storedEntity{}, optimistic.State{}, nil
 	}
@@ -204,20 +205,22 @@ func (e entityTarget[T]) Prepare(base *optimistic.Version[T], value T, lineage p
 	}
 	if !base.Exists {
 		p.Send = func(ctx context.Context) (azcore.ETag, error) {
-			protocol.CountRequest(ctx)
-			resp, err := e.Client.AddEntity(ctx, body, nil)
+			resp, err := wire.Request(ctx, "Insert Entity", func(ctx context.Context) (aztables.AddEntityResponse, error) {
+				return e.Client.AddEntity(ctx, body, nil)
+			})
 			return resp.ETag, err
 		}
 		return p, nil
 	}
-	mode := aztables.UpdateModeMerge
+	mode, op := aztables.UpdateModeMerge, "Merge Entity"
 	if whole {
-		mode = aztables.UpdateModeReplace
+		mode, op = aztables.UpdateModeReplace, "Update Entity"
 	}
 	p.Send = func(ctx context.Context) (azcore.ETag, error) {
-		protocol.CountRequest(ctx)
 		match := base.ETag // a new one each time, because the SDK writes into the options
-		resp, err := e.Client.UpdateEntity(ctx, body, &aztables.UpdateEntityOptions{IfMatch: &match, UpdateMode: mode})
+		resp, err := wire.Request(ctx, op, func(ctx context.Context) (aztables.UpdateEntityResponse, error) {
+			return e.Client.UpdateEntity(ctx, body, &aztables.UpdateEntityOptions{IfMatch: &match, UpdateMode: mode})
+		})
 		return resp.ETag, err
 	}
 	return p, nil
@@ -232,9 +235,10 @@ func (e entityTarget[T]) Remove(base optimistic.State, c sealed.Conditions) (pro
 		base.ETag = azcore.ETagAny
 	}
 	return func(ctx context.Context) (azcore.ETag, error) {
-		protocol.CountRequest(ctx)
 		match := base.ETag
-		_, err := e.Client.DeleteEntity(ctx, e.PartitionKey, e.RowKey, &aztables.DeleteEntityOptions{IfMatch: &match})
+		_, err := wire.Request(ctx, "Delete Entity", func(ctx context.Context) (aztables.DeleteEntityResponse, error) {
+			return e.Client.DeleteEntity(ctx, e.PartitionKey, e.RowKey, &aztables.DeleteEntityOptions{IfMatch: &match})
+		})
 		return "", err
 	}, nil
 }

@@ -24,7 +24,7 @@ func CreateTable(ctx context.Context, client *aztables.Client) (optimistic.Resul
 		return optimistic.Result{}, err
 	}
 	r, err := protocol.Unproved{
-		Op: "create", Resource: tableName(client), Exists: []string{"TableAlreadyExists"}, Why: "the table exists, and nothing shows who created it",
+		Op: "create", Resource: tableName(client), Name: "tables.CreateTable", Request: "Create Table", Exists: []string{"TableAlreadyExists"}, Why: "the table exists, and nothing shows who created it",
 		Send: func(ctx context.Context) error {
 			_, err := client.CreateTable(ctx, nil)
 			return err
@@ -56,7 +56,7 @@ func DeleteTable(ctx context.Context, client *aztables.Client) (optimistic.Resul
 		return optimistic.Result{}, err
 	}
 	return protocol.Unproved{
-		Op: "delete", Resource: tableName(client), Done: []string{"TableNotFound", "ResourceNotFound", "TableBeingDeleted"},
+		Op: "delete", Resource: tableName(client), Name: "tables.DeleteTable", Request: "Delete Table", Done: []string{"TableNotFound", "ResourceNotFound", "TableBeingDeleted"},
 		Send: func(ctx context.Context) error {
 			_, err := client.Delete(ctx, nil)
 			return err
@@ -93,13 +93,13 @@ func Upsert[T any](ctx context.Context, target Entity[T], value T) (optimistic.R
 	if err != nil {
 		return optimistic.Result{}, err
 	}
-	mode := aztables.UpdateModeMerge
+	mode, request := aztables.UpdateModeMerge, "Insert Or Merge Entity"
 	if target.Mode == ReplaceWhole {
-		mode = aztables.UpdateModeReplace
+		mode, request = aztables.UpdateModeReplace, "Insert Or Replace Entity"
 	}
 	var etag azcore.ETag
 	r, err := protocol.Unproved{
-		Op: "upsert", Resource: target.Resource(),
+		Op: "upsert", Resource: target.Resource(), Name: "tables.Upsert", Request: request,
 		Send: func(ctx context.Context) error {
 			resp, err := target.Client.UpsertEntity(ctx, body, &aztables.UpsertEntityOptions{UpdateMode: mode})
 			etag, err = protocol.Sent("ETag", ptr.Optional(resp.ETag), err)

@@ -96,7 +96,7 @@ type TransactResult struct {
 // Cost: 1 request per entity read (the fence of a Holder is one), and 1 for the transaction. Each conflict costs as
 // much again, and a final conflict 1 or 2 more. Transact is safe for concurrent use. tx is not, and cannot be used after
 // change returns.
-func Transact(ctx context.Context, table *aztables.Client, partition string, change func(ctx context.Context, tx *Tx) error, opts *TransactOptions) (TransactResult, error) {
+func Transact(ctx context.Context, table *aztables.Client, partition string, change func(ctx context.Context, tx *Tx) error, opts *TransactOptions) (_ TransactResult, err error) {
 	if err := sealed.NotNil("transact", "table", table, "change", change); err != nil {
 		return TransactResult{}, err
 	}
@@ -119,6 +119,8 @@ func Transact(ctx context.Context, table *aztables.Client, partition string, cha
 		table: table, partition: partition, change: change, guard: o.Guard, intent: protocol.NewIntent("transact", o.OperationID), holder: o.Holder,
 		counts: map[string]protocol.Lineage{},
 	}
+	ctx, end := t.Start(ctx, "tables.Transact")
+	defer end(&err)
 	t.Next, t.Refused, t.Surrender = t.next, t.refused, t.surrender
 	if t.holder != nil && t.guard == "" {
 		t.guard = FenceRow // every transaction under a lock writes it, so none misses a create by another
@@ -205,7 +207,7 @@ func (t *transaction) attempt(ctx context.Context, last *submission) (*submissio
 	switch tx.fate {
 	case protocol.Committed:
 		// The response was a conflict, but the submission was applied: an intermediary has delivered it twice.
-		t.Res.Resolved++
+		t.Resolved(ctx)
 		last.etags = nil
 		t.won(last)
 		return nil, nil
@@ -243,7 +245,7 @@ func (t *transaction) lookAgain(ctx context.Context, s *submission) (done bool, 
 	if err != nil {
 		return true, t.forsake(ctx, s, t.Fail(err))
 	}
-	return t.Confirm(s.open, now)
+	return t.Confirm(ctx, s.open, now)
 }
 
 // forsake is Abandon for a submission, if there is one.

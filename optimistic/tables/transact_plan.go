@@ -16,6 +16,7 @@ import (
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/batch"
+	"github.com/azconc/azconc/pkg/wire"
 )
 
 // Limits of the service (REST: "Performing entity group transactions").
@@ -219,9 +220,10 @@ func (t *transaction) close(s *submission) error {
 		Base: s.witnesses[0].witness.Base, ID: cmp.Or(s.stamp, protocol.NewWriteID()), AnyBase: !conditional, Pinned: pinned, Silent: true, Look: s.look,
 		Traced: s.stamp != "", Op: t.intent,
 		Send: func(ctx context.Context) (azcore.ETag, error) {
-			protocol.CountRequest(ctx)
-			var etags []azcore.ETag
-			etags, s.answer = batch.Submit(ctx, t.table, s.actions)
+			etags, err := wire.Request(ctx, "Entity Group Transaction", func(ctx context.Context) ([]azcore.ETag, error) {
+				return batch.Submit(ctx, t.table, s.actions)
+			})
+			s.answer = err
 			for i, etag := range etags {
 				if etag != "" {
 					s.etags[s.members[i].row] = etag

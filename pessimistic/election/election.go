@@ -237,6 +237,11 @@ func (e *Election) Preempt(ctx context.Context) error {
 	}
 }
 
+// signing is how much later than a look the record of a lead may say that the lead was acquired, although the look found it
+// held. Both times come from Date headers, which are up to 2 s behind and go back by a second, as recorded responses of real
+// accounts show; and a leader may have to wait for the next second, and for its TakeoverDelay, before it signs.
+const signing = 4 * time.Second
+
 // untilDeposed returns nil when the leader that was seen first leads no more.
 func (e *Election) untilDeposed(ctx context.Context, first *pessimistic.LockInfo) error {
 	p := poll.Pace{Backoff: e.locker.Options().Poll}
@@ -246,10 +251,11 @@ func (e *Election) untilDeposed(ctx context.Context, first *pessimistic.LockInfo
 			return err
 		}
 		if now.ETag != first.ETag {
-			if now.Since.After(first.Observed) {
+			if now.Since.After(first.Observed.Add(signing + e.locker.Options().TakeoverDelay)) {
 				return nil // acquired after Preempt began, hence by another process
 			}
-			// The first look may have come between the leader's acquisition and its stamp.
+			// The first look may have come between the leader's acquisition and its stamp. If it was another leader's, that
+			// one sees the intent as well.
 			first.ETag = now.ETag
 		}
 		if err := retry.Sleep(ctx, p.Next(ctx)); err != nil {

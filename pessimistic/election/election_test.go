@@ -41,7 +41,7 @@ func (s *terms) until(ctx context.Context, h *pessimistic.Hold) error {
 }
 
 func TestALeaderLeadsUntilItIsDone(t *testing.T) {
-	pesstest.InBubble(t, func(t *testing.T, w *pesstest.World) {
+	pesstest.InBubbles(t, func(t *testing.T, w *pesstest.World) {
 		e := electionOf(w, lockerOf(w, nil), nil)
 		failed := errors.New("failed")
 		for _, want := range []error{nil, failed, retry.Stop(failed)} {
@@ -65,7 +65,7 @@ func TestALeaderLeadsUntilItIsDone(t *testing.T) {
 }
 
 func TestALeaderThatLosesTheLeadStopsAndRunsAgain(t *testing.T) {
-	pesstest.InBubble(t, func(t *testing.T, w *pesstest.World) {
+	pesstest.InBubbles(t, func(t *testing.T, w *pesstest.World) {
 		e := electionOf(w, lockerOf(w, nil), nil)
 		var s terms
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -93,7 +93,7 @@ func TestALeaderThatLosesTheLeadStopsAndRunsAgain(t *testing.T) {
 }
 
 func TestTheLeadIsKeptUntilTheLeaderHasStopped(t *testing.T) {
-	pesstest.InBubble(t, func(t *testing.T, w *pesstest.World) {
+	pesstest.InBubbles(t, func(t *testing.T, w *pesstest.World) {
 		e := electionOf(w, lockerOf(w, nil), nil)
 		ctx, cancel := context.WithCancel(t.Context())
 		var all sync.WaitGroup
@@ -118,7 +118,7 @@ func TestTheLeadIsKeptUntilTheLeaderHasStopped(t *testing.T) {
 }
 
 func TestALeaderThatResignsLetsAnotherLead(t *testing.T) {
-	pesstest.InBubble(t, func(t *testing.T, w *pesstest.World) {
+	pesstest.InBubbles(t, func(t *testing.T, w *pesstest.World) {
 		one, two := electionOf(w, lockerOf(w, nil), nil), electionOf(w, direct(w, nil), nil)
 		var first, second terms
 		ctx, cancel := context.WithCancel(t.Context())
@@ -146,7 +146,7 @@ func TestALeaderThatResignsLetsAnotherLead(t *testing.T) {
 }
 
 func TestACandidateCanAskForTheLead(t *testing.T) {
-	pesstest.InBubble(t, func(t *testing.T, w *pesstest.World) {
+	pesstest.InBubbles(t, func(t *testing.T, w *pesstest.World) {
 		one, two := electionOf(w, lockerOf(w, nil), &Options{Preemptible: true}), electionOf(w, direct(w, nil), nil)
 		var first, second terms
 		ctx, cancel := context.WithCancel(t.Context())
@@ -180,7 +180,7 @@ func TestACandidateCanAskForTheLead(t *testing.T) {
 }
 
 func TestALeaderThatPanicsGivesTheLeadBack(t *testing.T) {
-	pesstest.InBubble(t, func(t *testing.T, w *pesstest.World) {
+	pesstest.InBubbles(t, func(t *testing.T, w *pesstest.World) {
 		e := electionOf(w, lockerOf(w, nil), &Options{Preemptible: true})
 		func() {
 			defer func() {

@@ -33,7 +33,7 @@ func keeping(t *testing.T, w *pesstest.World, during func(h *pessimistic.Hold)) 
 }
 
 func TestALeadThatIsKeptIsRenewedUntilItIsReleased(t *testing.T) {
-	pesstest.InBubble(t, func(t *testing.T, w *pesstest.World) {
+	pesstest.InBubbles(t, func(t *testing.T, w *pesstest.World) {
 		h := keeping(t, w, func(*pessimistic.Hold) {})
 		bubble.Sleep(5 * time.Minute)
 		if h.Err() != nil || w.State("leader") != lease.Leased {
@@ -48,7 +48,7 @@ func TestALeadThatIsKeptIsRenewedUntilItIsReleased(t *testing.T) {
 
 // Run does not run again under a lead that is kept, even if it was lost before the function returned.
 func TestALeadThatIsLostBeforeItIsKeptIsOver(t *testing.T) {
-	pesstest.InBubble(t, func(t *testing.T, w *pesstest.World) {
+	pesstest.InBubbles(t, func(t *testing.T, w *pesstest.World) {
 		h := keeping(t, w, func(h *pessimistic.Hold) {
 			if _, err := direct(w, nil).Break(t.Context(), "leader", &pessimistic.BreakOptions{Now: true}); err != nil {
 				t.Fatal(err)
@@ -62,7 +62,7 @@ func TestALeadThatIsLostBeforeItIsKeptIsOver(t *testing.T) {
 }
 
 func TestALeadThatIsKeptCanBeLost(t *testing.T) {
-	pesstest.InBubble(t, func(t *testing.T, w *pesstest.World) {
+	pesstest.InBubbles(t, func(t *testing.T, w *pesstest.World) {
 		h := keeping(t, w, func(*pessimistic.Hold) {})
 		w.Faults.SetFaults(aztest.Fault{Kind: aztest.Refuse})
 		bubble.Sleep(time.Minute)
@@ -76,7 +76,7 @@ func TestALeadThatIsKeptCanBeLost(t *testing.T) {
 }
 
 func TestACandidacyCanBeBounded(t *testing.T) {
-	pesstest.InBubble(t, func(t *testing.T, w *pesstest.World) {
+	pesstest.InBubbles(t, func(t *testing.T, w *pesstest.World) {
 		h, err := direct(w, nil).Lock(t.Context(), "leader", nil)
 		if err != nil {
 			t.Fatal(err)
@@ -109,7 +109,7 @@ func TestALostLeadIsRunForAtOnceAndAnUnhealthyOneLater(t *testing.T) {
 		"unhealthy": {func(_ *testing.T, _ *pesstest.World, sick *atomic.Bool) { sick.Store(true) }, 20 * time.Second, 40 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			pesstest.InBubble(t, func(t *testing.T, w *pesstest.World) {
+			pesstest.InBubbles(t, func(t *testing.T, w *pesstest.World) {
 				var sick atomic.Bool
 				e := electionOf(w, lockerOf(w, &pessimistic.LockerOptions{Health: func(context.Context) error {
 					if sick.Load() {

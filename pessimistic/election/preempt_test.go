@@ -44,6 +44,49 @@ func (l *led) get() (string, fence.Token) {
 	return l.now, l.fence
 }
 
+// TestPreemptKnowsALeaderThatHasNotSignedYet: the first look can come between the acquisition of the lead and the stamp. The
+// stamp says that the leader has led since a later second than the look, and the leader leads on.
+func TestPreemptKnowsALeaderThatHasNotSignedYet(t *testing.T) {
+	unsigned := 0
+	for seed := range uint64(24) {
+		synctest.Test(t, func(t *testing.T) {
+			o := pesstest.WithLatency(seed)
+			o.DateLag = pesstest.DateLag
+			w := pesstest.New(t, o)
+			bubble.Sleep(time.Duration(seed) * 120 * time.Millisecond)
+			ctx, cancel := context.WithCancel(t.Context())
+			var l led
+			var all sync.WaitGroup
+			one := electionOf(w, lockerOf(w, nil), nil)
+			all.Go(func() { _ = one.Run(ctx, l.as("one")) })
+			for len(w.Leased()) == 0 {
+				bubble.Sleep(10 * time.Millisecond)
+			}
+			if name, _ := l.get(); name == "" {
+				unsigned++
+			}
+			asked := make(chan error, 1)
+			all.Go(func() { asked <- electionOf(w, lockerOf(w, nil), nil).Preempt(ctx) })
+			bubble.Sleep(time.Minute)
+			if name, _ := l.get(); name != "one" || len(asked) != 0 {
+				t.Errorf("seed %d: Preempt has returned although %q leads", seed, name)
+			}
+			if _, err := one.Resign(ctx); err != nil {
+				t.Error(err)
+			}
+			bubble.Sleep(10 * time.Second)
+			if len(asked) != 1 {
+				t.Errorf("seed %d: Preempt has not returned although the leader has resigned", seed)
+			}
+			cancel()
+			all.Wait()
+		})
+	}
+	if unsigned < 5 {
+		t.Errorf("only %d leaders had not signed when Preempt was called", unsigned)
+	}
+}
+
 // With one response in five lost, the leader of the beginning is gone when Preempt returns, and the candidate that asked
 // leads next.
 func TestPreemptDeposesTheLeaderAlthoughResponsesAreLost(t *testing.T) {

@@ -50,7 +50,7 @@ func TestALeaseOfAnotherProgramCanHaveAHeartbeat(t *testing.T) {
 		}
 		seen, err := pessimistic.Look(t.Context(), NewFile(f))
 		if h := LeaseInfoOf(seen); err != nil || h.Owner != holder.Own() || !h.Since.Equal(began) || h.Heartbeat.After(beat) || h.Heartbeat.Sub(began) < 10*time.Second {
-			t.Errorf("%+v, %v, want it since %v, last heard from at %v", h, err, began, beat)
+			t.Errorf("%+v, %v, want it since %v, with a heartbeat at %v", h, err, began, beat)
 		}
 		if err := BreakStale(t.Context(), f, time.Minute); !errors.Is(err, pessimistic.ErrHeld) {
 			t.Errorf("a live holder: %v", err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pessimistic/internal/holder"
+	"github.com/azconc/azconc/pessimistic/internal/locks"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/lease/filelease"
 	"github.com/azconc/azconc/pkg/ptr"
@@ -49,7 +50,7 @@ func (f beating) Acquire(ctx context.Context, id string, seconds int32, c lease.
 		_, err = f.beat(ctx, id, seen, true)
 	}
 	if err != nil {
-		return lease.Result{}, &lease.GrantedError{Err: err}
+		return lease.Result{}, &locks.GrantedError{Err: err}
 	}
 	return reply, nil
 }

@@ -21,7 +21,8 @@ const (
 	// heartbeat is the interval at which package pessimistic renews a lease that does not expire.
 	heartbeat = 10 * time.Second
 
-	// minStale is three heartbeats, so that a single failed one does not make a holder look stale.
+	// minStale is three heartbeats, so that a single failed one does not make a holder look stale. Nor do the Date headers
+	// from which its age is calculated, each of which is up to 2 s behind.
 	minStale = 3 * heartbeat
 
 	// proofOfDeath is how long BreakStale waits for another heartbeat: its interval, plus the time by which it may be

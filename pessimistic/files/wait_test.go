@@ -150,15 +150,15 @@ func TestAPermanentRefusalIsNotWaitedFor(t *testing.T) {
 func TestTheClientsAreReportedDuringTheWait(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 		lockedFor(s, 25*time.Second)
-		began, told := time.Now(), []time.Duration{}
+		began, noted := time.Now(), []time.Duration{}
 		err := WaitUnlocked(t.Context(), f, &WaitOptions{Poll: pollEach(time.Second), Waiting: func(e InUseError) {
-			told = append(told, time.Since(began))
+			noted = append(noted, time.Since(began))
 			if len(e.Handles) != 1 || e.Handles[0].ClientName != "desk" {
-				t.Errorf("told of %v", e.Handles)
+				t.Errorf("noted of %v", e.Handles)
 			}
 		}}, reading(f))
-		if err != nil || !slices.Equal(told, []time.Duration{0, 10 * time.Second, 20 * time.Second}) {
-			t.Errorf("%v; told at %v", err, told)
+		if err != nil || !slices.Equal(noted, []time.Duration{0, 10 * time.Second, 20 * time.Second}) {
+			t.Errorf("%v; noted at %v", err, noted)
 		}
 	})
 }

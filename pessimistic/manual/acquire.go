@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pessimistic/internal/locks"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/retry"
@@ -72,7 +73,7 @@ func (s sending) acquire(ctx context.Context, seconds int32, o *AcquireOptions) 
 		if last == nil {
 			return reply, err
 		}
-		if _, granted := errors.AsType[*lease.GrantedError](last); granted {
+		if _, granted := errors.AsType[*locks.GrantedError](last); granted {
 			s.abandon(ctx, id) // a file without a heartbeat would stay leased
 		}
 		out := azerr.Classify(last)

@@ -157,7 +157,7 @@ func (w *RWLock) RLock(ctx context.Context, opts *pessimistic.LockOptions) (*Slo
 		for failed := 0; err != nil || writer.Held; {
 			pause := p.Next(ctx)
 			if err != nil {
-				if ctx.Err() != nil || limited.Err() == nil && !bears(w.locker, err, o) {
+				if ctx.Err() != nil || limited.Err() == nil && !w.readers.bears(err, o) {
 					return nil, err
 				}
 				pause = poll.AfterFault(ctx, failed)
@@ -182,7 +182,7 @@ func (w *RWLock) TryRLock(ctx context.Context) (*Slot, error) {
 // writer looks at the gate. A gate that was never used is open.
 func (w *RWLock) writer(ctx context.Context) (pessimistic.LockInfo, error) {
 	info, err := w.locker.Show(ctx, w.gate)
-	if errors.Is(err, pessimistic.ErrNotFound) {
+	if w.readers.note(err); errors.Is(err, pessimistic.ErrNotFound) {
 		return pessimistic.LockInfo{}, nil
 	}
 	return info, err

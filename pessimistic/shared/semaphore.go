@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/azconc/azconc/pessimistic"
@@ -39,6 +40,8 @@ type Semaphore struct {
 	front chan struct{} // a token: the goroutine that has it may look for a slot
 	freed chan struct{} // signals the first waiter that a slot of this process is free
 
+	answered atomic.Bool // the service has answered a request of this Semaphore
+
 	mu   sync.Mutex
 	last int // the slot this process held last, which is likely to be free; negative before the first
 }
@@ -67,7 +70,8 @@ func NewSemaphore(k *pessimistic.Locker, name string, n int) (*Semaphore, error)
 	return s, nil
 }
 
-// Slot is a slot of a Semaphore that this process holds.
+// Slot is a slot of a Semaphore that this process holds. It is a fence.Holder, whose fence orders the holders of this slot
+// alone: it protects what belongs to the slot. As a reader's, it protects nothing, and must not be used for writing.
 type Slot struct {
 	*pessimistic.Hold
 	Number int // 0 to n-1
@@ -152,7 +156,7 @@ func (s *Semaphore) acquire(ctx context.Context, o pessimistic.LockOptions) (*Sl
 			return nil, s.heldBy(holder, began)
 		case err == nil:
 			failed = 0
-		case limited.Err() == nil && !bears(s.locker, err, o), ctx.Err() != nil:
+		case limited.Err() == nil && !s.bears(err, o), ctx.Err() != nil:
 			return nil, err
 		default:
 			pause = poll.AfterFault(ctx, failed)
@@ -170,8 +174,15 @@ func (s *Semaphore) acquire(ctx context.Context, o pessimistic.LockOptions) (*Sl
 }
 
 // bears reports whether a call that waits retries a fault; see LockOptions.Patient.
-func bears(k *pessimistic.Locker, err error, o pessimistic.LockOptions) bool {
-	return !o.NoWait && (o.MaxWait > 0 || o.Patient || k.Answered()) && azerr.Classify(err).Transient()
+func (s *Semaphore) bears(err error, o pessimistic.LockOptions) bool {
+	return !o.NoWait && (o.MaxWait > 0 || o.Patient || s.answered.Load()) && azerr.Classify(err).Transient()
+}
+
+// note notes whether the service has answered, with whatever result.
+func (s *Semaphore) note(err error) {
+	if err == nil || azerr.Classify(err).Status != 0 {
+		s.answered.Store(true)
+	}
 }
 
 var errWaited = errors.New("the time to wait has passed")
@@ -217,7 +228,7 @@ func (s *Semaphore) sticky(ctx context.Context) int {
 func (s *Semaphore) try(ctx context.Context, i int, o pessimistic.LockOptions) (*Slot, error) {
 	o.NoWait = true
 	h, err := s.locker.Lock(ctx, s.slotName(i), &o)
-	if errors.Is(err, pessimistic.ErrHeld) {
+	if s.note(err); errors.Is(err, pessimistic.ErrHeld) {
 		return nil, nil
 	}
 	if err != nil {
@@ -235,7 +246,7 @@ func (s *Semaphore) sweep(ctx, limited context.Context, o pessimistic.LockOption
 	taken := make([]bool, s.slots)
 	var holder pessimistic.LockInfo
 	for info, err := range s.locker.List(limited, &pessimistic.ListOptions{Prefix: s.prefix, Held: true}) {
-		if err != nil {
+		if s.note(err); err != nil {
 			return nil, holder, err
 		}
 		i, err := strconv.Atoi(strings.TrimPrefix(info.Name, s.prefix))

@@ -1,8 +1,8 @@
 // Package azerr is the one place that knows what a response of Azure Storage means.
 //
 // Classify turns an error of the SDK into an Outcome: what happened, why, and whether it is worth sending the request
-// again. It uses the service's error code (x-ms-error-code, or the code in the body), never by the HTTP status as
-// long as there is a code, because the status is not the meaning: 409 is "someone holds a lease", "wait, it is being
+// again. It goes by the service's error code (x-ms-error-code, or the code in the body), and by the HTTP status only if there
+// is no code, because the status is not the meaning: 409 is "someone holds a lease", "wait, it is being
 // deleted", "it exists" and "this will never work", and the service's own pages disagree about the status of some codes.
 //
 // Two questions are kept apart. Outcome.Transient: is it worth sending again? Outcome.Ambiguous: may this very request
@@ -19,11 +19,11 @@
 //	409 being deleted, copy pending, rate exceeded       Throttled     no         yes
 //	400 damaged on the way (Md5Mismatch)                 BadInput      no         yes
 //	any other answer                                     by its code   no         no
-//	an error that is none of the service or the network  Other         no         no
+//	an error of neither the service nor the network      Other         no         no
 //
-// Clean takes what must not be shown out of an error's text (URLs with a shared access signature, keys) and keeps its
-// chain, so that errors.Is and errors.As work as before. Redact does the same for any text, as well as patterns can: it
-// knows secrets by their names and forms, so a secret in a form of its own is not found. It is the second line of
+// Clean removes what must not be shown from an error's text (URLs with a shared access signature, keys) and keeps its
+// chain, so that errors.Is and errors.As work as before. Redact does the same for any text, as far as patterns can: it
+// recognizes secrets by their names and forms, and misses a secret in any other form. It is the second line of
 // defence; the first is not to put secrets into texts.
 //
 // Nothing here sends a request or keeps state.

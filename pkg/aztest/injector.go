@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/azconc/azconc/pkg/aztest/internal/storage"
 )
 
 // Injector is a transport that injects faults into the requests to another one. It is safe for concurrent use. The same
@@ -27,6 +28,7 @@ import (
 type Injector struct {
 	next    policy.Transporter
 	latency func() time.Duration
+	date    func() time.Time // the clock of the Date of responses that it makes itself
 
 	mu      sync.Mutex // guards what follows; held for map work only
 	rng     *rand.Rand
@@ -51,7 +53,7 @@ type pendingRequest struct {
 
 // Inject returns an Injector in front of next, which may be a Service or the transport to a real one.
 func Inject(next policy.Transporter, seed uint64, faults ...Fault) *Injector {
-	i := &Injector{next: next, rng: rand.New(rand.NewPCG(seed, 0x617a74657374)), met: map[FaultKind]int{}}
+	i := &Injector{next: next, rng: rand.New(rand.NewPCG(seed, 0x617a74657374)), met: map[FaultKind]int{}, date: time.Now}
 	i.SetFaults(faults...)
 	return i
 }
@@ -139,8 +141,8 @@ func (i *Injector) Do(hr *http.Request) (*http.Response, error) {
 		return nil, &url.Error{Op: method(hr.Method), URL: hr.URL.String(), Err: err}
 	}
 	entry.Status, entry.Code = response.StatusCode, response.Header.Get("x-ms-error-code")
-	if body, ok := response.Body.(codedBody); ok && entry.Code == "" {
-		entry.Code = body.code
+	if body, ok := response.Body.(storage.CodedBody); ok && entry.Code == "" {
+		entry.Code = body.Code
 	}
 	if entry.resets == i.resets {
 		i.log[entry.slot].Status, i.log[entry.slot].Code = entry.Status, entry.Code
@@ -284,11 +286,11 @@ func (i *Injector) answer(hr *http.Request, f Fault, status int, code string) *h
 	i.answers++
 	id := fmt.Sprintf("aztest-fault-%08d", i.answers)
 	i.mu.Unlock()
-	a := fail(status, code, "This fault was injected.").stamped(id, canonical(hr.Header), time.Now())
+	a := storage.Fail(status, code, "This fault was injected.").Stamped(id, storage.Canonical(hr.Header), i.date())
 	if f.RetryAfter > 0 {
-		a.set("Retry-After", strconv.Itoa(max(1, int(f.RetryAfter/time.Second))))
+		a.Set("Retry-After", strconv.Itoa(max(1, int(f.RetryAfter/time.Second))))
 	}
-	return a.response(hr)
+	return a.Response(hr)
 }
 
 // cut breaks a response off in the middle of its body.
@@ -311,13 +313,13 @@ func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 // a copy by itself, as it does with a request without a body, or with a GetBody, if a kept-alive connection turns out
 // to be closed.
 func replayable(hr *http.Request) (func() *http.Request, error) {
-	body, err := bodyOf(hr)
+	body, err := storage.BodyOf(hr)
 	if err != nil {
 		return nil, err
 	}
 	return func() *http.Request {
 		r := hr.Clone(context.WithoutCancel(hr.Context()))
-		r.Body, r.GetBody, r.ContentLength = newPayload(body), nil, int64(len(body))
+		r.Body, r.GetBody, r.ContentLength = storage.NewPayload(body), nil, int64(len(body))
 		if len(body) == 0 && (r.Method == http.MethodPut || r.Method == http.MethodPost) {
 			// Requests of these methods are not repeated without a body. An empty body of unknown length would be sent
 			// in chunks, which a server that requires a Content-Length refuses.

@@ -1,16 +1,17 @@
 package aztest
 
 import (
-	"bytes"
-	"errors"
-	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/azconc/azconc/pkg/aztest/internal/fileservice"
+	"github.com/azconc/azconc/pkg/aztest/internal/queueservice"
+	"github.com/azconc/azconc/pkg/aztest/internal/storage"
+	"github.com/azconc/azconc/pkg/aztest/internal/tableservice"
 )
 
 // Request is a request as it was sent, with its result.
@@ -26,83 +27,12 @@ type Request struct {
 	At       time.Time   // when it was sent
 }
 
-// request is a parsed request.
-type request struct {
-	method    string
-	host      string
-	account   string
-	container string
-	blob      string
-	query     url.Values
-	header    http.Header
-	body      []byte
-}
-
-// parseRequest parses a request. It makes header names canonical, because the SDK puts some in lower case into the map,
-// where a socket would have normalized them.
-func parseRequest(hr *http.Request) (*request, error) {
-	r := &request{method: hr.Method, host: hr.URL.Host, query: url.Values{}, header: canonical(hr.Header)}
-	for name, values := range hr.URL.Query() {
-		r.query[strings.ToLower(name)] = values
-	}
-	path := strings.TrimPrefix(hr.URL.Path, "/")
-	r.account, path, _ = strings.Cut(path, "/")
-	r.container, r.blob, _ = strings.Cut(path, "/")
-	var err error
-	r.body, err = bodyOf(hr)
-	return r, err
-}
-
-// payload is the body of a request that has been read. It is never written again: the service keeps it as content, and
-// responses share it.
-type payload struct {
-	*bytes.Reader
-	data []byte
-}
-
-func newPayload(data []byte) payload { return payload{bytes.NewReader(data), data} }
-
-func (payload) Close() error { return nil }
-
-// bodyOf reads a request's body to its end and closes it, as a connection does.
-func bodyOf(hr *http.Request) ([]byte, error) {
-	if hr.Body == nil || hr.Body == http.NoBody {
-		return nil, nil
-	}
-	if p, ok := hr.Body.(payload); ok {
-		return p.data, nil
-	}
-	defer hr.Body.Close()
-	if hr.ContentLength <= 0 || hr.ContentLength > 4<<30 {
-		return io.ReadAll(hr.Body)
-	}
-	data := make([]byte, hr.ContentLength) // allocated at its final size: content is held once
-	if n, err := io.ReadFull(hr.Body, data); errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("http: ContentLength=%d with Body length %d", hr.ContentLength, n) // as net/http reports it
-	} else if err != nil {
-		return nil, err
-	}
-	if n, _ := io.CopyN(io.Discard, hr.Body, 1); n != 0 {
-		return nil, fmt.Errorf("http: request body larger than ContentLength=%d", hr.ContentLength)
-	}
-	return data, nil
-}
-
-func canonical(h http.Header) http.Header {
-	out := make(http.Header, len(h))
-	for name, values := range h {
-		key := http.CanonicalHeaderKey(name)
-		out[key] = append(out[key], values...)
-	}
-	return out
-}
-
 // Describe returns the Service.Log entry of a request that has not been sent. It does not read the body.
 func Describe(r *http.Request) Request { return describe(r) }
 
 // describe returns the request's entry in the log.
 func describe(hr *http.Request) Request {
-	r := Request{Method: hr.Method, Query: url.Values{}, Header: canonical(hr.Header), At: time.Now()}
+	r := Request{Method: hr.Method, Query: url.Values{}, Header: storage.Canonical(hr.Header), At: time.Now()}
 	for _, secret := range []string{"Authorization", "X-Ms-Copy-Source-Authorization", "X-Ms-Encryption-Key"} {
 		r.Header.Del(secret)
 	}
@@ -120,12 +50,12 @@ func describe(hr *http.Request) Request {
 		_, r.Resource, _ = strings.Cut(r.Resource, "/") // the account
 	}
 	switch {
-	case service == "table", service == "" && isTable(hr):
-		r.Op, r.Resource = tableOperation(hr.Method, r.Resource, r.Query, r.Header)
-	case service == "queue", service == "" && isQueue(hr):
-		r.Op = queueOperation(hr.Method, r.Resource, r.Query)
-	case service == "file", service == "" && isFile(hr):
-		r.Op = fileOperation(hr.Method, r.Resource, r.Query, r.Header)
+	case service == "table", service == "" && tableservice.IsTable(hr):
+		r.Op, r.Resource = tableservice.Operation(hr.Method, r.Resource, r.Query, r.Header)
+	case service == "queue", service == "" && queueservice.IsQueue(hr):
+		r.Op = queueservice.Operation(hr.Method, r.Resource, r.Query)
+	case service == "file", service == "" && fileservice.IsFile(hr):
+		r.Op = fileservice.Operation(hr.Method, r.Resource, r.Query, r.Header)
 	default:
 		r.Op = operation(hr.Method, r.Resource, r.Query, r.Header)
 	}
@@ -162,7 +92,7 @@ func operation(method, resource string, q url.Values, h http.Header) string {
 	case q.Get("restype") == "account":
 		return "Get Account Information"
 	case containerName == "":
-		return verb(write) + "Blob Service Properties"
+		return storage.Verb(write) + "Blob Service Properties"
 	case blobName == "":
 		on = "Container"
 	}
@@ -182,11 +112,11 @@ func operation(method, resource string, q url.Values, h http.Header) string {
 	case "list":
 		return "List Blobs"
 	case "metadata", "properties":
-		return verb(write) + on + " " + strings.ToUpper(comp[:1]) + comp[1:]
+		return storage.Verb(write) + on + " " + strings.ToUpper(comp[:1]) + comp[1:]
 	case "acl":
-		return verb(write) + "Container ACL"
+		return storage.Verb(write) + "Container ACL"
 	case "tags":
-		return verb(write) + "Blob Tags"
+		return storage.Verb(write) + "Blob Tags"
 	case "tier":
 		return "Set Blob Tier"
 	case "block":
@@ -234,13 +164,6 @@ func plainOperation(method, on string, fromURL bool, h http.Header) string {
 	return "Get Blob"
 }
 
-func verb(write bool) string {
-	if write {
-		return "Set "
-	}
-	return "Get "
-}
-
 // String returns the request in one line: "Put Blob box/state.json: 412 ConditionNotMet".
 func (r Request) String() string {
 	words := []string{r.Op, r.Resource + ":"}
@@ -255,5 +178,3 @@ func (r Request) String() string {
 	}
 	return strings.Join(words, " ")
 }
-
-func newReader(b []byte) io.Reader { return bytes.NewReader(b) }

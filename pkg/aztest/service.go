@@ -2,10 +2,7 @@ package aztest
 
 import (
 	"fmt"
-	"io"
-	"math/rand/v2"
 	"net/http"
-	"strconv"
 	"sync"
 	"time"
 
@@ -13,11 +10,16 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/azconc/azconc/pkg/aztest/internal/blobservice"
+	"github.com/azconc/azconc/pkg/aztest/internal/fileservice"
+	"github.com/azconc/azconc/pkg/aztest/internal/queueservice"
+	"github.com/azconc/azconc/pkg/aztest/internal/storage"
+	"github.com/azconc/azconc/pkg/aztest/internal/tableservice"
 )
 
 // Account and Key are those of every Service: the emulators' well-known ones, which protect nothing.
 const (
-	Account = "devstoreaccount1"
+	Account = storage.AccountName
 	Key     = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 )
 
@@ -57,32 +59,33 @@ type Service struct {
 	o        Options
 	injector *Injector
 
-	mu         sync.Mutex // guards what follows; held for map work only, never while waiting
-	containers map[string]*containerState
-	tables     tables
-	queues     queues
-	files      shares
-	etags      uint64
-	requests   uint64
-	copies     uint64
-	snapped    time.Time // the last snapshot's
-	rng        *rand.Rand
-	copiesPend bool
-	properties []byte // of the Blob service, as they were set
+	mu       sync.Mutex // guards what follows; held for map work only, never while waiting
+	blobs    *blobservice.Service
+	tables   *tableservice.Service
+	queues   *queueservice.Service
+	files    *fileservice.Service
+	account  *storage.Account
+	requests uint64
 }
 
 // New returns an empty account.
 func New(opts *Options) *Service {
-	s := &Service{containers: map[string]*containerState{}}
+	s := &Service{}
 	if opts != nil {
 		s.o = *opts
 	}
-	s.rng = rand.New(rand.NewPCG(s.o.Seed, 2)) // not the injector's: the faults stay the same
 	if s.o.DeletionDelay == 0 {
 		s.o.DeletionDelay = 30 * time.Second
 	}
+	s.account = storage.NewAccount(storage.Limits{Deletion: s.o.DeletionDelay, SharedETags: s.o.SharedPageETags, Anonymous: s.o.Anonymous}, s.o.Seed)
+	s.blobs, s.tables = blobservice.New(s.account), tableservice.New(s.account)
+	s.queues, s.files = queueservice.New(s.account), fileservice.New(s.account)
 	s.injector = Inject(transport(s.carry), s.o.Seed)
-	s.injector.latency = s.o.Latency
+	s.injector.latency, s.injector.date = s.o.Latency, func() time.Time {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.date()
+	}
 	return s
 }
 
@@ -110,11 +113,8 @@ func (s *Service) Log() []Request { return s.injector.Log() }
 // Reset empties the log.
 func (s *Service) Reset() { s.injector.Reset() }
 
-// The URLs are those of an emulator on this machine, but nothing listens there: requests go to Do.
-const blobHost = "127.0.0.1:10000"
-
 // BlobURL is the Blob service's URL for clients whose transport is the Service.
-func (s *Service) BlobURL() string { return "http://" + blobHost + "/" + Account }
+func (s *Service) BlobURL() string { return "http://" + blobservice.Host + "/" + Account }
 
 // ClientOptions returns options for any SDK client that is to use the Service.
 func (s *Service) ClientOptions() azcore.ClientOptions { return policy.ClientOptions{Transport: s} }
@@ -135,9 +135,7 @@ func (s *Service) Container(name string) *container.Client {
 // BlockBlob returns a client for a blob, and creates the container if it is missing, without a request.
 func (s *Service) BlockBlob(containerName, blobName string) *blockblob.Client {
 	s.mu.Lock()
-	if s.containers[containerName] == nil {
-		s.containers[containerName] = s.newContainer(containerName)
-	}
+	s.blobs.Ensure(containerName)
 	s.mu.Unlock()
 	return s.Container(containerName).NewBlockBlobClient(blobName)
 }
@@ -149,115 +147,42 @@ func ConnectionString(blobURL string) string {
 }
 
 // BlobHandler serves the Blob service over HTTP, at /devstoreaccount1. A lost response closes the connection.
-func (s *Service) BlobHandler() http.Handler { return s.injector.handler(blobHost) }
+func (s *Service) BlobHandler() http.Handler { return s.injector.handler(blobservice.Host) }
 
 // carry is the service itself: it applies one request, at once.
 func (s *Service) carry(hr *http.Request) (*http.Response, error) {
-	r, err := parseRequest(hr)
+	r, err := storage.ParseRequest(hr)
 	if err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests++
-	return s.route(r).stamped(fmt.Sprintf("aztest-%08d", s.requests), r.header, s.date()).response(hr), nil
+	return s.route(r).Stamped(fmt.Sprintf("aztest-%08d", s.requests), r.Header, s.date()).Response(hr), nil
 }
 
-// stamped adds the headers that every response of the service has, even an error.
-func (a *answer) stamped(id string, request http.Header, date time.Time) *answer {
-	return a.set("x-ms-request-id", id).set("x-ms-version", request.Get("x-ms-version")).
-		set("x-ms-client-request-id", request.Get("x-ms-client-request-id")).
-		set("Date", date.UTC().Format(http.TimeFormat)).set("Server", "aztest")
-}
-
-// date returns the time of the clock of the Date header.
+// date returns the time of the clock of the Date header. It is called with mu held.
 func (s *Service) date() time.Time {
 	if s.o.DateLag <= 0 {
 		return time.Now()
 	}
-	return time.Now().Add(-time.Duration(s.rng.Int64N(int64(s.o.DateLag))))
+	return time.Now().Add(-time.Duration(s.account.Rng.Int64N(int64(s.o.DateLag))))
 }
 
-func (s *Service) route(r *request) *answer {
-	if r.account != Account {
-		return fail(http.StatusNotFound, "ResourceNotFound", "The specified resource does not exist.")
+func (s *Service) route(r *storage.Request) *storage.Answer {
+	if r.Account != Account {
+		return storage.Fail(http.StatusNotFound, "ResourceNotFound", "The specified resource does not exist.")
 	}
-	if !s.o.Anonymous && r.header.Get("Authorization") == "" && r.query.Get("sig") == "" {
-		return fail(http.StatusUnauthorized, "NoAuthenticationInformation", "Server failed to authenticate the request.")
+	if !s.o.Anonymous && r.Header.Get("Authorization") == "" && r.Query.Get("sig") == "" {
+		return storage.Fail(http.StatusUnauthorized, "NoAuthenticationInformation", "Server failed to authenticate the request.")
 	}
-	switch r.host {
-	case tableHost:
-		return s.routeTable(r).preferring(r)
-	case queueHost:
-		return s.routeQueue(r)
-	case fileHost:
-		return s.routeFile(r)
+	switch r.Host {
+	case tableservice.Host:
+		return tableservice.Preferring(s.tables.Route(r), r)
+	case queueservice.Host:
+		return s.queues.Route(r)
+	case fileservice.Host:
+		return s.files.Route(r)
 	}
-	return s.routeBlob(r)
-}
-
-// newETag returns a new ETag, in the form that the Blob service uses.
-func (s *Service) newETag() string {
-	s.etags++
-	return `"0x8DE` + fmt.Sprintf("%012X", s.etags*2654435761%(1<<48)) + `"`
-}
-
-// now returns the time of the service's clock, in whole seconds.
-func now() time.Time { return time.Now().UTC().Truncate(time.Second) }
-
-// answer is the service's response to a request.
-type answer struct {
-	status int
-	header http.Header
-	body   []byte
-	size   int64  // Content-Length if it is not the body's: for HEAD
-	code   string // the error code if it is only in the body, for the log
-}
-
-func ok(status int) *answer { return &answer{status: status, header: http.Header{}, size: -1} }
-
-// fail returns an error response, with the code in the header, for HEAD, and in the body.
-func fail(status int, code, message string) *answer {
-	a := ok(status)
-	a.header.Set("x-ms-error-code", code)
-	if status == http.StatusNotModified {
-		return a
-	}
-	a.header.Set("Content-Type", "application/xml")
-	a.body = fmt.Appendf(nil, "\ufeff<?xml version=\"1.0\" encoding=\"utf-8\"?><Error><Code>%s</Code><Message>%s</Message></Error>", code, message)
-	return a
-}
-
-func (a *answer) set(name, value string) *answer {
-	if value != "" {
-		a.header.Set(name, value)
-	}
-	return a
-}
-
-func (a *answer) failed() bool { return a.status >= 300 }
-
-// codedBody is a body with its error code, for the log: the Table service puts the code nowhere else.
-type codedBody struct {
-	io.Reader
-	code string
-}
-
-func (codedBody) Close() error { return nil }
-
-func (a *answer) response(r *http.Request) *http.Response {
-	size := a.size
-	if size < 0 {
-		size = int64(len(a.body))
-	}
-	body := a.body
-	if r.Method == http.MethodHead {
-		body = nil
-	}
-	a.header.Set("Content-Length", strconv.FormatInt(size, 10))
-	return &http.Response{
-		StatusCode: a.status, Status: fmt.Sprintf("%d %s", a.status, http.StatusText(a.status)),
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: a.header, Body: codedBody{newReader(body), a.code}, ContentLength: size, Request: r,
-	}
+	return s.blobs.Route(r)
 }

@@ -1,5 +1,7 @@
 // Package batch sends entity group transactions and reads the responses, which say in their bodies what became of each
 // operation.
+//
+// The package is shared by the packages of this module. It is no part of the API: it may change in any release.
 package batch
 
 import (

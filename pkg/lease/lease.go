@@ -85,11 +85,3 @@ type Result struct {
 	ETag azcore.ETag
 	Date time.Time // the service's clock
 }
-
-// GrantedError is an error of Acquire that came after the service had granted the lease: it has to be released.
-type GrantedError struct{ Err error }
-
-func (e *GrantedError) Error() string { return e.Err.Error() }
-
-// Unwrap returns the cause.
-func (e *GrantedError) Unwrap() error { return e.Err }

@@ -115,6 +115,13 @@ var ofChanges = []mutant{
 		pkg:  "./cmd/azconc/internal/cli/root", run: "TestAPinnedWriteOfAnEntityCarriesOnWhatIsRemembered",
 	},
 	{
+		name: "the tier that was asked for proves a change that depends on tags",
+		file: "optimistic/blobs/tier.go",
+		old:  "if t.o.Conditions.IfTags == \"\" && (has || pending) {",
+		new:  "if has || pending {",
+		pkg:  "./optimistic/blobs", run: "TestATierUnderAConditionOnTags",
+	},
+	{
 		name: "a lineage that was only printed counts as stored",
 		file: "optimistic/internal/protocol/outcome.go",
 		old:  "if id == \"\" || !p.Stored.Has(id) {",

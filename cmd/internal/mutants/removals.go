@@ -10,6 +10,13 @@ var ofRemovals = []mutant{
 		pkg:  "./optimistic", run: "TestAnUnconditionalDeleteSparesABlobThatWasCreatedSince",
 	},
 	{
+		name: "a repeated deletion under conditions that succeeds was the first one's",
+		file: "optimistic/internal/protocol/unproved.go",
+		old:  "case lost && err == nil && u.Anyone:",
+		new:  "case !lost && err == nil && u.Anyone && r.Requests > 9:",
+		pkg:  "./optimistic/settings", run: "TestAConditionalDeletionWhoseResponseIsLostIsUnknown",
+	},
+	{
 		name: "a repeated deletion deletes any version",
 		file: "optimistic/internal/protocol/removal.go",
 		old:  "if r.send, err = r.remove(r.found); err != nil {",
@@ -117,8 +124,8 @@ var ofRemovals = []mutant{
 	{
 		name: "a Document keeps its value under the version found after a lost response",
 		file: "optimistic/internal/protocol/commit.go",
-		old:  "\t\t\treturn \"\", c.proved(f, now)\n\t\tcase Refused:\n\t\t\tc.Res.Resolved++\n\t\t\treturn \"\", c.Observed(c.refusal(w, out, err), w, now)\n",
-		new:  "\t\t\treturn now.ETag, c.proved(f, now)\n\t\tcase Refused:\n\t\t\tc.Res.Resolved++\n\t\t\treturn \"\", c.Observed(c.refusal(w, out, err), w, now)\n",
+		old:  "\t\t\treturn \"\", c.proved(ctx, f, now)\n\t\tcase Refused:\n\t\t\tc.Resolved(ctx)\n\t\t\treturn \"\", c.Observed(c.refusal(w, out, err), w, now)\n",
+		new:  "\t\t\treturn now.ETag, c.proved(ctx, f, now)\n\t\tcase Refused:\n\t\t\tc.Resolved(ctx)\n\t\t\treturn \"\", c.Observed(c.refusal(w, out, err), w, now)\n",
 		pkg:  "./optimistic", run: "TestADocumentKeepsNoValueOfAWriteWhoseResponseWasLost",
 	},
 }

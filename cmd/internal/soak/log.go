@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/azconc/azconc/optimistic/appends"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
 	"github.com/azconc/azconc/optimistic/blobs"
@@ -28,7 +30,7 @@ func (logs) work(ctx context.Context, w *worker) {
 			text := fmt.Sprintf("%s %s %d", l.name, w.Process, i)
 			of := fmt.Sprintf("log-%d", now()/int64(logLife))
 			n := l.journal.begin(note{Kind: "record", Lane: l.name, Of: of, Text: text})
-			_, err := blobs.AppendRecord(ctx, box.NewAppendBlobClient(of), []byte(text), &blobs.AppendOptions{Create: true})
+			_, err := appends.AppendRecord(ctx, box.NewAppendBlobClient(of), []byte(text), &appends.AppendOptions{Create: true})
 			l.done(ctx, n, err)
 			l.rest(ctx, 400*time.Millisecond)
 		}
@@ -48,7 +50,7 @@ func (logs) judge(ctx context.Context, s *site, j *judgement) error {
 			if _, err := blobs.Download(ctx, box.NewBlobClient(*b.Name), &whole, nil); err != nil {
 				return err
 			}
-			for record, err := range blobs.Records(&whole) {
+			for record, err := range appends.Records(&whole) {
 				if err != nil {
 					return fmt.Errorf("%s: %w", *b.Name, err)
 				}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -72,10 +73,29 @@ func ETagOf(t *testing.T, client *blockblob.Client) azcore.ETag {
 	return *resp.ETag
 }
 
+// BothDates runs a test in a bubble with a service whose Date header is exact, and with one whose Date lags behind its
+// writes by up to two seconds and goes back by a second now and then, as that of recorded accounts does.
+func BothDates(t *testing.T, content string, test func(t *testing.T, s *aztest.Service, client *blockblob.Client)) {
+	t.Helper()
+	for name, lag := range map[string]time.Duration{"Date is exact": 0, "Date lags": time.Second} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, client := quiet(t, &aztest.Options{DateLag: lag}, content)
+				test(t, s, client)
+			})
+		})
+	}
+}
+
 // Quiet returns a service without faults, with the blob box/n.json if content is not empty.
 func Quiet(t *testing.T, content string) (*aztest.Service, *blockblob.Client) {
 	t.Helper()
-	s := aztest.New(nil)
+	return quiet(t, nil, content)
+}
+
+func quiet(t *testing.T, opts *aztest.Options, content string) (*aztest.Service, *blockblob.Client) {
+	t.Helper()
+	s := aztest.New(opts)
 	client := s.BlockBlob("box", "n.json")
 	if content != "" {
 		Put(t, client, content)

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/retry"
 	"github.com/azconc/azconc/pkg/wire"
@@ -19,9 +21,12 @@ type Call struct {
 	Op       string      // the name of the operation, for errors
 	Resource string      // the path of the resource
 	S        SendOptions // with its defaults filled in
-	Meter    meter
 	Began    time.Time
 	Res      Result
+
+	// Its requests are counted atomically, because blocks are staged concurrently.
+	wire     wire.Wire
+	requests atomic.Int64
 
 	pace *pace     // of a Loop; nil in a call that tries a write once
 	sent time.Time // as in Change
@@ -29,25 +34,49 @@ type Call struct {
 
 // NewCall begins an operation on a resource, which is named by path. s has its defaults filled in.
 func NewCall(op, resource string, s SendOptions) *Call {
-	return &Call{Op: op, Resource: resource, S: s, Began: time.Now()}
+	c := &Call{Op: op, Resource: resource, S: s, Began: time.Now()}
+	c.wire = wire.Observed(s.Hooks, resource, func() { c.requests.Add(1) })
+	return c
 }
+
+// Start opens the span of a public operation, which is named package.Operation. The requests of the call in the returned
+// context are its children. end ends it with *err.
+func (c *Call) Start(ctx context.Context, name string) (_ context.Context, end func(err *error)) {
+	ctx, done := c.S.Hooks.Start(ctx, observe.Span{Name: name, Resource: c.Resource})
+	return ctx, func(err *error) { done(*err) }
+}
+
+// Preempted counts a conflict, and reports it.
+func (c *Call) Preempted(ctx context.Context, err error) {
+	c.Res.Conflicts++
+	c.S.Hooks.Emit(ctx, observe.Event{Subject: observe.Change, Kind: observe.Conflict, Resource: c.Resource, Err: err})
+}
+
+// Resolved counts a write whose outcome was open until a look proved it, and reports that.
+func (c *Call) Resolved(ctx context.Context) {
+	c.Res.Resolved++
+	c.S.Hooks.Emit(ctx, observe.Event{Subject: observe.Change, Kind: observe.Resolved, Resource: c.Resource})
+}
+
+// Requests returns the number of requests that were sent.
+func (c *Call) Requests() int { return int(c.requests.Load()) }
 
 // Finish returns the result, completed with the number of requests and the elapsed time.
 func (c *Call) Finish() Result {
-	c.Res.Requests = int(c.Meter.Requests.Load())
+	c.Res.Requests = c.Requests()
 	c.Res.Elapsed = time.Since(c.Began)
 	return c.Res
 }
 
-// ErrPerformed means that the operation was carried out, by this write or by another call with the same OperationID.
-var ErrPerformed = errors.New("the operation has been carried out")
+// errPerformed means that the operation was carried out, by this write or by another call with the same OperationID.
+var errPerformed = errors.New("the operation has been carried out")
 
 // Commit sends w until its fate is known. It returns the ETag that w produced. The ETag is empty if a look proved that
 // w was applied, because that does not show which of the later versions is w's own. The errors are
 //
 //   - *ConflictError: not applied, another writer was faster. If w is doubtful and the error is not judged, a look has
 //     to confirm that;
-//   - ErrPerformed: its operation was carried out;
+//   - errPerformed: its operation was carried out;
 //   - *UnknownError: it may have been applied;
 //   - any other error: not applied.
 func (c *Call) Commit(ctx context.Context, w Change) (azcore.ETag, error) {
@@ -72,7 +101,7 @@ func (c *Call) Commit(ctx context.Context, w Change) (azcore.ETag, error) {
 			ambiguous = true
 			gone = gone || lost(out)
 			c.Res.Ambiguous++
-			c.S.Logger.DebugContext(ctx, "ambiguous response", "op", c.Op, "resource", c.Resource, "write", w.ID, "error", azerr.Summary(err))
+			c.S.Hooks.Emit(ctx, observe.Event{Subject: observe.Change, Kind: observe.Unheard, Resource: c.Resource, Err: err})
 		}
 		switch {
 		case ambiguous && ctx.Err() != nil:
@@ -97,7 +126,7 @@ func (c *Call) Commit(ctx context.Context, w Change) (azcore.ETag, error) {
 				// pause to one request.
 				if now, err := c.Look(ctx, w.Look); err == nil {
 					if f, _ := c.Judge(w, now); f == Committed || f == Performed {
-						return "", c.proved(f, now)
+						return "", c.proved(ctx, f, now)
 					}
 				}
 			}
@@ -117,9 +146,9 @@ func (c *Call) Commit(ctx context.Context, w Change) (azcore.ETag, error) {
 		f, why := c.Judge(w, now)
 		switch f {
 		case Committed, Performed:
-			return "", c.proved(f, now)
+			return "", c.proved(ctx, f, now)
 		case Refused:
-			c.Res.Resolved++
+			c.Resolved(ctx)
 			return "", c.Observed(c.refusal(w, out, err), w, now)
 		case Unprovable:
 			return "", c.Unknown(w, why, err)
@@ -156,9 +185,9 @@ func (c *Call) lastLook(ctx context.Context, w Change, cause error) (azcore.ETag
 	f, why := c.Judge(w, now)
 	switch f {
 	case Committed, Performed:
-		return "", c.proved(f, now)
+		return "", c.proved(ctx, f, now)
 	case Refused:
-		c.Res.Resolved++
+		c.Resolved(ctx)
 		return "", c.Observed(&ConflictError{Op: c.Op, Resource: c.Resource, Reason: azerr.Changed, Base: w.Base.ETag, Err: cause}, w, now)
 	default:
 		return "", c.Unknown(w, why, cause)
@@ -166,12 +195,12 @@ func (c *Call) lastLook(ctx context.Context, w Change, cause error) (azcore.ETag
 }
 
 // proved records that a look proved the write, or its operation, applied.
-func (c *Call) proved(f Fate, now State) error {
+func (c *Call) proved(ctx context.Context, f Fate, now State) error {
 	if f == Performed {
 		c.Res.AlreadyApplied, c.Res.ETag = true, now.ETag
-		return ErrPerformed
+		return errPerformed
 	}
-	c.Res.Resolved++
+	c.Resolved(ctx)
 	return nil
 }
 
@@ -200,7 +229,7 @@ func (c *Call) noteTime(err error, began time.Time) {
 // try sends a write once, for a limited time and without the SDK's retries, which would turn a lost response into a
 // false conflict. A success without an ETag is none.
 func (c *Call) try(ctx context.Context, w Change) (etag azcore.ETag, err error) {
-	err = wire.Wire{}.Once(ctx, "", 0, func(ctx context.Context) (err error) {
+	err = c.wire.Once(ctx, "", 0, func(ctx context.Context) (err error) {
 		etag, err = limited(ctx, c, w.Send)
 		return err
 	})
@@ -218,7 +247,7 @@ func (c *Call) Look(ctx context.Context, look func(context.Context) (State, erro
 // Again repeats a read after transient faults. Reads have no effect, so every fault allows it.
 func Again[R any](ctx context.Context, c *Call, read func(context.Context) (R, error)) (r R, err error) {
 	again := wire.Again{Budget: retry.Budget{Attempts: c.S.Tries, Elapsed: -1, Backoff: c.S.Pause}}
-	_, err = wire.Wire{}.Send(ctx, "", again, func(ctx context.Context) (err error) {
+	_, err = c.wire.Send(ctx, "", again, func(ctx context.Context) (err error) {
 		r, err = limited(ctx, c, read)
 		return err
 	})
@@ -227,7 +256,7 @@ func Again[R any](ctx context.Context, c *Call, read func(context.Context) (R, e
 
 // limited runs the send function of one try, counts its requests and bounds its time.
 func limited[R any](ctx context.Context, c *Call, send func(context.Context) (R, error)) (R, error) {
-	ctx, cancel := newTry(context.WithValue(ctx, meterKey{}, &c.Meter), c.S.TryTimeout, c.S.MinRate)
+	ctx, cancel := newTry(ctx, c.S.TryTimeout, c.S.MinRate)
 	defer cancel()
 	began := time.Now()
 	r, err := send(ctx)

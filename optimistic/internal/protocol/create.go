@@ -47,9 +47,9 @@ func (c *Call) findCreated(ctx context.Context, w Change, pauses *retry.Loop, ca
 		f, why := c.Judge(w, now)
 		switch {
 		case f == Committed, f == Performed:
-			return "", false, c.proved(f, now)
+			return "", false, c.proved(ctx, f, now)
 		case f == Refused:
-			c.Res.Resolved++
+			c.Resolved(ctx)
 			return "", false, c.Observed(&ConflictError{Op: c.Op, Resource: c.Resource, Reason: azerr.Exists, Err: azerr.Clean(cause)}, w, now)
 		case f == Unprovable:
 			return "", false, c.Unknown(w, why, cause)

@@ -11,27 +11,8 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
-var (
-	// ErrConflict means that the resource is not what the caller assumed, and that the change was not applied. The
-	// error in the chain is a *ConflictError with both ETags.
-	ErrConflict = azerr.ErrConflict
-
-	// ErrExists means that a create found the resource already there. It is a conflict too: errors.Is(err, ErrConflict)
-	// holds.
-	ErrExists = azerr.ErrExists
-
-	// ErrNotFound means that the resource does not exist and that the call was not asked to create it.
-	ErrNotFound = azerr.ErrNotFound
-
-	// ErrOutcomeUnknown means that the write may or may not have been applied, and that neither could be proved. The
-	// error in the chain is an *UnknownError, whose Resolve asks again later. The package README lists the
-	// cases.
-	ErrOutcomeUnknown = azerr.ErrOutcomeUnknown
-
-	// ErrSkip is returned by a change function to leave the resource as it is. Update then succeeds with
-	// Changed == false.
-	ErrSkip = errors.New("left as it is")
-)
+// ErrSkip is returned by a change function to leave the resource as it is. Update then succeeds with Changed == false.
+var ErrSkip = errors.New("left as it is")
 
 // ConflictError describes a conflict. The change was not applied.
 type ConflictError struct {
@@ -87,19 +68,15 @@ func (e *ConflictError) Error() string {
 
 // Unwrap returns the sentinels and the service's response.
 func (e *ConflictError) Unwrap() []error {
-	errs := []error{ErrConflict}
+	errs := []error{azerr.ErrConflict}
 	if e.Reason == azerr.Exists {
-		errs = append(errs, ErrExists)
+		errs = append(errs, azerr.ErrExists)
 	}
 	if e.Err != nil {
 		errs = append(errs, e.Err)
 	}
 	return errs
 }
-
-// UnknownError describes an unknown outcome: a write was sent, and what the resource holds now proves neither that it
-// was applied nor that it was not.
-type UnknownError = azerr.UnknownError
 
 // NotFoundError names a resource that does not exist.
 type NotFoundError struct {
@@ -114,7 +91,7 @@ func (e *NotFoundError) Error() string { return fmt.Sprintf("%s %s: not found", 
 // Unwrap returns ErrNotFound and the service's response.
 func (e *NotFoundError) Unwrap() []error {
 	if e.Err == nil {
-		return []error{ErrNotFound}
+		return []error{azerr.ErrNotFound}
 	}
-	return []error{ErrNotFound, e.Err}
+	return []error{azerr.ErrNotFound, e.Err}
 }

@@ -46,7 +46,7 @@ func FuzzForeignLineage(f *testing.F) {
 		if fitted := ParseLineage(l.Fit(1024), ""); len(l.Fit(1024)) > 1024 || len(fitted.Writes) > len(l.Writes) {
 			t.Errorf("%q does not fit into 1024 characters: %d", writes, len(l.Fit(1024)))
 		}
-		if tag := TagLineage(l); len(l.Writes) > 0 && len(tag) > MaxTagValue {
+		if tag := TagLineage(l); len(l.Writes) > 0 && len(tag) > maxTagValue {
 			t.Errorf("%q makes a tag of %d characters", writes, len(tag))
 		}
 		if page := PageOf(l, 512); len(page) > 512 {
@@ -74,7 +74,7 @@ func FuzzTagValue(f *testing.F) {
 		l := ParseTagLineage(value)
 		written := TagLineage(l)
 		again := ParseTagLineage(written)
-		if len(value) <= MaxTagValue && len(l.Writes)+len(l.Operations) > 0 && (len(again.Writes) != len(l.Writes) || TagLineage(again) != written) {
+		if len(value) <= maxTagValue && len(l.Writes)+len(l.Operations) > 0 && (len(again.Writes) != len(l.Writes) || TagLineage(again) != written) {
 			t.Errorf("%q is read as %+v, and again as %+v", value, l, again)
 		}
 	})

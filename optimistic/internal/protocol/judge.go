@@ -196,9 +196,9 @@ func (c *Call) Observed(err error, w Change, now State) error {
 }
 
 // Unknown returns the error for a write whose outcome nothing proves. err is the last response.
-func (c *Call) Unknown(w Change, why string, err error) *UnknownError {
+func (c *Call) Unknown(w Change, why string, err error) *azerr.UnknownError {
 	w = c.known(w)
-	e := UnknownError{Op: c.Op, Resource: c.Resource, WriteID: w.ID, Base: w.Base.ETag, Why: why, Elapsed: time.Since(c.Began), Err: azerr.Clean(err)}
+	e := azerr.UnknownError{Op: c.Op, Resource: c.Resource, WriteID: w.ID, Base: w.Base.ETag, Why: why, Elapsed: time.Since(c.Began), Err: azerr.Clean(err)}
 	return azerr.Resolvable(e, w.resolve)
 }
 
@@ -208,7 +208,7 @@ func (c *Call) Fail(err error) error {
 }
 
 // resolve judges again a write that ended in ErrOutcomeUnknown.
-func (w Change) resolve(ctx context.Context, e *UnknownError) error {
+func (w Change) resolve(ctx context.Context, e *azerr.UnknownError) error {
 	if w.Settled != nil {
 		if done, err := w.Settled(); done {
 			return err

@@ -6,12 +6,8 @@ import (
 	"time"
 )
 
-// Limits of index tags (REST: "Set Blob Tags").
-const (
-	MaxTags     = 10  // tags on a blob
-	MaxTagName  = 128 // characters in a tag's name
-	MaxTagValue = 256 // characters in a tag's value
-)
+// maxTagValue is the largest number of characters in a tag's value (REST: "Set Blob Tags").
+const maxTagValue = 256
 
 // operationsInTag is the largest number of operations that a lineage tag remembers: 105 of its 256 characters.
 const operationsInTag = 7
@@ -27,7 +23,7 @@ func TagLineage(l Lineage) string {
 		parts = append(parts, part)
 	}
 	for _, e := range l.Writes {
-		if size += 1 + len(e.ID); size > MaxTagValue {
+		if size += 1 + len(e.ID); size > maxTagValue {
 			break
 		}
 		parts = append(parts, e.ID)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -60,8 +59,7 @@ func (l *Loop) Run(ctx context.Context) error {
 		if open, again, err = l.refused(*w, err); open == nil {
 			return unlessPerformed(err)
 		}
-		l.Res.Conflicts++
-		l.S.Logger.DebugContext(ctx, "conflict", "op", l.Op, "resource", l.Resource, "attempt", l.Res.Attempts, "error", azerr.Summary(err))
+		l.Preempted(ctx, err)
 		if l.Final || !again {
 			return l.surrender(ctx, open)
 		}
@@ -104,7 +102,7 @@ func (l *Loop) Base(ctx context.Context, open *Refusal, read func(context.Contex
 		if err != nil {
 			return true, l.Abandon(ctx, open, l.Fail(err))
 		}
-		if done, err := l.Confirm(open, base); done {
+		if done, err := l.Confirm(ctx, open, base); done {
 			return true, err
 		}
 		wait, again := l.pace.read(base.Lineage, time.Now())
@@ -147,7 +145,7 @@ func (l *Loop) wait(ctx context.Context, budget *retry.Loop, open *Refusal) (don
 		if err != nil {
 			return true, l.Abandon(ctx, open, l.Fail(err))
 		}
-		if done, err := l.Confirm(open, now); done {
+		if done, err := l.Confirm(ctx, open, now); done {
 			return true, err
 		}
 	}

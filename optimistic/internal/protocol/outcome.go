@@ -90,9 +90,9 @@ func (c *Call) Applied(w Change, etag azcore.ETag) {
 	}
 }
 
-// unlessPerformed returns nil for ErrPerformed, and other errors unchanged.
+// unlessPerformed returns nil for errPerformed, and other errors unchanged.
 func unlessPerformed(err error) error {
-	if errors.Is(err, ErrPerformed) {
+	if errors.Is(err, errPerformed) {
 		return nil
 	}
 	return err
@@ -100,18 +100,18 @@ func unlessPerformed(err error) error {
 
 // Confirm judges a refused write by the state that a later look or read found. done means that the call is over: the
 // write was applied after all, its operation was carried out, or its outcome is unknown.
-func (c *Call) Confirm(open *Refusal, now State) (done bool, err error) {
+func (c *Call) Confirm(ctx context.Context, open *Refusal, now State) (done bool, err error) {
 	if open == nil || open.Conflict.Judged {
 		return false, nil
 	}
 	switch f, why := c.Judge(open.Change, now); {
 	case f == Committed && !open.Change.Remove:
 		// The response was a conflict, but the write was applied: an intermediary has delivered it twice.
-		c.Res.Resolved++
+		c.Resolved(ctx)
 		c.Applied(open.Change, "")
 		return true, nil
 	case f == Performed:
-		return true, unlessPerformed(c.proved(f, now))
+		return true, unlessPerformed(c.proved(ctx, f, now))
 	case f == Unprovable && c.Doubtful(open),
 		f == Undecided && open.Change.creates() && !now.Exists && c.Doubtful(open): // it was there, and perhaps ours
 		return true, c.unconfirmed(open, why, open.Conflict.Err)
@@ -139,7 +139,7 @@ func (c *Call) Abandon(ctx context.Context, open *Refusal, err error) error {
 	if lookErr != nil {
 		return c.unconfirmed(open, whyUnread, errors.Join(err, azerr.Clean(lookErr)))
 	}
-	if done, verdict := c.Confirm(open, now); done {
+	if done, verdict := c.Confirm(ctx, open, now); done {
 		return verdict
 	}
 	return err
@@ -157,7 +157,7 @@ func (c *Call) Surrender(ctx context.Context, open *Refusal) error {
 	if err != nil {
 		return c.Abandon(ctx, open, conflict)
 	}
-	if done, err := c.Confirm(open, now); done {
+	if done, err := c.Confirm(ctx, open, now); done {
 		return err
 	}
 	conflict.Elapsed = time.Since(c.Began)
@@ -176,7 +176,7 @@ func (c *Call) CarryOut(ctx context.Context, w Change) error {
 	if !ok {
 		return unlessPerformed(err)
 	}
-	c.Res.Conflicts++
+	c.Preempted(ctx, err)
 	err = c.Surrender(ctx, &Refusal{Change: w, Conflict: conflict})
 	if gone, ok := errors.AsType[*ConflictError](err); ok && w.Remove && w.AnyBase && gone.Reason == azerr.Gone {
 		return &NotFoundError{Op: c.Op, Resource: c.Resource, Err: gone.Err}

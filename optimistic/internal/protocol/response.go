@@ -7,20 +7,7 @@ import (
 	"io"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
-
-	"github.com/azconc/azconc/pkg/wire"
 )
-
-// Request counts and sends one of several requests of a try, and checks that the response came from the service. A try
-// that consists of a single request does not need it: it calls CountRequest, and the Call checks the response.
-func Request[R any](ctx context.Context, send func(context.Context) (R, error)) (r R, err error) {
-	CountRequest(ctx)
-	err = wire.Wire{}.Once(ctx, "", 0, func(ctx context.Context) (err error) {
-		r, err = send(ctx)
-		return err
-	})
-	return r, err
-}
 
 // current returns a context in which a look asks caches between the client and the service for the current version. An
 // older version would be taken for one that was written since. It replaces the headers that the caller's context adds.

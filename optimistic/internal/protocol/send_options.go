@@ -3,9 +3,9 @@ package protocol
 import (
 	"cmp"
 	"fmt"
-	"log/slog"
 	"time"
 
+	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -53,9 +53,9 @@ type SendOptions struct {
 	// foreign writer has replaced it or the resource was deleted. Defaults to ConfirmByPath.
 	ConfirmConflicts Confirm
 
-	// Logger gets one record at debug level per conflict and per ambiguous response; both are normal. Defaults to no
-	// logging.
-	Logger *slog.Logger
+	// Hooks observe the operation: a span for it and for each of its requests, and events for conflicts, lost responses and
+	// their resolution, which are normal. Defaults to none.
+	Hooks observe.Hooks
 }
 
 // Confirm says whether a conflict needs a proof. An intermediary that terminates the connection may deliver a write twice,
@@ -88,9 +88,6 @@ func (s SendOptions) WithDefaults() (SendOptions, error) {
 	s.MinRate = cmp.Or(s.MinRate, DefaultMinRate)
 	s.Grace = cmp.Or(s.Grace, 2*time.Second)
 	s.Pause = OrBackoff(s.Pause, 200*time.Millisecond, 10*time.Second)
-	if s.Logger == nil {
-		s.Logger = slog.New(slog.DiscardHandler)
-	}
 	if s.LineageSize > maxLineageSize {
 		return s, fmt.Errorf("LineageSize: %d is more than %d, which would not fit the 8 KB of metadata", s.LineageSize, maxLineageSize)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/retry"
 	"github.com/azconc/azconc/pkg/wire"
 )
@@ -15,6 +16,9 @@ import (
 // write. If its response is lost, it is sent again, and only the last response is known.
 type Unproved struct {
 	Op, Resource string
+	Name         string // of the span, package.Operation
+	Request      string // as the REST reference names it
+	Hooks        observe.Hooks
 	Send         func(ctx context.Context) error
 
 	// Done are the error codes with which the service answers a repetition because the first request was applied. They
@@ -37,16 +41,17 @@ func unprovedBudget() retry.Budget {
 }
 
 // Do sends the write. Result counts the requests; the ETag is up to Send.
-func (u Unproved) Do(ctx context.Context) (Result, error) {
+func (u Unproved) Do(ctx context.Context) (r Result, err error) {
 	began := time.Now()
-	var r Result
-	s, err := wire.Wire{Count: func() { r.Requests++ }}.Send(ctx, u.Op, wire.Again{Budget: unprovedBudget()}, u.Send)
+	ctx, end := u.Hooks.Start(ctx, observe.Span{Name: u.Name, Resource: u.Resource})
+	defer func() { end(err) }()
+	s, err := wire.Observed(u.Hooks, u.Resource, func() { r.Requests++ }).Send(ctx, u.Request, wire.Again{Budget: unprovedBudget()}, u.Send)
 	r.Attempts, r.Ambiguous, r.Elapsed = 1, s.Ambiguous, time.Since(began)
 	last := cmp.Or(s.Last, err)
 	lost := s.Ambiguous > 0
 	switch {
 	case lost && err == nil && u.Anyone:
-		err = &UnknownError{Op: u.Op, Resource: u.Resource, Why: "the response was lost, and the repetition succeeds whoever was first", Elapsed: r.Elapsed}
+		err = &azerr.UnknownError{Op: u.Op, Resource: u.Resource, Why: "the response was lost, and the repetition succeeds whoever was first", Elapsed: r.Elapsed}
 	case err == nil:
 		r.Changed = true
 	case lost && azerr.Has(last, u.Done...):
@@ -56,9 +61,9 @@ func (u Unproved) Do(ctx context.Context) (Result, error) {
 		if azerr.Has(last, u.Exists...) {
 			why = cmp.Or(u.Why, why)
 		}
-		err = &UnknownError{Op: u.Op, Resource: u.Resource, Why: why, Elapsed: r.Elapsed, Err: azerr.Clean(last)}
+		err = &azerr.UnknownError{Op: u.Op, Resource: u.Resource, Why: why, Elapsed: r.Elapsed, Err: azerr.Clean(last)}
 	case azerr.Has(err, u.Exists...):
-		err = azerr.Op(ctx, u.Op, u.Resource, fmt.Errorf("%w: %w", ErrExists, azerr.Clean(err)))
+		err = azerr.Op(ctx, u.Op, u.Resource, fmt.Errorf("%w: %w", azerr.ErrExists, azerr.Clean(err)))
 	case azerr.Classify(err).Kind == azerr.NotFound:
 		err = &NotFoundError{Op: u.Op, Resource: u.Resource, Err: azerr.Clean(err)}
 	default:

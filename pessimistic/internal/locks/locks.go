@@ -1,4 +1,4 @@
-// Package locks is shared by the named locks of package pessimistic and the packages that are built over them.
+// Package locks is shared by the leases and named locks of package pessimistic and the packages that are built over them.
 package locks
 
 import (
@@ -17,6 +17,14 @@ func CheckName(prefix, name string) error {
 	}
 	return nil
 }
+
+// GrantedError is an error of an acquisition that came after the service had granted the lease: it has to be released.
+type GrantedError struct{ Err error }
+
+func (e *GrantedError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *GrantedError) Unwrap() error { return e.Err }
 
 // Holding is a lease, or a lock, that work is done under.
 type Holding interface {

@@ -29,7 +29,7 @@ type Witness struct {
 	next policy.Transporter
 	mu   sync.Mutex
 	log  []Carried
-	tell func(Carried) // called without the mutex; may be nil
+	each func(Carried) // called without the mutex; may be nil
 }
 
 func (w *Witness) reset() {
@@ -38,11 +38,11 @@ func (w *Witness) reset() {
 	w.log = nil
 }
 
-// On calls tell with every request that was carried out, before its response is returned.
-func (w *Witness) On(tell func(Carried)) {
+// On calls each with every request that was carried out, before its response is returned.
+func (w *Witness) On(each func(Carried)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.tell = tell
+	w.each = each
 }
 
 // Seen returns the requests that were carried out.
@@ -89,10 +89,10 @@ func (w *Witness) Do(r *http.Request) (*http.Response, error) {
 	}
 	w.mu.Lock()
 	w.log = append(w.log, c)
-	tell := w.tell
+	each := w.each
 	w.mu.Unlock()
-	if tell != nil {
-		tell(c)
+	if each != nil {
+		each(c)
 	}
 	return resp, nil
 }

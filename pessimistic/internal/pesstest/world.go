@@ -32,6 +32,7 @@ type World struct {
 	Service *aztest.Service
 	Faults  *aztest.Injector
 	Witness *Witness
+	Lag     time.Duration // of the Date header
 }
 
 // New returns a World with a container "box" and a blob "b" in it.
@@ -41,7 +42,7 @@ func New(t *testing.T, opts *aztest.Options) *World {
 	w := &World{T: t, Service: s, Witness: &Witness{next: s}}
 	seed := uint64(0)
 	if opts != nil {
-		seed = opts.Seed
+		seed, w.Lag = opts.Seed, opts.DateLag
 	}
 	w.Faults = aztest.Inject(w.Witness, seed)
 	w.Put("b", "content")
@@ -53,6 +54,25 @@ func New(t *testing.T, opts *aztest.Options) *World {
 func InBubble(t *testing.T, test func(t *testing.T, w *World)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { test(t, New(t, nil)) })
+}
+
+// BothDates runs a test with a service whose Date header is exact, and with one whose Date lags behind its writes by up to
+// two seconds and goes back by a second now and then, as that of recorded accounts does.
+func BothDates(t *testing.T, test func(t *testing.T, opts aztest.Options)) {
+	t.Helper()
+	t.Run("Date is exact", func(t *testing.T) { test(t, aztest.Options{}) })
+	t.Run("Date lags", func(t *testing.T) { test(t, aztest.Options{DateLag: DateLag}) })
+}
+
+// DateLag is that of recorded accounts.
+const DateLag = time.Second
+
+// InBubbles is InBubble with BothDates.
+func InBubbles(t *testing.T, test func(t *testing.T, w *World)) {
+	t.Helper()
+	BothDates(t, func(t *testing.T, opts aztest.Options) {
+		synctest.Test(t, func(t *testing.T) { test(t, New(t, &opts)) })
+	})
 }
 
 // Latency is how long a request takes where that matters.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/azconc/azconc/optimistic/appends"
+
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/blobs"
 	"github.com/azconc/azconc/optimistic/tables"
@@ -294,7 +296,7 @@ func appenders(clients int) func(*explore.World) explore.Program {
 		var p explore.Program
 		for i := range clients {
 			p.Clients = append(p.Clients, func(ctx context.Context, c *explore.Client) error {
-				_, err := blobs.AppendRecord(ctx, c.Container("box").NewAppendBlobClient("log"), fmt.Append(nil, i), nil)
+				_, err := appends.AppendRecord(ctx, c.Container("box").NewAppendBlobClient("log"), fmt.Append(nil, i), nil)
 				return err
 			})
 		}
@@ -304,7 +306,7 @@ func appenders(clients int) func(*explore.World) explore.Program {
 				return err
 			}
 			found := make([]int, clients)
-			for r, err := range blobs.Records(resp.Body) {
+			for r, err := range appends.Records(resp.Body) {
 				if err != nil {
 					return err
 				}

@@ -57,8 +57,8 @@ func TestNoSecretIsKept(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, secret := range []string{"TOPSECRET", "sig=", "SharedKey", "Bearer ", `"x-ms-encryption-key"`, ".core.windows.net"} {
-				if bytes.Contains(text, []byte(secret)) {
+			for _, secret := range []string{"TOPSECRET", "sig=", "SharedKey ", "Bearer ", `"x-ms-encryption-key"`, ".core.windows.net"} {
+				if bytes.Contains(bytes.ReplaceAll(text, []byte("sig=removed"), nil), []byte(secret)) {
 					t.Errorf("%s/%s contains %q", service, s.Name, secret)
 				}
 			}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/azconc/azconc/optimistic/appends"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/spf13/pflag"
 
@@ -14,7 +16,6 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/optimistic"
-	"github.com/azconc/azconc/optimistic/blobs"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
 )
@@ -105,7 +106,7 @@ func appendRun(ctx context.Context, f *cli.Factory, opts *appendOptions) error {
 	if len(data) == 0 && !opts.Record {
 		return fail.Usagef("--file %s is empty: there is nothing to append", opts.File)
 	}
-	o := &blobs.AppendOptions{
+	o := &appends.AppendOptions{
 		Conditions: opts.Conditions, Position: max(opts.Position, 0), Pinned: opts.Position >= 0, MaxSize: opts.MaxSize,
 		Create: opts.Create, Unique: opts.Unique, SendOptions: opts.Sending.Sending(),
 	}
@@ -115,9 +116,9 @@ func appendRun(ctx context.Context, f *cli.Factory, opts *appendOptions) error {
 			o.HTTPHeaders.BlobContentType = ptr.Optional(cli.ContentType(opts.Blob.Blob))
 		}
 	}
-	write := blobs.Append
+	write := appends.Append
 	if opts.Record {
-		write = blobs.AppendRecord
+		write = appends.AppendRecord
 	}
 	r, err := write(ctx, c.NewAppendBlobClient(opts.Blob.Blob), data, o)
 	if err != nil {
@@ -131,9 +132,9 @@ func appendRun(ctx context.Context, f *cli.Factory, opts *appendOptions) error {
 func appendError(err error, opts *appendOptions) error {
 	conflict, ok := errors.AsType[*optimistic.ConflictError](err)
 	switch {
-	case errors.Is(err, blobs.ErrFull):
+	case errors.Is(err, appends.ErrFull):
 		return fail.WithHint(&stateError{err: err, outcome: "conflict", reason: "full"}, "start another blob")
-	case errors.Is(err, blobs.ErrSealed):
+	case errors.Is(err, appends.ErrSealed):
 		return fail.WithHint(&stateError{err: err, outcome: "conflict", reason: "sealed"}, "start another blob")
 	case errors.Is(err, optimistic.ErrOutcomeUnknown) && !opts.Record && !opts.Unique:
 		return fail.WithHint(err, "check the end of the blob before trying again; --record lets azconc recognize its own append")

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	sdkblob "github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/change"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/clitest"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
@@ -144,6 +146,22 @@ func TestBlobCopyFlags(t *testing.T) {
 		{Args: []string{"jobs/b", id}, Want: copyAbortOptions{Blob: clitest.Ref("jobs", "b"), CopyID: id}},
 		{Args: []string{"jobs/b"}, Err: "<copy-id> is missing"},
 		{Args: []string{"jobs/b", "x"}, Err: "not the id of a copy"},
+	})
+}
+
+func TestTierFlags(t *testing.T) {
+	clitest.CheckFlags(t, tierSetVerb(), []clitest.FlagCase[tierSetOptions]{
+		{Args: []string{"jobs/b", "cool"}, Want: tierSetOptions{Blob: clitest.Ref("jobs", "b"), Tier: sdkblob.AccessTierCool}},
+		{
+			Args: []string{"jobs/b", "Hot", "--priority", "high", "--if-tags", `"a" = '1'`},
+			Want: tierSetOptions{
+				Blob: clitest.Ref("jobs", "b"), Tier: sdkblob.AccessTierHot, Priority: sdkblob.RehydratePriorityHigh,
+				Conditions: optimistic.Conditions{IfTags: `"a" = '1'`},
+			},
+		},
+		{Args: []string{"jobs/b"}, Err: "is missing"},
+		{Args: []string{"jobs/b", "tepid"}, Err: "not a tier"},
+		{Args: []string{"jobs/b", "hot", "--priority", "soon"}, Err: "neither standard nor high"},
 	})
 }
 

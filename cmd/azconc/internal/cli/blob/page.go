@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/azconc/azconc/optimistic/pages"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/pageblob"
 	"github.com/spf13/cobra"
@@ -15,7 +17,6 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/optimistic"
-	"github.com/azconc/azconc/optimistic/blobs"
 	"github.com/azconc/azconc/pkg/ptr"
 )
 
@@ -68,8 +69,8 @@ must not exist.`,
 			switch {
 			case !in.Flags.Changed("size"):
 				return fail.Usagef("--size is missing")
-			case opts.Size < 0 || opts.Size%blobs.PageSize != 0:
-				return fail.WithHint(fail.Usagef("--size %d is not a multiple of %d", opts.Size, blobs.PageSize), "pages have 512 bytes")
+			case opts.Size < 0 || opts.Size%pages.PageSize != 0:
+				return fail.WithHint(fail.Usagef("--size %d is not a multiple of %d", opts.Size, pages.PageSize), "pages have 512 bytes")
 			}
 			return nil
 		},
@@ -85,7 +86,7 @@ func pageCreateRun(ctx context.Context, f *cli.Factory, opts *pageCreateOptions)
 	if opts.ContentType == "" {
 		opts.ContentType = cli.ContentType(opts.Blob.Blob)
 	}
-	r, err := blobs.CreatePages(ctx, client, opts.Size, &blobs.CreatePagesOptions{
+	r, err := pages.Create(ctx, client, opts.Size, &pages.CreateOptions{
 		Conditions: opts.Conditions, SequenceNumber: opts.Sequence, Metadata: opts.Metadata,
 		HTTPHeaders: &blob.HTTPHeaders{BlobContentType: ptr.Optional(opts.ContentType)},
 	})
@@ -98,7 +99,7 @@ type pageWriteOptions struct {
 	Offset  int64
 	Size    int64  // to clear
 	File    string // to put
-	Options blobs.PageOptions
+	Options pages.PutOptions
 
 	equal, atMost, less int64
 }
@@ -117,11 +118,11 @@ func (o *pageWriteOptions) resource(arg string) (err error) {
 }
 
 func (o *pageWriteOptions) parse(in cli.Input) error {
-	if o.Offset < 0 || o.Offset%blobs.PageSize != 0 {
-		return fail.WithHint(fail.Usagef("--offset %d is not a multiple of %d", o.Offset, blobs.PageSize), "pages have 512 bytes")
+	if o.Offset < 0 || o.Offset%pages.PageSize != 0 {
+		return fail.WithHint(fail.Usagef("--offset %d is not a multiple of %d", o.Offset, pages.PageSize), "pages have 512 bytes")
 	}
-	if in.Flags.Lookup("size") != nil && (o.Size <= 0 || o.Size%blobs.PageSize != 0) {
-		return fail.WithHint(fail.Usagef("--size %d is not a positive multiple of %d", o.Size, blobs.PageSize), "pages have 512 bytes")
+	if in.Flags.Lookup("size") != nil && (o.Size <= 0 || o.Size%pages.PageSize != 0) {
+		return fail.WithHint(fail.Usagef("--size %d is not a positive multiple of %d", o.Size, pages.PageSize), "pages have 512 bytes")
 	}
 	given := func(flag string, value *int64) *int64 {
 		if in.Flags.Changed(flag) {
@@ -129,7 +130,7 @@ func (o *pageWriteOptions) parse(in cli.Input) error {
 		}
 		return nil
 	}
-	o.Options.Sequence = blobs.SequenceConditions{
+	o.Options.Sequence = pages.SequenceConditions{
 		IfEqual: given("if-sequence-eq", &o.equal), IfAtMost: given("if-sequence-le", &o.atMost), IfLess: given("if-sequence-lt", &o.less),
 	}
 	return nil
@@ -165,10 +166,10 @@ func pagePutRun(ctx context.Context, f *cli.Factory, opts *pageWriteOptions) err
 	if err != nil {
 		return err
 	}
-	if len(data) == 0 || len(data)%blobs.PageSize != 0 {
-		return fail.WithHint(fail.Usagef("--file %s has %d bytes, which is not a multiple of %d", opts.File, len(data), blobs.PageSize), "pages have 512 bytes")
+	if len(data) == 0 || len(data)%pages.PageSize != 0 {
+		return fail.WithHint(fail.Usagef("--file %s has %d bytes, which is not a multiple of %d", opts.File, len(data), pages.PageSize), "pages have 512 bytes")
 	}
-	r, err := blobs.PutPages(ctx, client, opts.Offset, data, &opts.Options)
+	r, err := pages.Put(ctx, client, opts.Offset, data, &opts.Options)
 	return f.PrintWrite(opts.Blob, "written", r, err)
 }
 
@@ -193,7 +194,7 @@ func pageClearRun(ctx context.Context, f *cli.Factory, opts *pageWriteOptions) e
 	if err != nil {
 		return err
 	}
-	r, err := blobs.ClearPages(ctx, client, opts.Offset, opts.Size, &opts.Options)
+	r, err := pages.Clear(ctx, client, opts.Offset, opts.Size, &opts.Options)
 	return f.PrintWrite(opts.Blob, "cleared", r, err)
 }
 

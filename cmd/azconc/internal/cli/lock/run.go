@@ -70,10 +70,10 @@ environment.
 The blob of a lock is empty. A blob that has content is not locked, unless --allow-content is given.
 
 With --file no lease is acquired: a file is locked through the file system, such as a mounted share's, and no account is
-needed. It is created if it is missing, and is not removed; -s, -n, -w, -E and -c are those of flock(1). It works where the mount passes
-locks on to the server: NFS 4.1, and SMB without nobrl. If azconc is killed the kernel keeps the lock until what it has
-started has ended. If the file is deleted or replaced the lock is lost, which is noticed within a second. There is no fence,
-and nothing tells azconc when the connection to the server, and the lock with it, is gone.`,
+needed. The file is created if it does not exist, and it is never deleted. -s, -n, -w, -E and -c are those of flock(1). It
+works where the mount passes locks on to the server: NFS 4.1, and SMB without nobrl. If azconc is killed, the kernel keeps the
+lock until what azconc has started has ended. If the file is deleted or replaced, the lock is lost, which is noticed within a
+second. There is no fence, and azconc cannot notice that the connection to the server, and the lock with it, is gone.`,
 		Example: `  azconc lock run jobs/nightly --no-wait -- ./nightly.sh
   azconc lock run jobs/deploy --wait 10m -- sh -c 'echo "fence $AZCONC_LOCK_FENCE"; ./deploy'
   azconc lock run --file /mnt/reports/.lock -- ./report.sh

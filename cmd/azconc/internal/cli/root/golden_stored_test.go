@@ -15,6 +15,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/azconc/azconc/optimistic/appends"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
@@ -75,7 +77,7 @@ func storeWrites(t *testing.T, s *shelf) {
 	team := func(_ context.Context, m *map[string]string) error { *m = map[string]string{"team": "ops"}; return nil }
 	s.check(blobs.Upload(ctx, s.BlockBlob("jobs", "uploaded"), strings.NewReader("content"), nil))
 	s.check(optimistic.Update(ctx, blobs.NewMetadata(jobs.NewBlobClient("uploaded")), team, nil))
-	s.check(blobs.AppendRecord(ctx, jobs.NewAppendBlobClient("records"), []byte("one"), &blobs.AppendOptions{Create: true}))
+	s.check(appends.AppendRecord(ctx, jobs.NewAppendBlobClient("records"), []byte("one"), &appends.AppendOptions{Create: true}))
 	s.check(optimistic.Update(ctx, settings.NewContainerMetadata(jobs), team, &optimistic.UpdateOptions{OperationID: "op-2"}))
 	locker := s.locker("locks")
 	s.fail(locker.Do(ctx, "counter", nil, func(ctx context.Context, h *pessimistic.Hold) error {

@@ -1,0 +1,269 @@
+package appends
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/azconc/azconc/pkg/wire"
+
+	"github.com/azconc/azconc/optimistic/internal/anyblob"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/appendblob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/ptr"
+	"github.com/azconc/azconc/pkg/resource"
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+var (
+	// ErrFull means that an append blob has no room: its length would exceed MaxSize, or it has the service's limit of
+	// 50,000 blocks. Nothing was appended; start another blob.
+	ErrFull = errors.New("full")
+
+	// ErrSealed means that an append blob is sealed: nothing was appended, and nothing can be.
+	ErrSealed = errors.New("sealed")
+)
+
+// maxAppendBlock is the most that one Append Block can send (REST: "Append Block", since version 2022-11-02).
+const maxAppendBlock = 100 << 20
+
+// AppendOptions tunes Append and AppendRecord. The zero value is the default.
+type AppendOptions struct {
+	// Conditions are checked in addition to the position. If one fails, the error is final. An IfNoneMatch of "*" is
+	// refused: see Create. Defaults to none.
+	Conditions optimistic.Conditions
+
+	// Position is where the caller expects the blob to end, such as AppendResult.End of the last append. A right
+	// Position saves the request that asks where the blob ends; a wrong one costs a conflict. Defaults to 0: ask.
+	Position int64
+
+	// Pinned requires the blob to end at Position, even if that is 0: if it ends elsewhere, the error is a
+	// *ConflictError. Defaults to false: append wherever the blob ends.
+	Pinned bool
+
+	// MaxSize is the largest length that the blob may get, in bytes. An append beyond it fails with ErrFull. Defaults
+	// to 0: no bound.
+	MaxSize int64
+
+	// Create creates the blob, with HTTPHeaders, if it does not exist. Defaults to false: ErrNotFound.
+	Create      bool
+	HTTPHeaders *blob.HTTPHeaders
+
+	// Unique says that no other append to this blob has the same bytes, for example because they contain an id. Then
+	// finding the bytes at their position after a lost response proves that they were appended. AppendRecord always
+	// sets it. Defaults to false.
+	Unique bool
+
+	// CPK and EncryptionScope are passed with every request.
+	CPK             *blob.CPKInfo
+	EncryptionScope *blob.CPKScopeInfo
+
+	// Attempts bounds how many positions are tried; negative means no bound. Defaults to 64, because with many
+	// appenders conflicts are normal.
+	Attempts int
+
+	// Elapsed bounds the time spent on conflicts; negative means no bound. Defaults to 30 s.
+	Elapsed time.Duration
+
+	// Backoff spaces the attempts after a conflict. Defaults to full jitter of 20 ms, doubling, at most 2 s.
+	Backoff retry.Backoff
+
+	optimistic.SendOptions
+
+	_ struct{}
+}
+
+func (o *AppendOptions) withDefaults() (AppendOptions, error) {
+	out := ptr.Value(o)
+	out.Attempts = cmp.Or(out.Attempts, 64)
+	out.Elapsed = cmp.Or(out.Elapsed, 30*time.Second)
+	out.Backoff = protocol.OrBackoff(out.Backoff, 20*time.Millisecond, 2*time.Second)
+	c := out.Conditions
+	if c.IfNoneMatch == azcore.ETagAny {
+		return out, errors.New(`AppendOptions.Conditions.IfNoneMatch: "*" never holds for a blob that is appended to; Create makes one`)
+	}
+	if err := c.Validate(); err != nil {
+		return out, err
+	}
+	if out.Position < 0 {
+		return out, fmt.Errorf("AppendOptions.Position: %d is negative", out.Position)
+	}
+	if out.MaxSize < 0 {
+		return out, fmt.Errorf("AppendOptions.MaxSize: %d is negative", out.MaxSize)
+	}
+	var err error
+	out.SendOptions, err = out.SendOptions.WithDefaults()
+	return out, err
+}
+
+// AppendResult describes an append: the position of the data, and the cost.
+type AppendResult struct {
+	optimistic.Result
+
+	Offset int64  // where the appended bytes begin
+	End    int64  // where they end: the Position of the next append
+	ID     string // the record's id; empty for Append
+}
+
+// Append appends data, at most 100 MiB, as one block to an append blob, exactly once. Every request is conditional on
+// the position at which the data begins, so it cannot be carried out twice. If the blob has grown meanwhile, that is a
+// conflict: Append asks where the blob ends now and tries that position.
+//
+// If a response is lost and the position is taken, the bytes at the position decide. Other bytes prove that the data
+// was not appended and never will be, because the position is taken. The same bytes are a proof only with Unique.
+// Without Unique another appender may have written them, and the error is ErrOutcomeUnknown.
+//
+// Errors are those of Update, ErrFull and ErrSealed. A block that an intermediary silently delivers twice looks like a
+// conflict: with Unique Append recognizes it, without Unique it appends the data again. If a blob is deleted and
+// created again while a response is outstanding, both may get the data.
+//
+// Cost: 2 requests, 1 with the right Position; 2 more per conflict. Append is safe for concurrent use, by any number of
+// processes on one blob.
+func Append(ctx context.Context, client *appendblob.Client, data []byte, opts *AppendOptions) (AppendResult, error) {
+	return appendTo(ctx, client, "", data, opts)
+}
+
+func appendTo(ctx context.Context, client *appendblob.Client, id string, data []byte, opts *AppendOptions) (_ AppendResult, err error) {
+	if err := sealed.NotNil("append", "client", client); err != nil {
+		return AppendResult{}, err
+	}
+	o, err := opts.withDefaults()
+	if err != nil {
+		return AppendResult{}, err
+	}
+	if len(data) == 0 || len(data) > maxAppendBlock {
+		return AppendResult{}, fmt.Errorf("append: %d bytes are not 1 to %d", len(data), maxAppendBlock)
+	}
+	record := ""
+	if id != "" {
+		record = "Record"
+	}
+	a := &appending{
+		Call: protocol.NewCall("append", resource.Path(client.URL()), o.SendOptions), client: client, data: data, o: o, unique: o.Unique || id != "",
+	}
+	ctx, end := a.Start(ctx, "appends.Append"+record)
+	defer end(&err)
+	at, err := a.run(ctx)
+	res := AppendResult{Result: a.Finish()}
+	if err == nil {
+		res.Offset, res.End, res.ID = at, at+int64(len(data)), id
+		res.Changed = true
+	}
+	return res, err
+}
+
+// appending is one append in progress.
+type appending struct {
+	*protocol.Call
+	client *appendblob.Client
+	data   []byte
+	o      AppendOptions
+	unique bool
+
+	created bool
+	version azcore.ETag // of the blob at the latest look
+	twin    bool        // the bytes are there, but another appender may have written them
+}
+
+func (a *appending) run(ctx context.Context) (int64, error) {
+	budget := retry.Budget{Attempts: a.o.Attempts, Elapsed: a.o.Elapsed, Backoff: a.o.Backoff}.Start()
+	at, known := a.o.Position, a.o.Pinned || a.o.Position > 0
+	for {
+		if !known {
+			var err error
+			if at, err = a.end(ctx); err != nil {
+				return 0, err
+			}
+		}
+		if a.o.MaxSize > 0 && at+int64(len(a.data)) > a.o.MaxSize {
+			return 0, a.final(ErrFull, fmt.Errorf("%d bytes at %d would pass the %d allowed", len(a.data), at, a.o.MaxSize))
+		}
+		a.Res.Attempts++
+		etag, err := a.Commit(ctx, a.write(at))
+		if err == nil {
+			a.settle(etag)
+			return at, nil
+		}
+		if err = a.translate(err); a.over(err) {
+			return 0, err
+		}
+		a.Preempted(ctx, err)
+		surrender := a.o.Pinned
+		if !surrender {
+			if wait := budget.Next(ctx, 0); ctx.Err() != nil {
+				return 0, a.Fail(wait)
+			} else if wait != nil {
+				surrender = true
+			}
+		}
+		known = false
+		if a.unique {
+			// The position is taken, by our own block if an intermediary delivered it twice. One read of the bytes
+			// there shows that, and the new end as well.
+			now, look := protocol.Again(ctx, a.Call, func(ctx context.Context) (tail, error) { return a.tail(ctx, at) })
+			if look == nil && now.ours {
+				a.Resolved(ctx)
+				a.settle("")
+				return at, nil
+			}
+			if look == nil && now.exists {
+				at, known = now.end, true
+			}
+		}
+		if surrender {
+			return 0, err
+		}
+	}
+}
+
+// over reports whether an error ends the append. Only a taken position is worth another attempt.
+func (a *appending) over(err error) bool {
+	conflict, ok := errors.AsType[*optimistic.ConflictError](err)
+	return !ok || conflict.Reason != azerr.Position && !(conflict.Reason == azerr.Gone && a.o.Create && !a.o.Pinned)
+}
+
+// settle records the version after the append: the one in the response, or the blob's if a look found the data. The
+// latter is a later version if others have appended since.
+func (a *appending) settle(etag azcore.ETag) {
+	a.Res.Created = a.created
+	if etag = realETag(etag); etag == "" {
+		etag = a.version
+	}
+	a.Res.ETag = etag
+}
+
+// write returns the append at one position. The position takes the place of the version, because each is taken only
+// once.
+func (a *appending) write(at int64) protocol.Change {
+	opts := appendblob.AppendBlockOptions{
+		AppendPositionAccessConditions: &appendblob.AppendPositionAccessConditions{AppendPosition: &at},
+		AccessConditions:               anyblob.AccessConditions(a.o.Conditions),
+		CPKInfo:                        a.o.CPK,
+		CPKScopeInfo:                   a.o.EncryptionScope,
+	}
+	if a.o.MaxSize > 0 {
+		opts.AppendPositionAccessConditions.MaxSize = &a.o.MaxSize
+	}
+	w := protocol.Change{Base: optimistic.State{Exists: true, ETag: positionTag(at)}, ID: protocol.NewWriteID()}
+	w.Send = func(ctx context.Context) (azcore.ETag, error) {
+		protocol.AllowFor(ctx, int64(len(a.data)))
+		o := opts
+		resp, err := wire.Request(ctx, "Append Block", func(ctx context.Context) (appendblob.AppendBlockResponse, error) {
+			return a.client.AppendBlock(ctx, streaming.NopCloser(bytes.NewReader(a.data)), &o)
+		})
+		return ptr.Value(resp.ETag), err
+	}
+	w.Look = func(ctx context.Context) (optimistic.State, error) { return a.look(ctx, at, w.ID) }
+	return w
+}

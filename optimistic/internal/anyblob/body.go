@@ -1,0 +1,123 @@
+package anyblob
+
+import (
+	"bytes"
+	"context"
+	"crypto/md5"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/azconc/azconc/pkg/wire"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/ptr"
+)
+
+// ErrCut reports a body that ends early. It wraps io.ErrUnexpectedEOF, so that the read is repeated.
+func ErrCut(got, want int64) error {
+	return fmt.Errorf("the body ends after %d of %d bytes: %w", got, want, io.ErrUnexpectedEOF)
+}
+
+// TooLong reports content of more than limit bytes.
+type TooLong struct{ limit int64 }
+
+func (e TooLong) Error() string { return fmt.Sprintf("content has more than %d bytes", e.limit) }
+
+// ReadBody reads the body of a Get Blob response to its end, at most limit bytes, and checks its length against
+// Content-Range and Content-Length. If an intermediary has dropped both, wholeBlob checks it. opts are the options of
+// the request, for a further request. readBody does not close the body.
+//
+// A body of known length is read into one buffer of that size. A growing buffer would leave half as much garbage again
+// for every range.
+func ReadBody(ctx context.Context, client *blob.Client, resp blob.DownloadStreamResponse, opts blob.DownloadStreamOptions, limit int64) ([]byte, error) {
+	body := protocol.Timed(ctx, resp.Body)
+	want := ptr.Value(resp.ContentLength)
+	first, last, _, ranged := ContentRange(resp.ContentRange)
+	switch {
+	case ranged && resp.ContentLength != nil && want != last-first+1:
+		return nil, fmt.Errorf("the response announces %d bytes and contains those of %s: %w", want, *resp.ContentRange, io.ErrUnexpectedEOF)
+	case ranged:
+		want = last - first + 1
+	case resp.ContentLength == nil:
+		data, err := io.ReadAll(io.LimitReader(body, max(limit, limit+1)))
+		if err != nil {
+			return nil, fmt.Errorf("read the body: %w", err)
+		}
+		if int64(len(data)) > limit {
+			return nil, TooLong{limit}
+		}
+		return data, wholeBlob(ctx, client, resp, opts, data)
+	}
+	if want > limit {
+		return nil, TooLong{limit}
+	}
+	data := make([]byte, want)
+	if n, err := io.ReadFull(body, data); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, ErrCut(int64(n), want)
+	} else if err != nil {
+		return nil, fmt.Errorf("read the body: %w", err)
+	}
+	return data, nil
+}
+
+// wholeBlob checks a body that arrived without a length. An intermediary that marks its end by closing the connection
+// passes on a truncated body without an error. The blob's Content-MD5, if it matches, proves that the body is complete.
+// Otherwise the length is asked for, with 1 more request.
+func wholeBlob(ctx context.Context, client *blob.Client, resp blob.DownloadStreamResponse, opts blob.DownloadStreamOptions, data []byte) error {
+	if sum := md5.Sum(data); bytes.Equal(sum[:], resp.ContentMD5) {
+		return nil
+	}
+	want, err := Length(ctx, client, ptr.Value(resp.ETag), opts)
+	if err == nil && want != int64(len(data)) {
+		return ErrCut(int64(len(data)), want)
+	}
+	return err
+}
+
+// Length asks for the length of the version etag of a blob in a way that survives intermediaries: it reads the
+// Content-Range of the first byte. It costs 1 request. If the blob has changed to another version, the error wraps
+// io.ErrUnexpectedEOF, so that the caller reads again.
+func Length(ctx context.Context, client *blob.Client, etag azcore.ETag, opts blob.DownloadStreamOptions) (int64, error) {
+	opts.Range = blob.HTTPRange{Count: 1}
+	opts.AccessConditions = AccessConditions(optimistic.Conditions{IfMatch: etag})
+	resp, err := wire.Request(ctx, "Get Blob", func(ctx context.Context) (blob.DownloadStreamResponse, error) {
+		return client.DownloadStream(ctx, &opts)
+	})
+	if resp.Body != nil { // also with the response of an intermediary
+		defer resp.Body.Close()
+	}
+	switch {
+	case azerr.Has(err, "InvalidRange"):
+		return 0, nil // it has no first byte (REST: "Get Blob")
+	case azerr.Classify(err).Kind == azerr.Conflict, azerr.NoBlob(err):
+		return 0, fmt.Errorf("the blob was changed before its length could be checked: %w", io.ErrUnexpectedEOF)
+	case err != nil:
+		return 0, err
+	}
+	_, _, total, ok := ContentRange(resp.ContentRange)
+	if !ok {
+		return 0, fmt.Errorf("the length of the blob is not known: the response has the Content-Range %q", ptr.Value(resp.ContentRange))
+	}
+	return total, nil
+}
+
+// LengthOf returns the Content-Length of a Get Blob Properties response, or Length if an intermediary has dropped
+// it.
+func LengthOf(ctx context.Context, client *blob.Client, props blob.GetPropertiesResponse, cpk *blob.CPKInfo) (int64, error) {
+	if props.ContentLength != nil {
+		return *props.ContentLength, nil
+	}
+	return Length(ctx, client, ptr.Value(props.ETag), blob.DownloadStreamOptions{CPKInfo: cpk})
+}
+
+// ContentRange parses a Content-Range header.
+func ContentRange(header *string) (first, last, total int64, ok bool) {
+	n, err := fmt.Sscanf(ptr.Value(header), "bytes %d-%d/%d", &first, &last, &total)
+	return first, last, total, n == 3 && err == nil && 0 <= first && first <= last && last < total
+}

@@ -1,0 +1,70 @@
+package anyblob
+
+import (
+	"context"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/meta"
+	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/pkg/azerr"
+)
+
+// Whole returns a write that replaces a whole blob without having read it.
+func Whole(c *protocol.Call, on optimistic.Conditions, client *blob.Client, cpk *blob.CPKInfo) protocol.Change {
+	w := protocol.Change{Look: func(ctx context.Context) (optimistic.State, error) { return Look(ctx, client, cpk) }}
+	if c.S.LineageSize >= 0 {
+		w.ID, w.Traced = protocol.NewWriteID(), true
+	}
+	switch {
+	case on.IfMatch != "" && on.IfMatch != azcore.ETagAny:
+		w.Base = optimistic.State{Exists: true, ETag: on.IfMatch}
+	case on.IfNoneMatch == azcore.ETagAny:
+	default:
+		w.AnyBase = true
+	}
+	return w
+}
+
+// Preview looks at the blob that w is to replace, and reports whether there is one. It avoids sending the content of a
+// write that would fail, refuses a blob of another type than want, and reads the lineage that w carries on. It decides
+// nothing: the write still has its condition.
+func Preview(ctx context.Context, c *protocol.Call, w protocol.Change, client *blob.Client, cpk *blob.CPKInfo, want blob.BlobType) (protocol.Change, bool, error) {
+	var kind *blob.BlobType
+	now, err := c.Look(ctx, func(ctx context.Context) (optimistic.State, error) {
+		props, err := Properties(ctx, client, cpk)
+		kind = props.BlobType
+		return StateOf(props, err)
+	})
+	if err != nil {
+		return w, false, c.Fail(err)
+	}
+	if !w.AnyBase && (now.Exists != w.Base.Exists || now.ETag != w.Base.ETag) {
+		err := c.Observed(&optimistic.ConflictError{
+			Op: c.Op, Resource: c.Resource, Reason: azerr.Changed, Base: w.Base.ETag, Attempts: 1, Elapsed: time.Since(c.Began),
+		}, w, now)
+		c.Preempted(ctx, err)
+		return w, now.Exists, err
+	}
+	if err := CheckType(kind, want); err != nil {
+		return w, now.Exists, c.Fail(err)
+	}
+	if !w.AnyBase {
+		w.Base = now
+	}
+	return w, now.Exists, nil
+}
+
+// MetadataOf returns the caller's metadata with the lineage of w.
+func MetadataOf(c *protocol.Call, w protocol.Change, own map[string]string) (map[string]*string, error) {
+	base := w.Base
+	if w.AnyBase {
+		base = optimistic.State{ETag: protocol.UnknownBase}
+	}
+	_, lineage := c.StampAs(w.ID, base, protocol.Intent{}, 0)
+	raw, _, err := meta.Join(meta.Merge(nil, own), lineage)
+	return raw, err
+}

@@ -1,0 +1,340 @@
+package pages
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/pageblob"
+
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/optest"
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/aztest"
+)
+
+func page(fill byte) []byte { return bytes.Repeat([]byte{fill}, PageSize) }
+
+func fillWith(fill byte) func(context.Context, *[]byte) error {
+	return func(_ context.Context, data *[]byte) error {
+		for i := range *data {
+			(*data)[i] = fill
+		}
+		return nil
+	}
+}
+
+func allPages(t *testing.T, client *pageblob.Client) []byte {
+	t.Helper()
+	data := make([]byte, *optest.PropertiesOf(t, client.BlobClient()).ContentLength)
+	if _, err := client.DownloadBuffer(context.Background(), data, nil); err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func TestARangeOfPagesIsWrittenAndNothingElse(t *testing.T) {
+	s := aztest.New(nil)
+	client := optest.MakePages(t, s, 4*PageSize)
+	if _, err := client.SetMetadata(t.Context(), map[string]*string{"owner": new("team a")}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Put(t.Context(), client, 0, bytes.Repeat([]byte{7}, 4*PageSize), nil); err != nil {
+		t.Fatal(err)
+	}
+	s.Reset()
+	res, err := optimistic.Update(t.Context(), NewRange(client, PageSize, 2*PageSize), fillWith(1), nil)
+	if err != nil || !res.Changed {
+		t.Fatalf("Update = %+v, %v", res, err)
+	}
+	optest.Requests(t, s, res, 2)
+	if h := s.Log()[1].Header; h.Get("If-Match") != string(res.BaseETag) {
+		t.Errorf("If-Match: %s", h.Get("If-Match"))
+	}
+	if want := bytes.Join([][]byte{page(7), page(1), page(1), page(7)}, nil); !bytes.Equal(allPages(t, client), want) {
+		t.Error("the content is not as expected")
+	}
+	if p := optest.PropertiesOf(t, client.BlobClient()); *p.Metadata["Owner"] != "team a" {
+		t.Errorf("metadata %v", p.Metadata)
+	}
+	// Zeros are cleared, so they take no room.
+	if res, err = optimistic.Update(t.Context(), NewRange(client, 0, PageSize), fillWith(0), nil); err != nil {
+		t.Fatal(err)
+	}
+	if log := s.Log(); log[len(log)-1].Header.Get("X-Ms-Page-Write") != "clear" {
+		t.Errorf("zeros were sent with %v", log[len(log)-1].Header)
+	}
+	pager := client.NewGetPageRangesPager(&pageblob.GetPageRangesOptions{Range: blob.HTTPRange{}})
+	ranges, err := pager.NextPage(t.Context())
+	if err != nil || len(ranges.PageRange) != 1 || *ranges.PageRange[0].Start != PageSize {
+		t.Errorf("ranges %+v, %v", ranges.PageList, err)
+	}
+}
+
+// TestTheSamePagesAreNoProof: a response is lost, and the pages are as they were sent.
+func TestTheSamePagesAreNoProof(t *testing.T) {
+	for _, lineage := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			s := aztest.New(nil)
+			client := optest.MakePages(t, s, 4*PageSize)
+			target := NewRange(client, 0, 2*PageSize)
+			target.Lineage = lineage
+			s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Writes, Count: 1})
+			res, err := optimistic.Update(t.Context(), target, fillWith(1), nil)
+			if lineage && (err != nil || res.Resolved != 1) || !lineage && !errors.Is(err, optimistic.ErrOutcomeUnknown) {
+				t.Errorf("lineage %v: %+v, %v", lineage, res, err)
+			}
+		})
+	}
+}
+
+// TestARangeWithLineageRemembersOperations, also when others write elsewhere in the blob.
+func TestARangeWithLineageRemembersOperations(t *testing.T) {
+	s := aztest.New(nil)
+	client := optest.MakePages(t, s, 4*PageSize)
+	target := NewRange(client, 0, 2*PageSize)
+	target.Lineage = true
+	for i := range 3 {
+		res, err := optimistic.Update(t.Context(), target, fillWith(byte(i+1)), &optimistic.UpdateOptions{OperationID: "op"})
+		if err != nil || res.AlreadyApplied != (i > 0) {
+			t.Errorf("Update = %+v, %v", res, err)
+		}
+		if _, err := Put(t.Context(), client, 3*PageSize, page(byte(9+i)), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if data := allPages(t, client); data[0] != 1 || data[3*PageSize] != 11 {
+		t.Errorf("pages hold %d and %d", data[0], data[3*PageSize])
+	}
+	if _, err := optimistic.Update(t.Context(), NewRange(client, 0, PageSize), fillWith(5), &optimistic.UpdateOptions{OperationID: "op"}); err == nil {
+		t.Error("an operation was promised to be remembered without a lineage")
+	}
+}
+
+// TestTwoRangesOfOneBlobDoNotLoseEachOther: the guard is the version of the whole blob.
+func TestTwoRangesOfOneBlobDoNotLoseEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := aztest.New(&aztest.Options{Latency: optest.Latencies(3)})
+		optest.MakePages(t, s, 4*PageSize)
+		count := func(_ context.Context, data *[]byte) error { (*data)[0]++; return nil }
+		// A first write has no lineage before it that could prove it refused, so it gets through without faults.
+		for i := range int64(2) {
+			target := NewRange(optest.PagesOf(s), i*2*PageSize, 2*PageSize)
+			target.Lineage = true
+			if _, err := optimistic.Update(t.Context(), target, count, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Writes, Probability: 0.1})
+		var wg sync.WaitGroup
+		for i := range int64(2) {
+			target := NewRange(optest.PagesOf(s), i*2*PageSize, 2*PageSize)
+			target.Lineage = true
+			for range 2 {
+				wg.Go(func() {
+					for range 30 {
+						if _, err := optimistic.Update(context.Background(), target, count, &optimistic.UpdateOptions{Attempts: -1, Elapsed: -1, SendOptions: optest.Quick}); err != nil {
+							t.Error(err)
+						}
+					}
+				})
+			}
+		}
+		wg.Wait()
+		if data := allPages(t, optest.PagesOf(s)); data[0] != 61 || data[2*PageSize] != 61 {
+			t.Errorf("counted %d and %d, want 61 each", data[0], data[2*PageSize])
+		}
+	})
+}
+
+func TestAFenceIsEnforcedByTheSequenceNumber(t *testing.T) {
+	s := aztest.New(nil)
+	client := optest.MakePages(t, s, 2*PageSize)
+	raise := func(n, want int64) {
+		t.Helper()
+		got, res, err := RaiseSequenceNumber(t.Context(), client, n, nil)
+		if err != nil || got != want || res.Requests != 1 {
+			t.Errorf("RaiseSequenceNumber(%d) = %d, %+v, %v, want %d", n, got, res, err, want)
+		}
+	}
+	raise(5, 5)
+	old, next := int64(5), int64(8)
+	if _, err := Put(t.Context(), client, 0, page(1), &PutOptions{Sequence: SequenceConditions{IfAtMost: &old}}); err != nil {
+		t.Fatal(err)
+	}
+	raise(8, 8) // a new holder
+	raise(5, 8) // a delayed raise changes nothing
+	fenced := NewRange(client, 0, PageSize)
+	fenced.Sequence.IfAtMost = &old
+	for name, err := range map[string]error{
+		"put":    optest.ErrorOf(Put(t.Context(), client, 0, page(2), &PutOptions{Sequence: SequenceConditions{IfAtMost: &old}})),
+		"equal":  optest.ErrorOf(Put(t.Context(), client, 0, page(2), &PutOptions{Sequence: SequenceConditions{IfEqual: &old}})),
+		"less":   optest.ErrorOf(Put(t.Context(), client, 0, page(2), &PutOptions{Sequence: SequenceConditions{IfLess: &next}})),
+		"update": optest.ErrorOf(optimistic.Update(t.Context(), fenced, fillWith(2), nil)),
+	} {
+		conflict, ok := errors.AsType[*optimistic.ConflictError](err)
+		if !ok || conflict.Reason != azerr.Sequence {
+			t.Errorf("%s: err = %v, want a conflict about the sequence number", name, err)
+		}
+	}
+	fenced.Sequence.IfAtMost = &next
+	if _, err := optimistic.Update(t.Context(), fenced, fillWith(3), nil); err != nil {
+		t.Errorf("the new holder: %v", err)
+	}
+	// The number is raised between the read and the write: it is the write that fails, and the next read ends it.
+	_, err := optimistic.Update(t.Context(), fenced, func(ctx context.Context, data *[]byte) error {
+		if _, _, err := RaiseSequenceNumber(ctx, client, 9, nil); err != nil {
+			return err
+		}
+		return fillWith(4)(ctx, data)
+	}, nil)
+	if !errors.Is(err, optimistic.ErrConflict) || allPages(t, client)[0] != 3 {
+		t.Errorf("err = %v, page %d", err, allPages(t, client)[0])
+	}
+}
+
+func TestASequenceNumberIsRaisedUnderEveryFault(t *testing.T) {
+	for name, fault := range optest.Every(aztest.Writes) {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := aztest.New(nil)
+				client := optest.MakePages(t, s, PageSize)
+				s.SetFaults(fault)
+				n, res, err := RaiseSequenceNumber(t.Context(), client, 7, nil)
+				s.SetFaults()
+				s.Flush()
+				if v, readErr := optimistic.Read(t.Context(), NewSequenceNumber(client), nil); err != nil || readErr != nil || n != 7 || v.Value != 7 {
+					t.Errorf("RaiseSequenceNumber = %d, %+v, %v; the number is %+v\n%v", n, res, err, v, s.Log())
+				}
+			})
+		})
+	}
+}
+
+func TestASequenceNumberIsComparedAndSwapped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := aztest.New(&aztest.Options{Latency: func() time.Duration { return 10 * time.Millisecond }})
+		client := optest.MakePages(t, s, PageSize)
+		s.Reset()
+		res, err := CompareAndSwapSequenceNumber(t.Context(), client, 0, 4, nil)
+		if err != nil || !res.Changed {
+			t.Fatalf("swap = %+v, %v", res, err)
+		}
+		optest.Requests(t, s, res, 2)
+		_, err = CompareAndSwapSequenceNumber(t.Context(), client, 0, 5, nil)
+		if conflict, ok := errors.AsType[*optimistic.ConflictError](err); !ok || conflict.Reason != azerr.Sequence {
+			t.Errorf("err = %v, want a conflict", err)
+		}
+		// Another write to the blob is no conflict about the number.
+		time.AfterFunc(15*time.Millisecond, func() {
+			if _, err := Put(context.Background(), client, 0, page(1), nil); err != nil {
+				t.Error(err)
+			}
+		})
+		s.SetFaults(aztest.Fault{Kind: aztest.Slow, Match: aztest.Op("Set Blob Properties"), Count: 1, Delay: time.Second})
+		res, err = CompareAndSwapSequenceNumber(t.Context(), client, 4, 5, nil)
+		if err != nil || res.Conflicts != 1 {
+			t.Errorf("swap = %+v, %v, want it done after a conflict", res, err)
+		}
+		// Of many who swap from the same number, one wins.
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		won := 0
+		for i := range int64(8) {
+			wg.Go(func() {
+				if _, err := CompareAndSwapSequenceNumber(context.Background(), optest.PagesOf(s), 5, 100+i, nil); err == nil {
+					mu.Lock()
+					defer mu.Unlock()
+					won++
+				} else if !errors.Is(err, optimistic.ErrConflict) {
+					t.Error(err)
+				}
+			})
+		}
+		if wg.Wait(); won != 1 {
+			t.Errorf("%d won, want 1", won)
+		}
+	})
+}
+
+func TestPutPagesUnderEveryFault(t *testing.T) {
+	for name, fault := range optest.Every(aztest.Writes) {
+		for _, guarded := range []bool{false, true} {
+			t.Run(name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s := aztest.New(nil)
+					client := optest.MakePages(t, s, PageSize)
+					var o PutOptions
+					if guarded {
+						o.Conditions.IfMatch = *optest.PropertiesOf(t, client.BlobClient()).ETag
+					}
+					s.SetFaults(fault)
+					res, err := Put(t.Context(), client, 0, page(1), &o)
+					s.SetFaults()
+					s.Flush()
+					if allPages(t, client)[0] != 1 {
+						t.Errorf("not written: %+v, %v", res, err)
+					}
+					open := errors.Is(err, optimistic.ErrOutcomeUnknown) || fault.Kind == aztest.AnswerTwice && errors.Is(err, optimistic.ErrConflict)
+					if err != nil && !(guarded && open) {
+						t.Errorf("err = %v\n%v", err, s.Log())
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestRangesOfPagesAreChecked(t *testing.T) {
+	s := aztest.New(nil)
+	client := optest.MakePages(t, s, 2*PageSize)
+	for _, r := range []Range{
+		NewRange(client, 1, PageSize), NewRange(client, 0, 100), NewRange(client, -PageSize, PageSize), NewRange(client, 0, 0), NewRange(client, 0, 8<<20),
+		{Client: client, Count: PageSize, Lineage: true},
+	} {
+		if _, err := optimistic.Update(t.Context(), r, fillWith(1), nil); err == nil {
+			t.Errorf("%d bytes at %d: no error", r.Count, r.Offset)
+		}
+		if !r.Lineage {
+			if _, err := Put(t.Context(), client, r.Offset, make([]byte, max(r.Count, 0)), nil); err == nil && r.Offset != 0 {
+				t.Errorf("put %d bytes at %d: no error", r.Count, r.Offset)
+			}
+		}
+	}
+	for _, o := range []*PutOptions{{Conditions: optimistic.Conditions{IfMatch: "bare"}}} {
+		if _, err := Put(t.Context(), client, 0, page(1), o); err == nil {
+			t.Error("no error")
+		}
+	}
+	if s.Requests() != 0 {
+		t.Errorf("sent %v", s.Log())
+	}
+	if _, err := optimistic.Update(t.Context(), NewRange(client, PageSize, 2*PageSize), fillWith(1), nil); err == nil {
+		t.Error("a range beyond the end was written")
+	}
+	if _, err := optimistic.Update(t.Context(), NewRange(client, 4*PageSize, PageSize), fillWith(1), nil); err == nil {
+		t.Error("a range beyond the end was written")
+	}
+	if _, err := optimistic.Update(t.Context(), NewRange(client, 0, PageSize), func(_ context.Context, data *[]byte) error { *data = (*data)[:100]; return nil }, nil); err == nil {
+		t.Error("a value of another length was written")
+	}
+	none := s.Container("box").NewPageBlobClient("none")
+	if _, err := optimistic.Update(t.Context(), NewRange(none, 0, PageSize), fillWith(1), nil); !errors.Is(err, optimistic.ErrNotFound) {
+		t.Errorf("err = %v, want not found", err)
+	}
+	if _, _, err := RaiseSequenceNumber(t.Context(), none, 1, nil); !errors.Is(err, optimistic.ErrNotFound) {
+		t.Errorf("err = %v, want not found", err)
+	}
+	optest.Put(t, s.BlockBlob("box", "block"), "x")
+	if _, err := CompareAndSwapSequenceNumber(t.Context(), s.Container("box").NewPageBlobClient("block"), 0, 1, nil); err == nil {
+		t.Error("a block blob has no sequence number")
+	}
+	if _, _, err := RaiseSequenceNumber(t.Context(), client, -1, nil); err == nil {
+		t.Error("a negative number was sent")
+	}
+}

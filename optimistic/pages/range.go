@@ -1,0 +1,249 @@
+package pages
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/azconc/azconc/pkg/wire"
+
+	"github.com/azconc/azconc/optimistic/internal/anyblob"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/pageblob"
+
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/ptr"
+	"github.com/azconc/azconc/pkg/resource"
+)
+
+const (
+	// PageSize is the unit, in bytes, in which page blobs are written.
+	PageSize = 512
+
+	maxPageWrite = 4 << 20 // REST: "Put Page"
+)
+
+// SequenceConditions are conditions on the blob's sequence number (REST: "Put Page"). They enforce a fence on a page
+// blob: the holder of fence n raises the number to n (RaiseSequenceNumber) and then writes with IfAtMost n, which fails
+// once a later holder has raised it further. A nil field is no condition.
+type SequenceConditions struct {
+	IfEqual  *int64 // the number must be this one
+	IfAtMost *int64 // the number must not be larger
+	IfLess   *int64 // the number must be smaller
+}
+
+// Range is a range of a page blob as a Target. The blob must exist and contain the range. The range begins and ends
+// on multiples of PageSize and is at most 4 MiB long, so that one request writes it, whole or not at all. The value
+// always has the length of the range. A value of zeros is cleared rather than stored. Other pages, metadata and headers
+// are not changed.
+//
+// The guard is the ETag of the whole blob: a write to other pages is also a conflict, after which Update reads again
+// and continues. (The sequence number could not replace it, because Put Page does not change the number.)
+//
+// A Put Page has no metadata, so the lineage has to be in the pages. With Lineage, the last page of the range stores it
+// (about 14 writes), the value is PageSize bytes shorter, and everything that Update promises holds. Without Lineage, a
+// lost response is ErrOutcomeUnknown if the blob has another ETag afterwards, unless the blob's metadata show that
+// another writer replaced the base; a write that is silently delivered twice looks like a conflict; and OperationID is
+// refused. Finding the bytes that were sent would prove nothing, because another writer may have sent the same.
+//
+// Cost: 1 request to read, 1 to write.
+type Range struct {
+	Client *pageblob.Client // required
+	Offset int64            // in bytes
+	Count  int64            // in bytes
+
+	// Lineage uses the last page of the range for the lineage. All writers of the range must agree on it. Defaults to
+	// false.
+	Lineage bool
+
+	// Sequence is checked by the write and by the read before it. A failure is final. Defaults to none.
+	Sequence SequenceConditions
+
+	// CPK and EncryptionScope are passed with every request.
+	CPK             *blob.CPKInfo
+	EncryptionScope *blob.CPKScopeInfo
+
+	_ struct{}
+}
+
+// NewRange returns a range of a page blob as a Target.
+func NewRange(client *pageblob.Client, offset, count int64) Range {
+	return Range{Client: client, Offset: offset, Count: count}
+}
+
+// Resource implements optimistic.Target.
+func (p Range) Resource() string { return resource.Path(p.Client.URL()) }
+
+// Protocol implements optimistic.Target.
+func (p Range) Protocol() sealed.Target[[]byte] { return rangeTarget{p} }
+
+// rangeTarget is a Range to the operations of package optimistic.
+type rangeTarget struct{ Range }
+
+// Traits describes the target to the calls of package optimistic.
+func (p rangeTarget) Traits() sealed.Traits {
+	return sealed.Traits{Client: p.Client, Scope: "pages"}
+}
+
+// Clone implements Cacheable.
+func (p rangeTarget) Clone(value []byte) ([]byte, error) { return bytes.Clone(value), nil }
+
+// Equal implements Cacheable.
+func (p rangeTarget) Equal(x, y []byte) bool { return bytes.Equal(x, y) }
+
+// Written implements Cacheable.
+func (p rangeTarget) Written(_ *optimistic.Version[[]byte], value []byte) (any, error) {
+	return bytes.Clone(value), nil
+}
+
+func (p rangeTarget) validate() error {
+	least := int64(PageSize)
+	if p.Lineage {
+		least *= 2
+	}
+	if p.Offset < 0 || p.Offset%PageSize != 0 || p.Count%PageSize != 0 || p.Count < least || p.Count > maxPageWrite {
+		return fmt.Errorf("pages: %d bytes at %d are not a range of %d to %d bytes on multiples of %d", p.Count, p.Offset, least, maxPageWrite, PageSize)
+	}
+	return nil
+}
+
+// Read implements Target: one Get Blob.
+func (p rangeTarget) Read(ctx context.Context) (*optimistic.Version[[]byte], error) {
+	if err := p.validate(); err != nil {
+		return nil, err
+	}
+	resp, data, err := p.download(ctx, p.Offset, p.Count)
+	if err != nil {
+		return anyblob.Absent[[]byte](err)
+	}
+	v := &optimistic.Version[[]byte]{State: optimistic.State{Exists: true, ETag: ptr.Value(resp.ETag), LastModified: ptr.Value(resp.LastModified)}}
+	if p.Sequence != (SequenceConditions{}) {
+		n, err := protocol.Sent("x-ms-blob-sequence-number", resp.BlobSequenceNumber, nil)
+		if err != nil {
+			return nil, err
+		}
+		if !p.Sequence.allow(n) {
+			return nil, fmt.Errorf("the sequence number is %d: %w", n,
+				&optimistic.ConflictError{Op: "write", Resource: p.Resource(), Reason: azerr.Sequence, Current: v.ETag})
+		}
+	}
+	if p.Lineage {
+		v.Lineage, data = protocol.PageLineage(data[len(data)-PageSize:]), data[:len(data)-PageSize]
+	}
+	v.Value = data
+	return sealed.Carry(v, bytes.Clone(data)), nil
+}
+
+// Look implements Target: the page with the lineage, or else Get Blob Properties.
+func (p rangeTarget) Look(ctx context.Context) (optimistic.State, error) {
+	if !p.Lineage {
+		// This is the lineage of the metadata. It can only prove that another writer replaced the base.
+		return anyblob.Look(ctx, p.Client.BlobClient(), p.CPK)
+	}
+	resp, data, err := p.download(ctx, p.Offset+p.Count-PageSize, PageSize)
+	if err != nil {
+		return anyblob.AbsentState(err)
+	}
+	return optimistic.State{Exists: true, ETag: ptr.Value(resp.ETag), LastModified: ptr.Value(resp.LastModified), Lineage: protocol.PageLineage(data)}, nil
+}
+
+func (p rangeTarget) download(ctx context.Context, offset, count int64) (blob.DownloadStreamResponse, []byte, error) {
+	ctx = protocol.AsStored(ctx)
+	opts := blob.DownloadStreamOptions{
+		Range: blob.HTTPRange{Offset: offset, Count: count}, CPKInfo: p.CPK, CPKScopeInfo: p.EncryptionScope,
+	}
+	resp, err := wire.Request(ctx, "Get Blob", func(ctx context.Context) (blob.DownloadStreamResponse, error) {
+		return p.Client.DownloadStream(ctx, &opts)
+	})
+	if resp.Body != nil { // also with the response of an intermediary
+		defer resp.Body.Close()
+	}
+	if err != nil {
+		return resp, nil, err
+	}
+	if _, err := protocol.Sent("ETag", resp.ETag, nil); err != nil {
+		return resp, nil, err
+	}
+	data, err := anyblob.ReadBody(ctx, p.Client.BlobClient(), resp, opts, count)
+	if err == nil && int64(len(data)) < count {
+		err = fmt.Errorf("the blob ends %d bytes into the range", len(data))
+	}
+	return resp, data, err
+}
+
+// Prepare implements Target: one Put Page.
+func (p rangeTarget) Prepare(base *optimistic.Version[[]byte], value []byte, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
+	if !base.Exists {
+		return protocol.Prepared{}, errors.New("pages cannot be created without the blob: create the page blob first")
+	}
+	before, _ := sealed.Carried(base).([]byte)
+	if len(value) != len(before) {
+		return protocol.Prepared{}, fmt.Errorf("pages: the value has %d bytes, the range takes %d", len(value), len(before))
+	}
+	if bytes.Equal(value, before) && !lineage.Begins(base.Lineage) {
+		return protocol.Prepared{}, nil
+	}
+	data := bytes.Clone(value)
+	var stored protocol.Lineage
+	if p.Lineage {
+		data = append(data, make([]byte, PageSize)...)
+		copy(data[len(value):], protocol.PageOf(lineage, PageSize))
+		stored = protocol.PageLineage(data[len(value):])
+	}
+	w := pageWrite{client: p.Client, offset: p.Offset, data: data, sequence: p.Sequence, cpk: p.CPK, scope: p.EncryptionScope}
+	return protocol.Prepared{Send: w.prepare(anyblob.WriteConditions(base.State, c)), Stored: stored}, nil
+}
+
+// Remove implements Target: it refuses, because a range can be cleared but not deleted.
+func (p rangeTarget) Remove(optimistic.State, sealed.Conditions) (protocol.Write, error) {
+	return nil, errors.New("pages cannot be deleted: update them to zeros, which clears them, or delete the blob")
+}
+
+func (s SequenceConditions) allow(n int64) bool {
+	return (s.IfEqual == nil || n == *s.IfEqual) && (s.IfAtMost == nil || n <= *s.IfAtMost) && (s.IfLess == nil || n < *s.IfLess)
+}
+
+// pageWrite is one Put Page.
+type pageWrite struct {
+	client   *pageblob.Client
+	offset   int64
+	data     []byte
+	count    int64 // to be cleared, without data
+	sequence SequenceConditions
+	cpk      *blob.CPKInfo
+	scope    *blob.CPKScopeInfo
+}
+
+// prepare returns the request that writes the data, or clears the pages if it is zeros.
+func (w pageWrite) prepare(access *blob.AccessConditions) protocol.Write {
+	at := blob.HTTPRange{Offset: w.offset, Count: max(w.count, int64(len(w.data)))}
+	sequence := &pageblob.SequenceNumberAccessConditions{
+		IfSequenceNumberEqualTo: w.sequence.IfEqual, IfSequenceNumberLessThanOrEqualTo: w.sequence.IfAtMost, IfSequenceNumberLessThan: w.sequence.IfLess,
+	}
+	if bytes.Count(w.data, []byte{0}) == len(w.data) {
+		opts := pageblob.ClearPagesOptions{AccessConditions: access, SequenceNumberAccessConditions: sequence, CPKInfo: w.cpk, CPKScopeInfo: w.scope}
+		return func(ctx context.Context) (azcore.ETag, error) {
+			o := opts
+			resp, err := wire.Request(ctx, "Put Page", func(ctx context.Context) (pageblob.ClearPagesResponse, error) {
+				return w.client.ClearPages(ctx, at, &o)
+			})
+			return ptr.Value(resp.ETag), err
+		}
+	}
+	opts := pageblob.UploadPagesOptions{AccessConditions: access, SequenceNumberAccessConditions: sequence, CPKInfo: w.cpk, CPKScopeInfo: w.scope}
+	return func(ctx context.Context) (azcore.ETag, error) {
+		protocol.AllowFor(ctx, int64(len(w.data)))
+		o := opts
+		resp, err := wire.Request(ctx, "Put Page", func(ctx context.Context) (pageblob.UploadPagesResponse, error) {
+			return w.client.UploadPages(ctx, streaming.NopCloser(bytes.NewReader(w.data)), at, &o)
+		})
+		return ptr.Value(resp.ETag), err
+	}
+}

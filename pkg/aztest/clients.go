@@ -1,0 +1,160 @@
+package aztest
+
+import (
+	"net/http"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/service"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/share"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
+	"github.com/azconc/azconc/pkg/aztest/internal/fileservice"
+	"github.com/azconc/azconc/pkg/aztest/internal/queueservice"
+	"github.com/azconc/azconc/pkg/aztest/internal/tableservice"
+)
+
+// TableURL is the Table service's URL for clients whose transport is the Service.
+func (s *Service) TableURL() string { return "http://" + tableservice.Host + "/" + Account }
+
+// TableHandler serves the Table service over HTTP, at /devstoreaccount1. A lost response closes the connection.
+func (s *Service) TableHandler() http.Handler { return s.injector.handler(tableservice.Host) }
+
+// TableService returns a client for the account's tables.
+func (s *Service) TableService() *aztables.ServiceClient {
+	credential, err := aztables.NewSharedKeyCredential(Account, Key)
+	if err != nil {
+		panic(err) // the constants are wrong
+	}
+	client, err := aztables.NewServiceClientWithSharedKey(s.TableURL(), credential, &aztables.ClientOptions{ClientOptions: s.ClientOptions()})
+	if err != nil {
+		panic(err)
+	}
+	return client
+}
+
+// Table returns a client for a table, and creates the table if it is missing, without a request.
+func (s *Service) Table(name string) *aztables.Client {
+	s.mu.Lock()
+	s.tables.Ensure(name)
+	s.mu.Unlock()
+	return s.TableService().NewClient(name)
+}
+
+// QueueURL is the Queue service's URL for clients whose transport is the Service.
+func (s *Service) QueueURL() string { return "http://" + queueservice.Host + "/" + Account }
+
+// QueueHandler serves the Queue service over HTTP, at /devstoreaccount1. A lost response closes the connection.
+func (s *Service) QueueHandler() http.Handler { return s.injector.handler(queueservice.Host) }
+
+// QueueService returns a client for the account's queues.
+func (s *Service) QueueService() *azqueue.ServiceClient {
+	credential, err := azqueue.NewSharedKeyCredential(Account, Key)
+	if err != nil {
+		panic(err) // the constants are wrong
+	}
+	client, err := azqueue.NewServiceClientWithSharedKeyCredential(s.QueueURL()+"/", credential, &azqueue.ClientOptions{ClientOptions: s.ClientOptions()})
+	if err != nil {
+		panic(err)
+	}
+	return client
+}
+
+// Queue returns a client for a queue, and creates the queue if it is missing, without a request.
+func (s *Service) Queue(name string) *azqueue.QueueClient {
+	s.mu.Lock()
+	s.queues.Ensure(name)
+	s.mu.Unlock()
+	return s.QueueService().NewQueueClient(name)
+}
+
+// FileURL is the File service's URL for clients whose transport is the Service. No emulator has this service.
+func (s *Service) FileURL() string { return "http://" + fileservice.Host + "/" + Account }
+
+// FileHandler serves the File service over HTTP, at /devstoreaccount1. A lost response closes the connection.
+func (s *Service) FileHandler() http.Handler { return s.injector.handler(fileservice.Host) }
+
+// FileService returns a client for the File service.
+func (s *Service) FileService() *service.Client {
+	credential, err := service.NewSharedKeyCredential(Account, Key)
+	if err != nil {
+		panic(err) // the constants are wrong
+	}
+	client, err := service.NewClientWithSharedKeyCredential(s.FileURL(), credential, &service.ClientOptions{ClientOptions: s.ClientOptions()})
+	if err != nil {
+		panic(err)
+	}
+	return client
+}
+
+// Share returns a client for a share, and creates the share if it is missing, without a request.
+func (s *Service) Share(name string) *share.Client {
+	s.mu.Lock()
+	s.files.Ensure(name)
+	s.mu.Unlock()
+	return s.FileService().NewShareClient(name)
+}
+
+// File returns a client for a file, which need not exist, in the root of a share, which is created if it is missing.
+func (s *Service) File(shareName, name string) *file.Client {
+	return s.Share(shareName).NewRootDirectoryClient().NewFileClient(name)
+}
+
+// HoldCopies(true) keeps the copies that start from now on pending, as the service does with large copies and with
+// those from other accounts: their destination is empty and refuses every change until the copy is aborted.
+// HoldCopies(false), the default, completes copies at once, and completes those that are pending: with status success,
+// or failed if their source has changed since.
+func (s *Service) HoldCopies(pending bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.blobs.HoldCopies(pending)
+}
+
+// OpenSMB opens a file as an SMB client does, and returns its status. It is refused if another handle does not share
+// the access, or has an access that this one does not share; if the file is leased and is opened for writing or
+// deletion; and if its deletion is pending (REST: "Managing file locks", "Lease File").
+func (s *Service) OpenSMB(shareName, path string, h SMBHandle) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.files.OpenSMB(shareName, path, h)
+}
+
+// CloseSMB closes a handle. The last one takes with it a file whose deletion is pending.
+func (s *Service) CloseSMB(shareName, path, id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.files.CloseSMB(shareName, path, id)
+}
+
+// MarkDeletedSMB sets or clears the mark with which an SMB client deletes an open file. It has an effect only while the
+// file is open (REST: "Managing file locks", SMB delete).
+func (s *Service) MarkDeletedSMB(shareName, path string, marked bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.files.MarkDeletedSMB(shareName, path, marked)
+}
+
+// LockRangeSMB locks bytes of a file through one of its handles, until the handle closes.
+func (s *Service) LockRangeSMB(shareName, path, id string, first, last int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.files.LockRangeSMB(shareName, path, id, first, last)
+}
+
+// StickSMB makes the service fail to close a handle by force.
+func (s *Service) StickSMB(shareName, path, id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.files.StickSMB(shareName, path, id)
+}
+
+// SMBHandle is a file or directory that an SMB client has open. Other clients cannot get the access that it does not
+// share.
+type SMBHandle = fileservice.SMBHandle
+
+// The statuses that OpenSMB returns, with SMB's names.
+const (
+	SMBOpened           = fileservice.SMBOpened
+	SMBSharingViolation = fileservice.SMBSharingViolation
+	SMBDeletePending    = fileservice.SMBDeletePending
+	SMBNotFound         = fileservice.SMBNotFound
+)

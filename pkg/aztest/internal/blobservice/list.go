@@ -1,0 +1,215 @@
+package blobservice
+
+import (
+	"encoding/xml"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/azconc/azconc/pkg/aztest/internal/storage"
+)
+
+// The lists, as XML.
+type (
+	listedMetadata map[string]string
+
+	listedContainer struct {
+		XMLName       xml.Name `xml:"Container"`
+		Name          string
+		LastModified  string `xml:"Properties>Last-Modified"`
+		ETag          string `xml:"Properties>Etag"`
+		LeaseStatus   string `xml:"Properties>LeaseStatus"`
+		LeaseState    string `xml:"Properties>LeaseState"`
+		LeaseDuration string `xml:"Properties>LeaseDuration,omitempty"`
+		PublicAccess  string `xml:"Properties>PublicAccess,omitempty"`
+		Metadata      listedMetadata
+	}
+
+	listedBlob struct {
+		XMLName    xml.Name `xml:"Blob"`
+		Name       string
+		Snapshot   string `xml:",omitempty"`
+		Properties listedProperties
+		Metadata   listedMetadata
+		Tags       *tagSet `xml:",omitempty"`
+	}
+
+	listedProperties struct {
+		CreationTime       string `xml:"Creation-Time"`
+		LastModified       string `xml:"Last-Modified"`
+		ETag               string `xml:"Etag"`
+		ContentLength      int64  `xml:"Content-Length"`
+		ContentType        string `xml:"Content-Type"`
+		ContentEncoding    string `xml:"Content-Encoding,omitempty"`
+		ContentLanguage    string `xml:"Content-Language,omitempty"`
+		ContentMD5         string `xml:"Content-MD5,omitempty"`
+		CacheControl       string `xml:"Cache-Control,omitempty"`
+		ContentDisposition string `xml:"Content-Disposition,omitempty"`
+		SequenceNumber     string `xml:"x-ms-blob-sequence-number,omitempty"`
+		BlobType           string
+		AccessTier         string `xml:",omitempty"`
+		AccessTierInferred string `xml:",omitempty"`
+		LeaseStatus        string `xml:",omitempty"`
+		LeaseState         string `xml:",omitempty"`
+		LeaseDuration      string `xml:",omitempty"`
+		CopyID             string `xml:"CopyId,omitempty"`
+		CopyStatus         string `xml:",omitempty"`
+		CopySource         string `xml:",omitempty"`
+		CopyProgress       string `xml:",omitempty"`
+		TagCount           int    `xml:",omitempty"`
+		Sealed             string `xml:",omitempty"`
+	}
+
+	listedPrefix struct {
+		XMLName xml.Name `xml:"BlobPrefix"`
+		Name    string
+	}
+
+	enumeration struct {
+		XMLName       xml.Name `xml:"EnumerationResults"`
+		ContainerName string   `xml:",attr,omitempty"`
+		Prefix        string   `xml:",omitempty"`
+		Delimiter     string   `xml:",omitempty"`
+		Containers    *listing `xml:"Containers,omitempty"`
+		Blobs         *listing `xml:"Blobs,omitempty"`
+		NextMarker    string
+	}
+
+	listing struct{ Items []any }
+)
+
+// MarshalXML writes a name as an element.
+func (m listedMetadata) MarshalXML(e *xml.Encoder, start xml.StartElement) error {
+	if len(m) == 0 {
+		return nil
+	}
+	if err := e.EncodeToken(start); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		if err := e.EncodeElement(m[name], xml.StartElement{Name: xml.Name{Local: name}}); err != nil {
+			return err
+		}
+	}
+	return e.EncodeToken(start.End())
+}
+
+func (s *Service) listContainers(r *storage.Request) *storage.Answer {
+	prefix := r.Query.Get("prefix")
+	var names []string
+	for name, c := range s.containers {
+		if strings.HasPrefix(name, prefix) && c.deleted.IsZero() {
+			names = append(names, name)
+		}
+	}
+	if bad := storage.MarkerOf(r); bad != nil {
+		return bad
+	}
+	page, next := paged(r, names)
+	if next != "" {
+		next = storage.ContainerMarker + next
+	}
+	list := &listing{}
+	for _, name := range page {
+		c := s.containers[name]
+		item := listedContainer{Name: name, LastModified: c.lastModified.Format(http.TimeFormat), ETag: c.etag}
+		item.LeaseState, item.LeaseStatus, item.LeaseDuration = c.lease.State(), c.lease.Status(), c.lease.Kind()
+		item.PublicAccess = c.access
+		if strings.Contains(r.Query.Get("include"), "metadata") {
+			item.Metadata = c.metadata
+		}
+		list.Items = append(list.Items, item)
+	}
+	return xmlAnswer(enumeration{Prefix: prefix, Containers: list, NextMarker: next})
+}
+
+func (s *Service) listBlobs(r *storage.Request, c *containerState) *storage.Answer {
+	prefix, delimiter, include := r.Query.Get("prefix"), r.Query.Get("delimiter"), strings.Join(r.Query["include"], ",")
+	names := map[string]bool{} // true for an element that stands for several
+	for name := range c.blobs {
+		rest, ok := strings.CutPrefix(name, prefix)
+		if !ok || c.blob(name) == nil && !strings.Contains(include, "uncommittedblobs") {
+			continue
+		}
+		if before, _, cut := strings.Cut(rest, delimiter); delimiter != "" && cut {
+			names[prefix+before+delimiter] = true
+		} else {
+			names[name] = false
+		}
+	}
+	var all []string
+	for name := range names {
+		all = append(all, name)
+	}
+	page, next := paged(r, all)
+	list := &listing{}
+	for _, name := range page {
+		if names[name] {
+			list.Items = append(list.Items, listedPrefix{Name: name})
+			continue
+		}
+		b := c.blobs[name]
+		if strings.Contains(include, "snapshots") {
+			for _, snapshot := range b.snapshots {
+				list.Items = append(list.Items, listed(name, snapshot, include))
+			}
+		}
+		list.Items = append(list.Items, listed(name, b, include))
+	}
+	return xmlAnswer(enumeration{ContainerName: c.name, Prefix: prefix, Delimiter: delimiter, Blobs: list, NextMarker: next})
+}
+
+// listed returns a blob as a list shows it. The ETag has no quotes there, as the service writes it.
+func listed(name string, b *blobState, include string) listedBlob {
+	p := listedProperties{
+		CreationTime: b.created.Format(http.TimeFormat), LastModified: b.lastModified.Format(http.TimeFormat), ETag: strings.Trim(b.etag, `"`),
+		ContentLength: b.length(), BlobType: b.kind, TagCount: len(b.tags),
+		ContentType: b.headers["Content-Type"], ContentEncoding: b.headers["Content-Encoding"], ContentLanguage: b.headers["Content-Language"],
+		ContentMD5: b.headers["Content-Md5"], CacheControl: b.headers["Cache-Control"], ContentDisposition: b.headers["Content-Disposition"],
+	}
+	if p.AccessTier = b.tier; p.AccessTier == "" {
+		p.AccessTier, p.AccessTierInferred = "Hot", "true"
+	}
+	switch b.kind {
+	case "PageBlob":
+		p.SequenceNumber = strconv.FormatInt(b.sequence, 10)
+	case "AppendBlob":
+		if b.sealed {
+			p.Sealed = "true"
+		}
+	}
+	if b.snapshot == "" {
+		p.LeaseState, p.LeaseStatus, p.LeaseDuration = b.lease.State(), b.lease.Status(), b.lease.Kind()
+	}
+	if b.copied != nil && strings.Contains(include, "copy") {
+		p.CopyID, p.CopyStatus, p.CopySource = b.copied.id, b.copied.status, b.copied.source
+		p.CopyProgress = b.copied.progress()
+	}
+	item := listedBlob{Name: name, Snapshot: b.snapshot, Properties: p}
+	if strings.Contains(include, "metadata") {
+		item.Metadata = b.metadata
+	}
+	if strings.Contains(include, "tags") && len(b.tags) > 0 {
+		item.Tags = tagSetOf(b.tags)
+	}
+	return item
+}
+
+// paged sorts names and returns the page that the request asks for.
+func paged(r *storage.Request, names []string) (page []string, next string) {
+	slices.Sort(names)
+	if marker := strings.TrimPrefix(r.Query.Get("marker"), storage.ContainerMarker); marker != "" {
+		at, _ := slices.BinarySearch(names, marker)
+		names = names[at:]
+	}
+	size := 5000
+	if n, err := strconv.Atoi(r.Query.Get("maxresults")); err == nil && n > 0 {
+		size = min(size, n)
+	}
+	if len(names) > size {
+		return names[:size], names[size]
+	}
+	return names, ""
+}

@@ -1,0 +1,182 @@
+package blobservice
+
+import (
+	"cmp"
+	"encoding/xml"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/azconc/azconc/pkg/aztest/internal/pages"
+	"github.com/azconc/azconc/pkg/aztest/internal/storage"
+)
+
+const maxPageWrite = 4 << 20 // the most that one Put Page takes
+
+func (b *blobState) initPages(r *storage.Request) *storage.Answer {
+	size, given := number(r, "X-Ms-Blob-Content-Length")
+	if !given || size < 0 || size%pages.Size != 0 || size > pages.Max {
+		return storage.InvalidHeader("x-ms-blob-content-length", r.Header.Get("X-Ms-Blob-Content-Length"))
+	}
+	if a := negative(r, "X-Ms-Blob-Sequence-Number"); a != nil {
+		return a
+	}
+	b.Pages.Size = size
+	b.sequence, _ = number(r, "X-Ms-Blob-Sequence-Number")
+	return nil
+}
+
+// sequenceMet evaluates the conditions on the sequence number.
+func (b *blobState) sequenceMet(r *storage.Request) bool {
+	le, hasLe := number(r, "X-Ms-If-Sequence-Number-Le")
+	lt, hasLt := number(r, "X-Ms-If-Sequence-Number-Lt")
+	eq, hasEq := number(r, "X-Ms-If-Sequence-Number-Eq")
+	return (!hasLe || b.sequence <= le) && (!hasLt || b.sequence < lt) && (!hasEq || b.sequence == eq)
+}
+
+// putPage writes or clears pages, under conditions on the sequence number.
+func (s *Service) putPage(r *storage.Request, b *blobState) *storage.Answer {
+	if b.kind != "PageBlob" {
+		return invalidBlobType()
+	}
+	for _, name := range []string{"X-Ms-If-Sequence-Number-Le", "X-Ms-If-Sequence-Number-Lt", "X-Ms-If-Sequence-Number-Eq"} {
+		a := negative(r, name)
+		if a != nil && r.Header.Get("X-Ms-Copy-Source") == "" {
+			return storage.Fail(http.StatusBadRequest, "InvalidInput", "One of the request inputs is not valid.")
+		} else if a != nil {
+			return a
+		}
+	}
+	if storage.RangeOf(r) == "" {
+		return storage.Fail(http.StatusBadRequest, "MissingRequiredHeader", "An HTTP header that's mandatory for this request is not specified.")
+	}
+	if !b.sequenceMet(r) {
+		return storage.Fail(http.StatusPreconditionFailed, "SequenceNumberConditionNotMet", "The sequence number condition specified was not met.")
+	}
+	first, last, err := storage.ParseRange(storage.RangeOf(r))
+	if err == nil && (first%pages.Size != 0 || last >= first && (last+1)%pages.Size != 0) {
+		return storage.InvalidHeader("x-ms-range", storage.RangeOf(r))
+	}
+	if err != nil || last < first || last >= b.Pages.Size {
+		return storage.Fail(http.StatusRequestedRangeNotSatisfiable, "InvalidPageRange", "The page range specified is invalid.")
+	}
+	switch r.Header.Get("X-Ms-Page-Write") {
+	case "clear":
+		b.Pages.Write(first, last, nil)
+	default:
+		if last+1-first > maxPageWrite {
+			return storage.Fail(http.StatusRequestEntityTooLarge, "RequestBodyTooLarge", "The request body is too large and exceeds the maximum permissible limit.")
+		}
+		if int64(len(r.Body)) != last+1-first {
+			return storage.Fail(http.StatusBadRequest, "InvalidHeaderValue", "The length of the content does not fit the range.")
+		}
+		b.Pages.Write(first, last, r.Body)
+	}
+	if !s.sharesVersion(r, b, first, last) {
+		s.touch(b)
+	}
+	b.paged = pagedWrite{time.Now(), pages.Range{Start: first, End: last}, b.etag, unconditional(r)}
+	return storage.OK(http.StatusCreated).Version(b.etag, b.lastModified).Checked(r).
+		Set("x-ms-blob-sequence-number", strconv.FormatInt(b.sequence, 10))
+}
+
+// pagedWrite is the last Put Page of a blob.
+type pagedWrite struct {
+	at            time.Time
+	pages         pages.Range
+	etag          string
+	unconditional bool
+}
+
+func unconditional(r *storage.Request) bool {
+	for name := range r.Header {
+		if strings.HasPrefix(name, "If-") || strings.HasPrefix(name, "X-Ms-If-") {
+			return false
+		}
+	}
+	return true
+}
+
+// sharesVersion reports whether a Put Page keeps the version that a parallel one has just made.
+func (s *Service) sharesVersion(r *storage.Request, b *blobState, first, last int64) bool {
+	before := b.paged
+	parallel := s.Options.SharedETags > 0 && before.etag == b.etag && before.unconditional && unconditional(r) &&
+		time.Since(before.at) < s.Options.SharedETags && (last < before.pages.Start || first > before.pages.End)
+	return parallel && s.Rng.IntN(2) == 0
+}
+
+type (
+	listedRange struct {
+		XMLName xml.Name // PageRange or ClearRange
+		pages.Range
+	}
+	pageList struct {
+		XMLName xml.Name `xml:"PageList"`
+		Ranges  []listedRange
+	}
+)
+
+// pageList is Get Page Ranges: all ranges, or those within a range, or those that have changed since a snapshot.
+func (b *blobState) pageList(r *storage.Request, previous *blobState) *storage.Answer {
+	if b.kind != "PageBlob" {
+		return invalidBlobType()
+	}
+	first, last := int64(0), b.Pages.Size-1
+	if from, to, err := storage.ParseRange(storage.RangeOf(r)); err == nil { // a range that cannot be read is ignored
+		if from >= b.Pages.Size {
+			return storage.InvalidRange(b.Pages.Size)
+		}
+		if to >= 0 {
+			last = to | (pages.Size - 1)
+		}
+		first = from &^ (pages.Size - 1) // whole pages
+	}
+	written, cleared := b.Pages.Ranges, []pages.Range(nil)
+	if previous != nil {
+		written, cleared = b.Pages.Since(&previous.Pages)
+	}
+	list := pageList{}
+	for _, one := range pages.Within(written, first, last) {
+		list.Ranges = append(list.Ranges, listedRange{xml.Name{Local: "PageRange"}, one})
+	}
+	for _, one := range pages.Within(cleared, first, last) {
+		list.Ranges = append(list.Ranges, listedRange{xml.Name{Local: "ClearRange"}, one})
+	}
+	slices.SortFunc(list.Ranges, func(x, y listedRange) int { return cmp.Compare(x.Start, y.Start) }) // both kinds in one order
+	a := xmlAnswer(list)
+	return a.Version(b.etag, b.lastModified).Set("x-ms-blob-content-length", strconv.FormatInt(b.Pages.Size, 10))
+}
+
+// resize changes a page blob's size and sequence number.
+func (b *blobState) resize(r *storage.Request) *storage.Answer {
+	if b.kind != "PageBlob" {
+		return invalidBlobType()
+	}
+	if size, given := number(r, "X-Ms-Blob-Content-Length"); given {
+		if size < 0 || size%pages.Size != 0 || size > pages.Max {
+			return storage.InvalidHeader("x-ms-blob-content-length", strconv.FormatInt(size, 10))
+		}
+		b.Pages.Resize(size)
+	}
+	n, given := number(r, "X-Ms-Blob-Sequence-Number")
+	switch action := r.Header.Get("X-Ms-Sequence-Number-Action"); action {
+	case "":
+	case "increment":
+		if given {
+			return storage.InvalidHeader("x-ms-blob-sequence-number", strconv.FormatInt(n, 10))
+		}
+		b.sequence++
+	case "max", "update":
+		if !given || n < 0 {
+			return storage.InvalidHeader("x-ms-blob-sequence-number", r.Header.Get("X-Ms-Blob-Sequence-Number"))
+		}
+		if action == "update" || n > b.sequence {
+			b.sequence = n
+		}
+	default:
+		return storage.InvalidHeader("x-ms-sequence-number-action", action)
+	}
+	return nil
+}

@@ -1,0 +1,219 @@
+package fileservice
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/http"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/azconc/azconc/pkg/aztest/internal/storage"
+)
+
+// parentOf refuses a path whose directory does not exist.
+func (sh *shareState) parentOf(name string) *storage.Answer {
+	if dir := path.Dir(name); dir != "." && sh.directories[dir] == nil {
+		return storage.Fail(http.StatusNotFound, "ParentNotFound", "The specified parent path does not exist.")
+	}
+	return nil
+}
+
+// notThere returns the response for a missing file or directory. A missing parent is reported first.
+func (sh *shareState) notThere(name string) *storage.Answer {
+	if a := sh.parentOf(name); a != nil {
+		return a
+	}
+	return storage.Fail(http.StatusNotFound, "ResourceNotFound", "The specified resource does not exist.")
+}
+
+// routeDirectory carries out an operation on a directory. The root always exists, and has the share's version.
+func (s *Service) routeDirectory(r *storage.Request, sh *shareState) *storage.Answer {
+	dir := sh.directories[r.Blob]
+	if r.Blob == "" {
+		dir = &directoryState{id: "0", etag: sh.etag, lastModified: sh.lastModified, lastWrite: sh.lastModified}
+	}
+	comp, write := r.Query.Get("comp"), r.Method == http.MethodPut
+	switch {
+	case comp == "" && write:
+		return s.createDirectory(r, sh, dir != nil)
+	case dir == nil:
+		return sh.notThere(r.Blob)
+	case comp == "list" && r.Method == http.MethodGet:
+		return sh.list(r)
+	case comp == "" && r.Method == http.MethodDelete && r.Blob != "":
+		if sh.inside(r.Blob) {
+			return storage.Fail(http.StatusConflict, "DirectoryNotEmpty", "The specified directory is not empty.")
+		}
+		delete(sh.directories, r.Blob)
+		return storage.OK(http.StatusAccepted)
+	case (comp == "" || comp == "metadata") && (r.Method == http.MethodGet || r.Method == http.MethodHead):
+		a := storage.OK(http.StatusOK).Version(dir.etag, dir.lastModified).Describing(dir.metadata)
+		if comp == "" {
+			dir.describe(a)
+		}
+		return a
+	case comp == "metadata" && write && r.Blob != "":
+		metadata, a := storage.MetadataOf(r)
+		if a != nil {
+			return a
+		}
+		dir.metadata, dir.etag, dir.lastModified = metadata, s.NewETag(), storage.Now()
+		return storage.OK(http.StatusOK).Version(dir.etag, dir.lastModified)
+	}
+	return storage.NotImplemented()
+}
+
+func (s *Service) createDirectory(r *storage.Request, sh *shareState, there bool) *storage.Answer {
+	if there || sh.files[r.Blob] != nil {
+		return storage.Fail(http.StatusConflict, "ResourceAlreadyExists", "The specified resource already exists.")
+	}
+	if a := sh.parentOf(r.Blob); a != nil {
+		return a
+	}
+	metadata, a := storage.MetadataOf(r)
+	if a != nil {
+		return a
+	}
+	dir := &directoryState{id: s.newFileID(), etag: s.NewETag(), lastModified: storage.Now(), lastWrite: time.Now(), metadata: metadata}
+	if at, ok := givenWriteTime(r); ok {
+		dir.lastModified, dir.etag, dir.lastWrite = at.Truncate(time.Second), etagOf(at), at
+	}
+	sh.directories[r.Blob] = dir
+	return dir.describe(storage.OK(http.StatusCreated).Version(dir.etag, dir.lastModified))
+}
+
+func (d *directoryState) describe(a *storage.Answer) *storage.Answer {
+	return a.Set("x-ms-file-id", d.id).Set("x-ms-file-last-write-time", d.lastWrite.UTC().Format(storage.SnapshotTime))
+}
+
+// inside reports whether a directory is not empty; files that are not listed count.
+func (sh *shareState) inside(dir string) bool {
+	for name := range sh.files {
+		if path.Dir(name) == dir {
+			return true
+		}
+	}
+	for name := range sh.directories {
+		if path.Dir(name) == dir {
+			return true
+		}
+	}
+	return false
+}
+
+// list lists directories and files together, sorted by name. It omits files whose deletion is pending (REST:
+// "Managing file locks", SMB delete).
+func (sh *shareState) list(r *storage.Request) *storage.Answer {
+	in := cmp.Or(r.Blob, ".")
+	listed := func(name string) bool {
+		return path.Dir(name) == in && strings.HasPrefix(path.Base(name), r.Query.Get("prefix"))
+	}
+	var entries []string
+	for _, name := range sh.sorted() {
+		if f := sh.files[name]; !listed(name) || f != nil && f.pending {
+			continue
+		} else if f == nil {
+			entries = append(entries, fmt.Sprintf("<Directory><Name>%s</Name><Properties /></Directory>", storage.Escaped(path.Base(name))))
+		} else {
+			entries = append(entries, fmt.Sprintf("<File><Name>%s</Name><Properties><Content-Length>%d</Content-Length></Properties></File>", storage.Escaped(path.Base(name)), f.content.Size))
+		}
+	}
+	page, marker := pageOf(r, entries)
+	return entriesAnswer(page, marker)
+}
+
+// sorted returns the names of all directories and files in the service's order, which ignores case.
+func (sh *shareState) sorted() []string {
+	names := slices.AppendSeq(slices.Collect(maps.Keys(sh.directories)), maps.Keys(sh.files))
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Or(strings.Compare(strings.ToLower(a), strings.ToLower(b)), strings.Compare(a, b))
+	})
+	return names
+}
+
+// pageOf returns the page that a request asks for. The marker is the number of entries before it.
+func pageOf[T any](r *storage.Request, all []T) (page []T, marker string) {
+	from, _ := strconv.Atoi(r.Query.Get("marker"))
+	size, err := strconv.Atoi(r.Query.Get("maxresults"))
+	if err != nil || size < 1 {
+		size = 5000
+	}
+	from = min(max(0, from), len(all))
+	to := min(from+size, len(all))
+	if to < len(all) {
+		marker = strconv.Itoa(to)
+	}
+	return all[from:to], marker
+}
+
+func entriesAnswer(entries []string, marker string) *storage.Answer {
+	a := storage.OK(http.StatusOK).Set("Content-Type", "application/xml")
+	a.Body = fmt.Appendf(nil, `<?xml version="1.0" encoding="utf-8"?><EnumerationResults><Entries>%s</Entries><NextMarker>%s</NextMarker></EnumerationResults>`,
+		strings.Join(entries, ""), marker)
+	return a
+}
+
+// handleOperation lists and closes the handles of a file, or of a directory and, recursively, of its contents. A page
+// has x-ms-max-results entries, and a request to close closes at most a hundred.
+func (sh *shareState) handleOperation(r *storage.Request) *storage.Answer {
+	recursive := strings.EqualFold(r.Header.Get("X-Ms-Recursive"), "true")
+	if r.Blob != "" && sh.files[r.Blob] == nil && sh.directories[r.Blob] == nil {
+		return storage.Fail(http.StatusNotFound, "ResourceNotFound", "The specified resource does not exist.")
+	}
+	var found []SMBHandle
+	for _, name := range slices.Sorted(maps.Keys(sh.files)) {
+		below := r.Blob == "" || strings.HasPrefix(name, r.Blob+"/")
+		if name == r.Blob || recursive && below {
+			found = append(found, sh.files[name].handles...)
+		}
+	}
+	if r.Query.Get("comp") == "listhandles" {
+		return listHandles(r, found)
+	}
+	return sh.closeHandles(r, found)
+}
+
+func listHandles(r *storage.Request, found []SMBHandle) *storage.Answer {
+	page, marker := pageOf(r, found)
+	var entries []string
+	for _, h := range page {
+		rights := "<AccessRight>Read</AccessRight>"
+		if h.Write {
+			rights += "<AccessRight>Write</AccessRight>"
+		}
+		if h.Delete {
+			rights += "<AccessRight>Delete</AccessRight>"
+		}
+		entries = append(entries, fmt.Sprintf("<Handle><HandleId>%s</HandleId><Path>%s</Path><FileId>1</FileId><SessionId>1</SessionId><ClientIp>192.0.2.1:50000</ClientIp><ClientName>%s</ClientName><OpenTime>%s</OpenTime><AccessRightList>%s</AccessRightList></Handle>",
+			storage.Escaped(h.ID), storage.Escaped(h.path), storage.Escaped(h.ClientName), h.opened.UTC().Format(http.TimeFormat), rights))
+	}
+	return entriesAnswer(entries, marker)
+}
+
+// closeHandles closes up to a hundred handles, and sets a marker if there are more.
+func (sh *shareState) closeHandles(r *storage.Request, found []SMBHandle) *storage.Answer {
+	id, closed, failed, marker := r.Header.Get("X-Ms-Handle-Id"), 0, 0, ""
+	from, _ := strconv.Atoi(r.Query.Get("marker")) // the number of handles that remain from before
+	for i, h := range found[min(from, len(found)):] {
+		switch {
+		case id != "*" && h.ID != id:
+		case h.stuck:
+			failed++
+		default:
+			closed += sh.close(h.path, func(one SMBHandle) bool { return one.ID == h.ID })
+		}
+		if id == "*" && i == 99 && len(found) > from+100 {
+			marker = strconv.Itoa(from + failed)
+			break
+		}
+	}
+	a := storage.OK(http.StatusOK).Set("x-ms-number-of-handles-closed", strconv.Itoa(closed)).Set("x-ms-number-of-handles-failed", strconv.Itoa(failed))
+	if marker != "" {
+		a.Set("x-ms-marker", marker)
+	}
+	return a
+}

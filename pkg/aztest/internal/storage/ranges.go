@@ -1,0 +1,54 @@
+package storage
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// RangeOf returns the range that a request names; x-ms-range takes precedence over Range.
+func RangeOf(r *Request) string {
+	if header := r.Header.Get("X-Ms-Range"); header != "" {
+		return header
+	}
+	return r.Header.Get("Range")
+}
+
+// ParseRange parses "bytes=first-last" or "bytes=first-", whose last is -1.
+func ParseRange(header string) (first, last int64, err error) {
+	from, to, ok := strings.Cut(strings.TrimPrefix(header, "bytes="), "-")
+	if first, err = strconv.ParseInt(from, 10, 64); err != nil || !ok || first < 0 {
+		return 0, 0, fmt.Errorf("malformed range %q", header)
+	}
+	if to == "" {
+		return first, -1, nil
+	}
+	if last, err = strconv.ParseInt(to, 10, 64); err != nil || last < first {
+		return 0, 0, fmt.Errorf("malformed range %q", header)
+	}
+	return first, last, nil
+}
+
+// InvalidRange is the response to a range that begins behind the end.
+func InvalidRange(size int64) *Answer {
+	return Fail(http.StatusRequestedRangeNotSatisfiable, "InvalidRange", "The range specified is invalid for the current size of the resource.").
+		Set("Content-Range", fmt.Sprintf("bytes */%d", size))
+}
+
+// Checked returns the sums that checkBody verified. The service also computes sums without being asked; here that would
+// be wasted work.
+func (a *Answer) Checked(r *Request) *Answer {
+	return a.Set("Content-MD5", r.Header.Get("Content-Md5")).Set("x-ms-content-crc64", r.Header.Get("X-Ms-Content-Crc64"))
+}
+
+// ContainerMarker begins the markers of lists of containers and of queues; others are out of range.
+const ContainerMarker = "/" + AccountName + "/"
+
+// MarkerOf refuses a marker that no list has given out.
+func MarkerOf(r *Request) *Answer {
+	if marker := r.Query.Get("marker"); marker != "" && !strings.HasPrefix(marker, ContainerMarker) {
+		return Fail(http.StatusBadRequest, "OutOfRangeInput", "One of the request inputs is out of range.")
+	}
+	return nil
+}
