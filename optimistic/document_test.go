@@ -43,6 +43,26 @@ func TestAnOpenDocumentIsUpdatedWithOneRequest(t *testing.T) {
 	}
 }
 
+// TestADocumentReadsAgainAfterMaxAge however often it has written since it read: a write does not see index tags that others
+// have set.
+func TestADocumentReadsAgainAfterMaxAge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := optest.Quiet(t, `{"n":0}`)
+		d := open(t, s, &optimistic.DocumentOptions{MaxAge: time.Minute})
+		for i, want := range []int{2, 1, 1, 2, 1, 1, 2} {
+			s.Reset()
+			res, err := d.Update(t.Context(), optest.Increment)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if res.Requests != want {
+				t.Errorf("update %d, %d s after the first: %d requests, want %d", i, i*25, res.Requests, want)
+			}
+			bubble.Sleep(25 * time.Second)
+		}
+	})
+}
+
 func TestADocumentNoticesOtherWriters(t *testing.T) {
 	s, client := optest.Quiet(t, `{"n":0}`)
 	d := open(t, s, &optimistic.DocumentOptions{Update: optimistic.UpdateOptions{SendOptions: optimistic.SendOptions{ConfirmConflicts: optimistic.ConfirmNever}}})

@@ -285,6 +285,33 @@ func TestAGuardStandsForAbsentRows(t *testing.T) {
 	})
 }
 
+// TestACreateIsSeenByWhoDependsOnAbsence: a transaction that creates an entity without having read it writes the guard too.
+func TestACreateIsSeenByWhoDependsOnAbsence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, client := bank(t)
+		opts := &TransactOptions{Guard: "guard"}
+		runs := 0
+		res, err := Transact(t.Context(), client, "p", func(ctx context.Context, tx *Tx) error {
+			found, err := tx.Get(ctx, "x", nil)
+			if err != nil || found {
+				return err
+			}
+			if runs++; runs == 1 {
+				if _, err := Transact(ctx, client, "p", func(_ context.Context, tx *Tx) error { return tx.Insert("x", account{Balance: 1}) }, opts); err != nil {
+					return err
+				}
+			}
+			return tx.Insert("y", account{Balance: 1})
+		}, opts)
+		if err != nil || res.Changed || res.Conflicts != 1 {
+			t.Errorf("Transact = %+v, %v", res, err)
+		}
+		if got := balances(t, client, "x", "y"); !slices.Equal(got, []int{1, -1}) {
+			t.Errorf("x and y are %v, want x alone", got)
+		}
+	})
+}
+
 func TestAConflictRunsTheTransactionAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, client := bank(t)

@@ -283,3 +283,22 @@ func TestRequestsOfAGroupAreCountedOneByOne(t *testing.T) {
 		t.Errorf("without a wire: %d, %v", n, err)
 	}
 }
+
+// TestATryOfSeveralRequestsIsBoundedToo: the bound holds for all requests of a send function that has no name of its own.
+func TestATryOfSeveralRequestsIsBoundedToo(t *testing.T) {
+	for _, op := range []string{"Put Blob", ""} {
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			err := wire.Wire{}.Once(t.Context(), op, time.Second, func(ctx context.Context) error {
+				select {
+				case <-ctx.Done():
+				case <-time.After(time.Minute):
+				}
+				return ctx.Err()
+			})
+			if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took != time.Second {
+				t.Errorf("operation %q: %v after %v, want the end of the try after 1 s", op, err, took)
+			}
+		})
+	}
+}
