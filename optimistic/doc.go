@@ -34,8 +34,8 @@
 //	none of these                                         unknown outcome
 //
 // The third line is a proof for two reasons. Writes have positions: entries are dropped only at the old end, and each write
-// counts one on, so a write over a base at position c is at c+1 or was never applied. And the service never issues an ETag
-// twice: once another ETag has been seen, no request that is still under way can satisfy its condition. The fourth line
+// counts one on, so a write over a base at position c is at c+1 or was never applied. And no ETag
+// returns: once another ETag has been seen, no request that is still under way can satisfy its condition. The fourth line
 // compares times of the service's clock, with a margin of 6 s, and never trusts a time later than the local clock's.
 //
 // A lineage has the last LineageSize writes in full. While writers contend it also has the marks of older ones, short

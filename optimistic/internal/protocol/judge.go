@@ -60,7 +60,7 @@ const clockMargin = 5*time.Second + time.Second
 // are made here.
 //
 // Once an ETag other than the base's has been seen, no request with If-Match: base can be applied any more, because the
-// service never issues an ETag twice. So a request under way matters only while the base is still current.
+// service issues no ETag again once it has issued another. So a request under way matters only while the base is still current.
 func (w Change) judge(now State) (Fate, string) {
 	lineage := Unprovable
 	if w.Traced {

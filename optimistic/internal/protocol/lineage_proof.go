@@ -6,7 +6,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 )
 
-// The proofs in this file rest on three facts: a version is replaced only once, the service never issues an ETag twice,
+// The proofs in this file rest on three facts: a version is replaced only once, the service issues no ETag again once it has issued another,
 // and every azconc writer preserves the lineage that it read.
 //
 // A foreign writer (one outside azconc) that keeps the metadata of the version it replaces breaks none of them. One
