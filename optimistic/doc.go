@@ -64,7 +64,7 @@
 //
 // An OperationID makes a change idempotent across processes. The resource remembers the last 256 operations of the last
 // 7 days under OperationsKey. They are checked before any condition, so a rerun succeeds with AlreadyApplied even if
-// its If-Match is stale. A change that must never be repeated, however late, needs Once of package idempotent.
+// its If-Match is stale. A change that must never be repeated, however late, needs package once, below idempotent.
 //
 // # Limits
 //

@@ -26,7 +26,7 @@ type UpdateOptions struct {
 	//
 	// A resource remembers the last OperationsKept (256) operations that are no older than OperationAge (7 days, by the
 	// writers' clocks). Index tags remember 7 and a page range 12, of any age. A change that must never be repeated
-	// needs Once of package idempotent. The resource forgets its operations if a writer outside azconc replaces all
+	// needs package once, below idempotent. The resource forgets its operations if a writer outside azconc replaces all
 	// metadata, or if an unconditional Upload replaces the blob. The same id on a blob's content, metadata and tags is
 	// three operations.
 	//

@@ -6,8 +6,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 )
 
-// The proofs in this file rest on three facts: a version is replaced only once, the service issues no ETag again once it has issued another,
-// and every azconc writer preserves the lineage that it read.
+// The proofs in this file rest on three facts: a version is replaced only once, the service issues no ETag again once it has
+// issued another, and every azconc writer preserves the lineage that it read.
 //
 // A foreign writer (one outside azconc) that keeps the metadata of the version it replaces breaks none of them. One
 // that puts back the metadata of an older version breaks the third. This is noticed in most cases, because the newest
