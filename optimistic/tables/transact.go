@@ -39,13 +39,13 @@ type TransactOptions struct {
 	// entities. It also serves as Guard. Defaults to none.
 	Holder fence.Holder
 
-	// Attempts bounds how many times the function is run; negative means no bound. Defaults to 12.
+	// Attempts bounds how many times the function is run; negative means no bound. Defaults to 50.
 	Attempts int
 
 	// Elapsed bounds the time spent on conflicts; negative means no bound. Defaults to 30 s.
 	Elapsed time.Duration
 
-	// Backoff spaces the attempts after a conflict. Defaults to full jitter of 20 ms, doubling, at most 2 s.
+	// Backoff spaces the attempts after a conflict. Defaults to that of optimistic.UpdateOptions.
 	Backoff retry.Backoff
 
 	optimistic.SendOptions

@@ -23,4 +23,11 @@ var ofParts = []mutant{
 		new:  "\tif try > 0 && op != \"\" {",
 		pkg:  "./pkg/wire", run: "TestATryOfSeveralRequestsIsBoundedToo",
 	},
+	{
+		name: "the lineage of a transaction does not reach as far as the crowd",
+		file: "optimistic/tables/transact_plan.go",
+		old:  "return r.base.Lineage.Since(first)",
+		new:  "return 0 * r.base.Lineage.Since(first)",
+		pkg:  "./optimistic/tables", run: "TestACrowdOfTransactionsLeavesNothingUnknown",
+	},
 }
