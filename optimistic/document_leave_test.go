@@ -53,8 +53,8 @@ func TestACallerThatGivesUpDuringTheSharedWriteLearnsItsOutcome(t *testing.T) {
 				client := s.BlockBlob("box", "n.json")
 				optest.Put(t, client, `{"n":0}`)
 				ctx, cancel := context.WithCancel(t.Context())
-				one, two := fold(t, open(t, s, nil), ctx, optest.Increment)
 				s.SetFaults(aztest.Fault{Kind: aztest.Slow, Match: aztest.Writes, Delay: 20 * time.Second, Count: 1})
+				one, two := fold(t, open(t, s, nil), ctx, optest.Increment)
 				bubble.Sleep(1500 * time.Millisecond) // the write is under way
 				cancel()
 				err := <-two

@@ -129,7 +129,7 @@ var sites = []site{
 					return optest.NumbersOf(v.Policies[0].ID)
 				},
 				func(v *settings.ACL, n []int) {
-					v.Policies = []settings.AccessPolicy{{ID: optest.TextOf(n), Permissions: "r", Expiry: time.Now().Add(time.Hour)}}
+					v.Policies = []settings.AccessPolicy{{ID: optest.TextOf(n), Permissions: "r", Expiry: time.Date(2040, 1, 1, 0, 0, 0, 0, time.UTC)}}
 				})
 		},
 	},

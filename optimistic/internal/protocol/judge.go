@@ -139,7 +139,10 @@ func (c *Call) Judge(w Change, now State) (Fate, string) { return c.known(w).jud
 
 // known returns w with what the call knows about it.
 func (c *Call) known(w Change) Change {
-	w.sent, w.strict = c.sent, c.S.ConfirmConflicts == ConfirmAlways
+	w.strict = c.S.ConfirmConflicts == ConfirmAlways
+	if w.Settled == nil { // the goroutine that sends a shared write still sets the time
+		w.sent = c.sent
+	}
 	return w
 }
 
