@@ -56,9 +56,6 @@ func Classify(err error) Outcome {
 		o.Index, o.Status, o.Code = index, status, code
 	}
 	m := meant(o.Status, o.Code)
-	if malformedReceipt(response) {
-		m = lost
-	}
 	if o.Index < 0 && foreignFailure(response) {
 		m = foreignMeaning(o.Status, m)
 	}

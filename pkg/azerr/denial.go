@@ -1,11 +1,5 @@
 package azerr
 
-import (
-	"errors"
-
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-)
-
 // Denial is the reason why the service refused a caller. It is more specific than the kind Unauthorised, and shows what
 // would help.
 type Denial uint8
@@ -63,20 +57,9 @@ func NotLeased(err error) bool { return Has(err, "LeaseNotPresentWithLeaseOperat
 func HasSnapshots(err error) bool { return Has(err, "SnapshotsPresent") }
 
 // StaleReceipt reports whether a pop receipt is no longer valid: the message was received again, or is gone. The service
-// answers 404 MessageNotFound, or 400 InvalidQueryParameterValue if it cannot read the receipt, and emulators 400
-// PopReceiptMismatch.
-func StaleReceipt(err error) bool {
-	response, ok := errors.AsType[*azcore.ResponseError](err)
-	return Has(err, "MessageNotFound", "PopReceiptMismatch") || ok && malformedReceipt(response)
-}
-
-// malformedReceipt reports whether the service could not read the pop receipt of a request: a receipt of another time, or of
-// another front end (recorded with real accounts). The other parameters of such a request are numbers, which have a code of
-// their own.
-func malformedReceipt(response *azcore.ResponseError) bool {
-	raw := response.RawResponse
-	return response.ErrorCode == "InvalidQueryParameterValue" && raw != nil && raw.Request != nil && raw.Request.URL.Query().Has("popreceipt")
-}
+// answers 404 MessageNotFound, emulators 400 PopReceiptMismatch. Accounts also answer 400 InvalidQueryParameterValue to stale receipts
+// (recorded with real accounts), as it does to one that was mistyped: only the caller knows which it is.
+func StaleReceipt(err error) bool { return Has(err, "MessageNotFound", "PopReceiptMismatch") }
 
 // Absent returns the kind of resource that does not exist, if the request was about something in it: "container",
 // "table", "queue" or "share". For any other error it returns "".

@@ -5,8 +5,6 @@ import (
 	"testing"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-
-	"github.com/azconc/azconc/pkg/aztest"
 )
 
 func TestEveryDenialIsARefusalOfTheCaller(t *testing.T) {
@@ -44,23 +42,5 @@ func TestEachPredicateKnowsItsCodes(t *testing.T) {
 		if !is(&azcore.ResponseError{ErrorCode: code}) || is(&azcore.ResponseError{ErrorCode: "InvalidInput"}) || is(nil) {
 			t.Errorf("%s is not recognized, or something else is", code)
 		}
-	}
-}
-
-// TestAPopReceiptThatTheServiceCannotReadIsStale: the answer is 400 InvalidQueryParameterValue, which is a mistake of the
-// caller's in any other request.
-func TestAPopReceiptThatTheServiceCannotReadIsStale(t *testing.T) {
-	q := aztest.New(nil).Queue("orders")
-	sent, err := q.EnqueueMessage(t.Context(), "x", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = q.DeleteMessage(t.Context(), *sent.Messages[0].MessageID, "not a receipt", nil)
-	if !Has(err, "InvalidQueryParameterValue") || Classify(err).Kind != Lost || !StaleReceipt(err) {
-		t.Errorf("%+v, stale %t: %v", Classify(err), StaleReceipt(err), err)
-	}
-	other := &azcore.ResponseError{ErrorCode: "InvalidQueryParameterValue", StatusCode: http.StatusBadRequest}
-	if Classify(other).Kind != BadInput || StaleReceipt(other) {
-		t.Errorf("without a receipt: %+v", Classify(other))
 	}
 }

@@ -3,13 +3,6 @@ package main
 // ofMessages are mistakes about a message and its copies: package idempotent.
 var ofMessages = []mutant{
 	{
-		name: "a pop receipt that the service cannot read is the caller's mistake",
-		file: "pkg/azerr/classify.go",
-		old:  "if malformedReceipt(response) {",
-		new:  "if malformedReceipt(response) && o.Status == 0 {",
-		pkg:  "./pkg/azerr", run: "TestAPopReceiptThatTheServiceCannotReadIsStale",
-	},
-	{
 		name: "a message is settled while its heartbeat is under way",
 		file: "idempotent/handle.go",
 		old:  "\theart.stop() // no",
