@@ -1,3 +1,7 @@
+//go:build !race
+
+// Large messages, each request with which takes ten times as long with the race detector: scripts/test runs this file without it.
+
 package idempotent
 
 import (

@@ -30,6 +30,11 @@ type Conditions struct {
 	LeaseID           string      // the id of the lease that the caller holds
 }
 
+// narrow reports whether a write may be refused although the resource is at the version that was read.
+func (c Conditions) narrow() bool {
+	return c.IfTags != "" || !c.IfModifiedSince.IsZero() || !c.IfUnmodifiedSince.IsZero()
+}
+
 // Validate returns an error if the service does not support the combination of conditions, or if an ETag is neither
 // quoted nor "*". It sends nothing.
 func (c Conditions) Validate() error {

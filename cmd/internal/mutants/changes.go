@@ -135,4 +135,11 @@ var ofChanges = []mutant{
 		new:  "\t\tcase err == io.EOF, err == io.ErrUnexpectedEOF:\n",
 		pkg:  "./optimistic/blobs", run: "TestAReaderThatFailsUploadsNothing",
 	},
+	{
+		name: "a condition on tags that does not hold is taken for a crowd",
+		file: "optimistic/internal/protocol/loop.go",
+		old:  "if l.Narrow && open != nil",
+		new:  "if l.Narrow && open == nil",
+		pkg:  "./optimistic", run: "TestAConditionThatDoesNotHoldIsNoCrowd",
+	},
 }

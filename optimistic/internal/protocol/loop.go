@@ -15,6 +15,7 @@ type Loop struct {
 	*Call
 	Budget retry.Budget // of the conflicts. A Backoff.Base of 0 means two round trips.
 	Final  bool         // the first conflict ends the loop: the caller has named the version to change
+	Narrow bool         // the caller has given conditions that do not concern the version: see Base
 
 	// Next reads the base, determines the fate of open (the write that was refused last; nil in the first round), runs the
 	// change, and returns the next write. It returns no write if the call is over.
@@ -104,6 +105,11 @@ func (l *Loop) Base(ctx context.Context, open *Refusal, read func(context.Contex
 		}
 		if done, err := l.Confirm(ctx, open, base); done {
 			return true, err
+		}
+		// No ETag returns, so the version was not the reason of the refusal. A condition of the caller's was: there is no writer
+		// to wait for.
+		if l.Narrow && open != nil && base.Exists && base.ETag == open.Change.Base.ETag {
+			return true, l.Observed(open.Conflict, open.Change, base)
 		}
 		wait, again := l.pace.read(base.Lineage, time.Now())
 		if !again {

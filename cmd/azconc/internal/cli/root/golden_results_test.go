@@ -1,4 +1,6 @@
-//go:build unix
+//go:build unix && !race
+
+// Every command with a result, which takes ten times as long with the race detector: scripts/test runs this file without it.
 
 package root
 
