@@ -19,6 +19,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/pkg/azaccount"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/azerr/denial"
 )
 
 // Denied returns why the service refused the caller, and what to do about it. Both are empty for any other error, and
@@ -32,32 +33,32 @@ func Denied(err error) (why, way string) {
 		return "", ""
 	}
 	r := requestOf(refusal)
-	switch azerr.DenialOf(err) {
-	case azerr.KeysDisabled:
+	switch denial.Of(err) {
+	case denial.KeysDisabled:
 		return "the account allows neither keys nor SAS made with one", "--auth-mode login signs in with Entra ID"
-	case azerr.NoPermission:
+	case denial.NoPermission:
 		if r.sas == nil {
 			return "the identity has no role that allows this",
 				fmt.Sprintf("assign it the role %q on the account or a narrower scope; that takes up to ten minutes to take effect", r.role())
 		}
 		return fmt.Sprintf("the SAS does not allow this: it grants %q (sp)", r.sas.Get("sp")), "create one with the missing permission"
-	case azerr.OtherResourceType:
+	case denial.OtherResourceType:
 		return fmt.Sprintf("the SAS does not cover this type of resource: it covers %q (srt)", r.sas.Get("srt")),
 			"create one for s (service), c (container, table, queue, share) and o (blob, entity, message, file), as needed"
-	case azerr.OtherService:
+	case denial.OtherService:
 		return fmt.Sprintf("the SAS does not cover the %s service: it covers %q (ss)", r.service, r.sas.Get("ss")), "create one for this service"
-	case azerr.NeedsHTTPS:
+	case denial.NeedsHTTPS:
 		return "the SAS is for HTTPS only", "give an https:// endpoint"
-	case azerr.OtherAddress:
+	case denial.OtherAddress:
 		return fmt.Sprintf("the SAS does not cover this machine's address: it covers %q (sip)", r.sas.Get("sip")), "create one for this address"
-	case azerr.NetworkRules:
+	case denial.NetworkRules:
 		return "the account's network rules do not admit this machine, or the credential does not cover the request",
 			fmt.Sprintf("az storage account show --name %s --query '{access:publicNetworkAccess, rules:networkRuleSet}' shows the rules", r.account)
-	case azerr.AccountDisabled:
+	case denial.AccountDisabled:
 		return "the account is disabled", "its owner can enable it"
-	case azerr.NoCredential:
+	case denial.NoCredential:
 		return "the request carries no credential", "azconc help environment lists the ways to give one"
-	case azerr.BadCredential:
+	case denial.BadCredential:
 		return r.unauthenticated(detailOf(refusal))
 	}
 	return "", ""

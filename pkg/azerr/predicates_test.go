@@ -7,23 +7,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 )
 
-func TestEveryDenialIsARefusalOfTheCaller(t *testing.T) {
-	for code, want := range denials {
-		err := &azcore.ResponseError{StatusCode: http.StatusForbidden, ErrorCode: code}
-		if got := DenialOf(err); got != want || got == NotDenied {
-			t.Errorf("%s: %v, want %v", code, got, want)
-		}
-	}
-	for _, code := range []string{"ContainerNotFound", "LeaseIdMissing", ""} {
-		if got := DenialOf(&azcore.ResponseError{StatusCode: http.StatusForbidden, ErrorCode: code}); got != NotDenied {
-			t.Errorf("%q: %v, want none", code, got)
-		}
-	}
-	if DenialOf(nil) != NotDenied {
-		t.Error("nil is a denial")
-	}
-}
-
 func TestAParentThatDoesNotExistIsNamed(t *testing.T) {
 	for code, want := range map[string]string{
 		"ContainerNotFound": "container", "TableNotFound": "table", "QueueNotFound": "queue", "ShareNotFound": "share",
