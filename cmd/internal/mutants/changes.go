@@ -139,7 +139,7 @@ var ofChanges = []mutant{
 		name: "a condition on tags that does not hold is taken for a crowd",
 		file: "optimistic/internal/protocol/loop.go",
 		old:  "if l.Narrow && open != nil",
-		new:  "if l.Narrow && open == nil",
+		new:  "if !l.Narrow && open != nil",
 		pkg:  "./optimistic", run: "TestAConditionThatDoesNotHoldIsNoCrowd",
 	},
 }
