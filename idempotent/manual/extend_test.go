@@ -77,7 +77,7 @@ func TestWithoutThePolicyNothingIsWiped(t *testing.T) {
 }
 
 // An account responds 400 InvalidQueryParameterValue to a pop receipt that is none, and to one that is not current. The first is the
-// fault of whoever typed it, and the second shows that the message is no longer held.
+// fault of the caller that typed it, and the second shows that the message is no longer held.
 func TestAReceiptThatTheServiceDoesNotTakeForOne(t *testing.T) {
 	for _, typed := range []bool{false, true} {
 		inBubble(t, func(t *testing.T, r *rig) {

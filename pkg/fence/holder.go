@@ -4,9 +4,8 @@ import (
 	"context"
 )
 
-// Holder is whoever holds something that protects its writes. What holds gives one, such as *pessimistic.Hold, which a
-// Locker, a shared.RWLock and an election give their holders. What writes under protection takes one: blobs.Fenced,
-// tables.TransactOptions.
+// Holder is the holder of a lock that protects writes. A Locker, a shared.RWLock and an election return one, the
+// *pessimistic.Hold. Functions that write under a lock take one: blobs.Fenced, tables.TransactOptions, idempotent.Inbox.
 type Holder interface {
 	// Fence is the holder's token: larger than that of every earlier holder of the same lock.
 	Fence() Token

@@ -242,7 +242,7 @@ var ofLeases = []mutant{
 		pkg:  "./pessimistic", run: "TestAQuickFirstFenceFollowsThatOfTheSameProcess",
 	},
 	{
-		name: "a break hits whoever holds the lock by then",
+		name: "a break hits a later holder of the lock",
 		file: "pessimistic/admin.go",
 		old:  "\tc.IfMatch = seen.ETag\n",
 		new:  "",

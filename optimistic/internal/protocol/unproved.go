@@ -51,7 +51,7 @@ func (u Unproved) Do(ctx context.Context) (r Result, err error) {
 	lost := s.Ambiguous > 0
 	switch {
 	case lost && err == nil && u.Anyone:
-		err = &azerr.UnknownError{Op: u.Op, Resource: u.Resource, Why: "the response was lost, and the repetition succeeds whoever was first", Elapsed: r.Elapsed}
+		err = &azerr.UnknownError{Op: u.Op, Resource: u.Resource, Why: "the response was lost, and the repetition succeeds no matter who was first", Elapsed: r.Elapsed}
 	case err == nil:
 		r.Changed = true
 	case lost && azerr.Has(last, u.Done...):

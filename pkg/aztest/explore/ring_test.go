@@ -187,7 +187,7 @@ func TestAConflictIsBelievedWhereNothingDeliversTwice(t *testing.T) {
 	}
 }
 
-// TestNothingIsUnknownInAnyScheduleWithoutAFault, whoever else writes, deletes or drops the lineage.
+// TestNothingIsUnknownInAnyScheduleWithoutAFault, no matter which other clients write, delete or drop the lineage.
 func TestNothingIsUnknownInAnyScheduleWithoutAFault(t *testing.T) {
 	for name, others := range others(optimistic.ConfirmByPath) {
 		t.Run(name, func(t *testing.T) {

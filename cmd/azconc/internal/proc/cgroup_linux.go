@@ -15,7 +15,7 @@ import (
 var mounts = "/proc/self/mountinfo"
 
 // cgroup is a control group for the processes of one command, below this process's own. The kernel kills all that is in it at
-// once, whoever it runs as, together with what is being started. A nil cgroup has no effect: few users may create one.
+// once, whatever user it runs as, together with what is being started. A nil cgroup has no effect: few users may create one.
 type cgroup struct {
 	dir    string
 	killer *os.File // open from the beginning: the command may use up the files that can be opened

@@ -8,7 +8,7 @@
 // kills them. A watchdog that is silent when it should be at work is killed by azconc.
 //
 // Where a cgroup can be created (by root, or in a delegated one), the command gets one, because the kernel ends all that is in
-// a cgroup at once, whoever it runs as.
+// a cgroup at once, whatever user it runs as.
 //
 // What can still escape on Linux: everything, if azconc and the watchdog are killed at the same time (the command itself is
 // killed even then, by PDEATHSIG); a process that azconc may not signal, such as one that runs as another user, if there is no

@@ -121,7 +121,7 @@ func (p *Pages) Since(old *Pages) (written, cleared []Range) {
 	changed := p.log
 	if n := len(old.log); n <= len(p.log) && slices.Equal(old.log, p.log[:n]) {
 		changed = p.log[n:]
-	} else { // p is not a successor of old: it was made anew
+	} else { // p is not a successor of old: it was created again
 		changed = slices.Concat(changed, old.Ranges)
 	}
 	var all, there Pages
