@@ -11,8 +11,8 @@ import (
 // the lineage does not show any others.
 //
 // An entry's Passed is how many other writes were applied during its call. By Little's law its mean is the number of other
-// calls in progress, no matter whether by goroutines of one client, or processes that write once. The median is not misled
 // calls in progress, whether goroutines of one client or processes that write once make them. The median is not misled
+// by one slow call; but if it is small, one client may dominate, so the mean decides.
 func (l Lineage) crowd(now time.Time) float64 {
 	var passed []int
 	var newest int64
