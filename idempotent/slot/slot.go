@@ -25,7 +25,8 @@ type Slot struct {
 	At   time.Time // in UTC
 	Next time.Time // the slot after it, in UTC
 
-	// Until is how long the slot can still be worked on by a machine that just learned of it: until Next, less the tolerance.
+	// Until is how long the slot can still be worked on by a machine that just learned of it: until Next, less the
+	// tolerance. Of a slot that a starter names, it is the whole time between At and Next.
 	Until time.Duration
 }
 
