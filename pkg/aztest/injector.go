@@ -43,6 +43,7 @@ type Injector struct {
 type activeFault struct {
 	Fault
 	seen, hit int
+	limits    map[string]*bucket // of a fault with a Rate
 }
 
 // pendingRequest is a request that a DelayCommit, CommitAfterBreak or RepeatLater fault holds back.
@@ -167,6 +168,9 @@ func (i *Injector) enter(hr *http.Request) (logEntry, Fault) {
 		}
 		f.seen++
 		if f.seen <= f.Skip || f.Count > 0 && f.hit >= f.Count {
+			continue
+		}
+		if f.Rate > 0 && f.passes(&entry.Request) {
 			continue
 		}
 		if f.Probability > 0 && f.Probability < 1 && i.rng.Float64() >= f.Probability {
