@@ -22,6 +22,16 @@ type Wire struct {
 	// Trace is called before each request, and the function it returns is called with the request's error. The request
 	// runs in the returned context.
 	Trace func(ctx context.Context, op string) (context.Context, func(error))
+
+	// Paced is the path of the resource, table/partition/row for an entity, if the requests are to keep to the rate at which
+	// the service carries them out. When it refuses requests because there are too many (503 ServerBusy, 500
+	// OperationTimedOut), all that are paced and go to the same partition wait for their turns, whatever client of this
+	// process sends them, at a rate that rises with time and falls with each refusal. A Retry-After holds for all of them.
+	// The time to wait does not count as a part of a try. Requests that must be in time, such as the renewal of a lease,
+	// should not be paced. Defaults to "": not paced. Where nothing is refused, nothing waits.
+	Paced string
+
+	gates *paces // those of another process, in simulations; nil for those of this one
 }
 
 // Observed returns a Wire that counts requests and reports each as a span of hooks. count may be nil.
@@ -39,21 +49,25 @@ func Observed(hooks observe.Hooks, resource string, count func()) Wire {
 //
 // If op is empty, send is not a request itself, but sends requests by Request, which are counted and traced by w.
 //
-// The error is send's, or an *azerr.ForeignError if the last response came from an intermediary.
+// The error is send's, or an *azerr.ForeignError if the last response came from an intermediary. If ctx ends while the
+// request waits for its turn, see Paced, nothing is sent, and the error wraps ctx's cause.
 func (w Wire) Once(ctx context.Context, op string, try time.Duration, send func(ctx context.Context) error) error {
+	if err := w.paces().wait(ctx, w.Paced); err != nil {
+		return err
+	}
 	if try > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, try)
 		defer cancel()
 	}
-	if w.Count == nil && w.Trace == nil {
-		return plain(ctx, send)
+	if w.Count == nil && w.Trace == nil && w.Paced == "" {
+		return w.plain(ctx, send)
 	}
 	ctx = context.WithValue(ctx, wireKey{}, w)
 	if op == "" {
-		return plain(ctx, send)
+		return w.plain(ctx, send)
 	}
-	return w.traced(ctx, op, func(ctx context.Context) error { return plain(ctx, send) })
+	return w.traced(ctx, op, func(ctx context.Context) error { return w.plain(ctx, send) })
 }
 
 // Request sends one request of the operation that a Wire is sending in ctx: it is counted and traced by that Wire, and it
@@ -62,7 +76,7 @@ func (w Wire) Once(ctx context.Context, op string, try time.Duration, send func(
 func Request[R any](ctx context.Context, op string, send func(ctx context.Context) (R, error)) (r R, err error) {
 	w, _ := ctx.Value(wireKey{}).(Wire)
 	err = w.traced(ctx, op, func(ctx context.Context) error {
-		return plain(ctx, func(ctx context.Context) (err error) {
+		return w.plain(ctx, func(ctx context.Context) (err error) {
 			r, err = send(ctx)
 			return err
 		})
@@ -92,9 +106,18 @@ func (w Wire) traced(ctx context.Context, op string, send func(ctx context.Conte
 	return err
 }
 
-func plain(ctx context.Context, send func(ctx context.Context) error) error {
+func (w Wire) paces() *paces {
+	if w.gates != nil {
+		return w.gates
+	}
+	return &paced
+}
+
+func (w Wire) plain(ctx context.Context, send func(ctx context.Context) error) error {
 	var response *http.Response
+	sent := time.Now()
 	err := send(policy.WithCaptureResponse(policy.WithRetryOptions(ctx, policy.RetryOptions{MaxRetries: -1}), &response))
+	w.paces().note(w.Paced, response, err, sent)
 	return Genuine(response, err)
 }
 

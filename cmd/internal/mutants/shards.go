@@ -1,6 +1,6 @@
 package main
 
-// ofShards are mistakes in spreading a counter over shards: package sharded.
+// ofShards are mistakes in spreading a load: over the shards of a counter, and over time.
 var ofShards = []mutant{
 	{
 		name: "an addition whose outcome is open is made on another shard",
@@ -36,5 +36,40 @@ var ofShards = []mutant{
 		old:  "case p.Deleting:",
 		new:  "case p.Deleting && op == \"get\":",
 		pkg:  "./optimistic/sharded", run: "TestADeletionThatFailedIsCompleted",
+	},
+	{
+		name: "a refusal does not lower the rate",
+		file: "pkg/wire/gate.go",
+		old:  "max(afterRefuse*g.rate, slowest), now",
+		new:  "max(g.rate, slowest), now",
+		pkg:  "./pkg/wire", run: "TestPacedRequestsKeepToTheLimit",
+	},
+	{
+		name: "a Retry-After holds for one request only",
+		file: "pkg/wire/gate.go",
+		old:  "until.After(g.shut) {",
+		new:  "until.After(g.shut) && g.rate == 0 {",
+		pkg:  "./pkg/wire", run: "TestARetryAfterHoldsForAll",
+	},
+	{
+		name: "one refusal delays all that follow",
+		file: "pkg/wire/gate.go",
+		old:  "if float64(g.refused) <= bearable*float64(all) {",
+		new:  "if g.refused == 0 {",
+		pkg:  "./pkg/wire", run: "TestWhereNothingIsRefusedNothingWaits",
+	},
+	{
+		name: "an account is paced for what another refuses",
+		file: "pkg/wire/pace.go",
+		old:  "ok && before != at {",
+		new:  "ok && before.host == \"\" {",
+		pkg:  "./pkg/wire", run: "TestOnlyTheOverloadedPartitionIsPaced",
+	},
+	{
+		name: "a request that was held back counts as sent",
+		file: "pkg/wire/pace.go",
+		old:  "return unsent{err}",
+		new:  "return err",
+		pkg:  "./pkg/wire", run: "TestARequestThatWaitsForItsTurnIsNotSent",
 	},
 }

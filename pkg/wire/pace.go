@@ -1,0 +1,176 @@
+package wire
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+// paces has the gates of this process. All clients of an account share them, so that those which have met no refusal do not
+// send what others have learnt to be too much.
+//
+// Which account a path belongs to is known from its responses only, as SDK clients do not tell. While nothing is refused
+// there are no gates, and nothing is learnt, waited for or locked.
+type paces struct {
+	some atomic.Bool // whether there are gates
+
+	mu     sync.Mutex // guards what follows
+	latest time.Time
+	gates  map[string]*gate // by host and partition, and by host
+	places map[string]place // by path
+}
+
+// place is where a resource is. It is empty if the same path was seen in several accounts.
+type place struct{ host, partition string }
+
+var paced paces
+
+// Bounds of the memory of paces. Beyond them requests are not paced.
+const (
+	gatesKept  = 256
+	placesKept = 4096
+)
+
+// wait waits until a request to the resource of a path may leave. The error means that it must not be sent: ctx has ended.
+func (p *paces) wait(ctx context.Context, path string) error {
+	if path == "" || !p.some.Load() {
+		return nil
+	}
+	type queue struct {
+		*gate
+		ticket float64
+	}
+	var queues []queue
+	p.mu.Lock()
+	if at := p.places[path]; at.host != "" {
+		now := p.now()
+		for _, key := range []string{at.host, at.host + "/" + at.partition} {
+			if g := p.gates[key]; g != nil && g.rate > 0 {
+				queues = append(queues, queue{g, g.ticket(now)})
+			}
+		}
+	}
+	p.mu.Unlock()
+	for _, q := range queues {
+		for {
+			p.mu.Lock()
+			d := q.due(q.ticket, p.now())
+			p.mu.Unlock()
+			if d == 0 {
+				break
+			}
+			if err := retry.Sleep(ctx, min(d, time.Second)); err != nil { // the rate changes meanwhile
+				return unsent{err}
+			}
+		}
+	}
+	return nil
+}
+
+// note learns from the response to a request that was sent at a time.
+func (p *paces) note(path string, response *http.Response, err error, sent time.Time) {
+	if path == "" || response == nil || response.Request == nil || response.Request.URL == nil {
+		return
+	}
+	refused, account, wish := overloaded(response, err)
+	if !refused && !p.some.Load() {
+		return
+	}
+	at := place{response.Request.URL.Host, partition(path, response.Request)}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.now()
+	if before, ok := p.places[path]; ok && before != at {
+		at = place{}
+	}
+	if len(p.places) >= placesKept {
+		clear(p.places)
+	}
+	if p.places == nil {
+		p.places, p.gates = map[string]place{}, map[string]*gate{}
+	}
+	p.places[path] = at
+	if at.host == "" {
+		return
+	}
+	for _, one := range []struct {
+		key     string
+		refused bool
+	}{{at.host, refused && account}, {at.host + "/" + at.partition, refused && !account}} {
+		g := p.gates[one.key]
+		if g == nil && one.refused && len(p.gates) < gatesKept {
+			g = &gate{began: now, at: now}
+			p.gates[one.key] = g
+		}
+		if g != nil {
+			g.answered(one.refused, wish, sent, now)
+		}
+	}
+	p.drop(now)
+}
+
+// drop removes the gates that are no longer needed.
+func (p *paces) drop(now time.Time) {
+	for key, g := range p.gates {
+		if g.spent(now) {
+			delete(p.gates, key)
+		}
+	}
+	if len(p.gates) == 0 {
+		clear(p.places)
+	}
+	p.some.Store(len(p.gates) > 0)
+}
+
+// now returns the time, and forgets everything if the clock was set back, as it is from one simulation to the next.
+func (p *paces) now() time.Time {
+	now := time.Now()
+	if now.Round(0).Before(p.latest) {
+		clear(p.gates)
+		clear(p.places)
+	}
+	p.latest = now.Round(0)
+	return now
+}
+
+// overloaded reports whether a response says that the partition, or the account, gets more requests than it can take: 503
+// ServerBusy and 500 OperationTimedOut (Microsoft Learn: "Scalability and performance targets for Blob storage"), and 429. A
+// response of an intermediary says nothing about either.
+func overloaded(response *http.Response, err error) (yes, account bool, wish time.Duration) {
+	switch response.StatusCode {
+	case http.StatusServiceUnavailable, http.StatusInternalServerError, http.StatusTooManyRequests:
+	default:
+		return false, false, 0
+	}
+	out := azerr.Classify(err)
+	switch out.Code {
+	case "ServerBusy", "OperationTimedOut", "TooManyRequests":
+	default:
+		return false, false, 0
+	}
+	return true, strings.Contains(err.Error(), "over the account limit"), out.RetryAfter
+}
+
+// partition returns the part of a path that has a limit of its own: a blob, a queue, or the partition of a table.
+func partition(path string, r *http.Request) string {
+	if r.Header["DataServiceVersion"] == nil && r.Header["Dataserviceversion"] == nil { // only tables have that
+		return path
+	}
+	words := strings.SplitN(path, "/", 3)
+	return strings.Join(words[:min(len(words), 2)], "/")
+}
+
+// unsent is the error of a request that was not sent, because its context ended before its turn.
+type unsent struct{ cause error }
+
+func (e unsent) Error() string { return "not sent: " + e.cause.Error() }
+func (e unsent) Unwrap() error { return e.cause }
+
+// NotSent says to azerr that the request cannot have been applied.
+func (e unsent) NotSent() {}
