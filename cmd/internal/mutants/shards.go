@@ -61,8 +61,8 @@ var ofShards = []mutant{
 	{
 		name: "an account is paced for what another refuses",
 		file: "pkg/wire/pace.go",
-		old:  "ok && before != at {",
-		new:  "ok && before.host == \"\" {",
+		old:  "at := place{response.Request.URL.Host, ",
+		new:  "at := place{\"account\", ",
 		pkg:  "./pkg/wire", run: "TestOnlyTheOverloadedPartitionIsPaced",
 	},
 	{

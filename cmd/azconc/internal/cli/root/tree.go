@@ -8,6 +8,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/blob"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/container"
+	counters "github.com/azconc/azconc/cmd/azconc/internal/cli/counter"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/demo"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/dev"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/file"
@@ -64,7 +65,7 @@ func newRootCmd(f *cli.Factory) *cobra.Command {
 	}
 	tables := table.NewCmd(f)
 	tables.AddCommand(lock.NewTableLockCmd(f)) // a lock, under the noun that it locks
-	add("optimistic", blob.NewCmd(f), container.NewCmd(f), tables)
+	add("optimistic", blob.NewCmd(f), container.NewCmd(f), tables, counters.NewCmd(f))
 	add("pessimistic", lock.NewCmd(f), lock.NewElectCmd(f), lock.NewSemaphoreCmd(f), file.NewCmd(f), file.NewShareCmd(f))
 	add("idempotent", queue.NewCmd(f), once.NewCmd(f))
 	add("tool", demo.NewCmd(f), dev.NewCmd(f), versionVerb().Command(f), newCompletionCmd(f))
