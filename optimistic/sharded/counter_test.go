@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/blobs"
@@ -15,6 +16,7 @@ import (
 	"github.com/azconc/azconc/optimistic/sharded"
 	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
 
 // inBlobs keeps the parts of counters in blobs, inEntities in entities, each in a partition of its own.
@@ -85,7 +87,9 @@ func TestWhatACounterCosts(t *testing.T) {
 					{"create again", func() (int, error) { return change(other.Create(ctx, 9)) }, 1},
 					{"the first add, the number of shards being known", add(c, 5), 2},
 					{"add", add(c, 1), 1},
-					{"subtract", add(c, -7), 1},
+					{"a day without a call", func() (int, error) { bubble.Sleep(24 * time.Hour); return 0, nil }, 0},
+					{"add after it", add(c, 2), 1},
+					{"subtract", add(c, -9), 1},
 					{"add nothing", add(c, 0), 0},
 					{"the first add of another process", add(open(t, at), 10), 3},
 					{"get", get, 4},

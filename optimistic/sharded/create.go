@@ -12,7 +12,7 @@ import (
 type Change struct {
 	Changed  bool // the counter was created, given more shards, or deleted, by this call
 	Shards   int  // the number of shards afterwards; after Delete, the number of those that were removed
-	Requests int  // requests sent
+	Requests int  // requests sent; a read that was repeated after a fault counts once
 
 	_ struct{}
 }

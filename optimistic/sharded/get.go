@@ -77,24 +77,29 @@ func (c *Counter) read(ctx context.Context, from, to int) ([]Part, error) {
 	return parts, err
 }
 
-// each runs do for 0 to n-1, some at a time, and returns when all have ended. The first error ends those under way.
+// each runs do for 0 to n-1, some at a time, and returns when all have ended. The first error ends those under way and is
+// returned.
 func each(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var wg sync.WaitGroup
+	var first sync.Once
+	var failed error
 	turns := make(chan struct{}, parallel)
 	for i := range n {
 		turns <- struct{}{}
 		if ctx.Err() != nil {
+			first.Do(func() { failed = context.Cause(ctx) })
 			break
 		}
 		wg.Go(func() {
 			defer func() { <-turns }()
 			if err := do(ctx, i); err != nil {
+				first.Do(func() { failed = err })
 				cancel(err)
 			}
 		})
 	}
 	wg.Wait()
-	return context.Cause(ctx)
+	return failed
 }

@@ -30,7 +30,7 @@ type Part struct {
 //
 // It must return the same resource for the same name in every process, and different ones for different names. The
 // entities of a table have limits of their own only if each is in a partition of its own, so that the name belongs into the
-// partition key.
+// partition key, of which the service does not allow every character.
 type At func(name string) optimistic.Target[Part]
 
 // Name returns the name of a counter's shard. The first, 0, has the counter's own name. Names of the others begin with a
