@@ -54,17 +54,19 @@ func rate(t *testing.T, shards, processes int) (perSecond, perAdd float64) {
 	return perSecond, perAdd
 }
 
-// TestShardsMultiplyTheRate: so many shards take at least 0.8 times as many additions as one.
+// TestShardsMultiplyTheRate: so many shards take at least 0.8 times as many additions as one, with 8 processes for each shard.
+// 64 processes get no more out of one shard.
 func TestShardsMultiplyTheRate(t *testing.T) {
-	one, cost := rate(t, 1, 64)
-	few, _ := rate(t, 1, 12) // one blob takes somewhat more from a smaller crowd
-	one = max(one, few)
-	for _, shards := range []int{2, 4, 8, 16} {
-		got, perAdd := rate(t, shards, 64)
+	one, cost := rate(t, 1, 8)
+	if crowd, _ := rate(t, 1, 64); crowd > 1.2*one {
+		t.Errorf("one shard takes %.0f additions a second of 64 processes and %.0f of 8: the comparison is unfair", crowd, one)
+	}
+	for _, shards := range []int{4, 16} {
+		got, perAdd := rate(t, shards, 8*shards)
 		if got < 0.8*float64(shards)*one {
 			t.Errorf("%d shards take %.0f additions a second, want 0.8 × %d of the %.0f of one", shards, got, shards, one)
 		}
-		if perAdd > cost {
+		if perAdd > 1.2*cost {
 			t.Errorf("an addition to one of %d shards takes %.2f requests, to one alone %.2f", shards, perAdd, cost)
 		}
 	}

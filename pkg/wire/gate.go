@@ -21,6 +21,8 @@ type gate struct {
 	issued float64   // tickets for requests that wait or have left
 	served float64   // tickets whose time has come, by the clock at at
 	at     time.Time
+
+	waiting int // requests that wait
 }
 
 const (
@@ -60,6 +62,15 @@ func (g *gate) ticket(now time.Time) float64 {
 	g.issued++
 	return g.issued
 }
+
+// charge counts a request that does not wait. Those that do have to wait for longer, by no more than debt in all.
+func (g *gate) charge(now time.Time) {
+	g.advance(now)
+	g.served = max(g.served-1, g.issued-float64(g.waiting)-debt*g.rate)
+}
+
+// debt bounds, in seconds, how long requests that do not wait may keep the others waiting.
+const debt = 1
 
 // due returns how long the request with a ticket has to wait; 0 if it may leave.
 func (g *gate) due(ticket float64, now time.Time) time.Duration {

@@ -38,49 +38,81 @@ const (
 )
 
 // wait waits until a request to the resource of a path may leave. The error means that it must not be sent: ctx has ended.
-func (p *paces) wait(ctx context.Context, path string) error {
+func (p *paces) wait(ctx context.Context, path string, turn *Turn) error {
 	if path == "" || !p.some.Load() {
 		return nil
 	}
-	type queue struct {
-		*gate
-		ticket float64
-	}
-	var queues []queue
+	has := turn != nil && turn.taken.Load()
 	p.mu.Lock()
+	var gates []*gate
 	if at := p.places[path]; at.host != "" {
-		now := p.now()
 		for _, key := range []string{at.host, at.host + "/" + at.partition} {
 			if g := p.gates[key]; g != nil && g.rate > 0 {
-				queues = append(queues, queue{g, g.ticket(now)})
+				gates = append(gates, g)
 			}
 		}
 	}
 	p.mu.Unlock()
-	for _, q := range queues {
-		for {
-			p.mu.Lock()
-			d := q.due(q.ticket, p.now())
-			p.mu.Unlock()
-			if d == 0 {
-				break
-			}
-			if err := retry.Sleep(ctx, min(d, time.Second)); err != nil { // the rate changes meanwhile
-				return unsent{err}
-			}
+	for _, g := range gates {
+		if err := p.pass(ctx, g, has); err != nil {
+			return unsent{err}
 		}
+	}
+	if turn != nil {
+		turn.taken.Store(true)
 	}
 	return nil
 }
 
+// pass waits for the turn of a request at a gate. One that has its turn already waits for the end of a Retry-After only.
+func (p *paces) pass(ctx context.Context, g *gate, has bool) error {
+	p.mu.Lock()
+	now, ticket := p.now(), 0.0
+	if has {
+		g.charge(now)
+	} else {
+		ticket = g.ticket(now)
+	}
+	g.waiting++
+	defer func() {
+		p.mu.Lock()
+		g.waiting--
+		p.mu.Unlock()
+	}()
+	p.mu.Unlock()
+	for {
+		p.mu.Lock()
+		now := p.now()
+		d := g.shut.Sub(now)
+		if !has {
+			d = g.due(ticket, now)
+		}
+		p.mu.Unlock()
+		if d <= 0 {
+			return nil
+		}
+		if err := retry.Sleep(ctx, min(d, time.Second)); err != nil { // the rate changes meanwhile
+			return err
+		}
+	}
+}
+
+// Turn is the turn of an operation that sends several requests. It waits for its turn once, unless a request of it is
+// refused. Otherwise what it has read would be out of date when the turn of its write comes. A Turn is for one operation, and
+// safe for concurrent use.
+type Turn struct{ taken atomic.Bool }
+
 // note learns from the response to a request that was sent at a time.
-func (p *paces) note(path string, response *http.Response, err error, sent time.Time) {
+func (p *paces) note(path string, turn *Turn, response *http.Response, err error, sent time.Time) {
 	if path == "" || response == nil || response.Request == nil || response.Request.URL == nil {
 		return
 	}
 	refused, account, wish := overloaded(response, err)
 	if !refused && !p.some.Load() {
 		return
+	}
+	if refused && turn != nil {
+		turn.taken.Store(false)
 	}
 	at := place{response.Request.URL.Host, partition(path, response.Request)}
 	p.mu.Lock()

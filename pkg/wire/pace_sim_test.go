@@ -106,8 +106,8 @@ func TestPacedRequestsKeepToTheLimit(t *testing.T) {
 			got := crowded(t, tt.processes, tt.clients, true, tt.fault)
 			t.Logf("backoff: %v", plain)
 			t.Logf("paced:   %v", got)
-			if got.perAccepted > 1.2 || plain.perAccepted < 1.4 || got.stuck > 0 || got.accepted < 0.75*500 {
-				t.Errorf("want at most 1.2 requests for each accepted, none given up, and 375 accepted a second")
+			if got.perAccepted > 1.2 || plain.perAccepted < 1.4 || got.stuck > plain.stuck/100 || got.accepted < 0.75*500 {
+				t.Errorf("want at most 1.2 requests for each accepted, one in a hundred of those given up, and 375 accepted a second")
 			}
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,18 +19,22 @@ import (
 	"github.com/azconc/azconc/pkg/wire"
 )
 
-// account is a service whose responses the test sets, in some accounts.
+// account is a service whose responses the test sets.
 type account struct {
+	answers
+	sent atomic.Int64
+}
+
+type answers struct {
 	code    string        // of the refusals; empty: none
 	message string        // of the refusals
 	after   string        // their Retry-After
 	proxy   bool          // they are an intermediary's
 	trip    time.Duration // of a request
-	sent    int
 }
 
 func (a *account) Do(r *http.Request) (*http.Response, error) {
-	a.sent++
+	a.sent.Add(1)
 	bubble.Sleep(a.trip)
 	header := http.Header{"X-Ms-Request-Id": {"r"}, "X-Ms-Version": {"v"}}
 	if a.code == "" {
@@ -71,7 +76,7 @@ const box = "https://one.blob.core.windows.net/box/b"
 // overload sends so many refused requests and as many others, so that a rate of a few a second is set.
 func (a *account) overload(t *testing.T, w wire.Wire, url string, header ...string) {
 	t.Helper()
-	was := *a
+	was := a.answers
 	a.trip, a.code = 50*time.Millisecond, "ServerBusy"
 	for n := range 24 {
 		if a.code = ""; n%2 == 0 {
@@ -79,8 +84,7 @@ func (a *account) overload(t *testing.T, w wire.Wire, url string, header ...stri
 		}
 		_, _ = a.get(t.Context(), w, url, header...)
 	}
-	was.sent = a.sent
-	*a = was
+	a.answers = was
 }
 
 // waits returns the longest wait among ten requests at once.
@@ -118,7 +122,7 @@ func TestOnlyTheOverloadedPartitionIsPaced(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				a := &account{message: tt.message}
+				a := &account{answers: answers{message: tt.message}}
 				w := wire.Apart(wire.Wire{Paced: tt.path})
 				a.overload(t, w, tt.first, tt.header...)
 				w.Paced = tt.other
@@ -137,21 +141,21 @@ func TestOnlyTheOverloadedPartitionIsPaced(t *testing.T) {
 func TestWhereNothingIsRefusedNothingWaits(t *testing.T) {
 	for name, tt := range map[string]struct {
 		every int
-		busy  account
+		busy  answers
 	}{
 		"nothing refused":         {every: 1000},
-		"one in ten":              {every: 10, busy: account{code: "ServerBusy", after: "3"}},
-		"refused by a proxy":      {every: 2, busy: account{code: "ServerBusy", proxy: true}},
-		"refused for its content": {every: 2, busy: account{code: "MetadataTooLarge"}},
+		"one in ten":              {every: 10, busy: answers{code: "ServerBusy", after: "3"}},
+		"refused by a proxy":      {every: 2, busy: answers{code: "ServerBusy", proxy: true}},
+		"refused for its content": {every: 2, busy: answers{code: "MetadataTooLarge"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := &account{}
 				w := wire.Apart(wire.Wire{Paced: "box/b"})
 				for n := range 200 {
-					*a = account{}
+					a.answers = answers{}
 					if n%tt.every == tt.every-1 {
-						*a = tt.busy
+						a.answers = tt.busy
 					}
 					bubble.Sleep(20 * time.Millisecond)
 					if d, _ := a.get(t.Context(), w, box); d > 0 {
@@ -202,12 +206,46 @@ func TestARequestThatWaitsForItsTurnIsNotSent(t *testing.T) {
 		bubble.Sleep(time.Second)
 		a.code, a.after = "ServerBusy", "7"
 		_, _ = a.get(t.Context(), w, box)
-		sent := a.sent
+		sent := a.sent.Load()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		d, err := a.get(ctx, w, box)
-		if !errors.Is(err, context.DeadlineExceeded) || d != time.Second || a.sent != sent || azerr.Classify(err).Ambiguous() {
-			t.Errorf("%v after %v, %d sent: want the cause after 1 s, nothing sent, and no doubt", err, d, a.sent-sent)
+		if !errors.Is(err, context.DeadlineExceeded) || d != time.Second || a.sent.Load() != sent || azerr.Classify(err).Ambiguous() {
+			t.Errorf("%v after %v, %d sent: want the cause after 1 s, nothing sent, and no doubt", err, d, a.sent.Load()-sent)
+		}
+	})
+}
+
+// TestAnOperationWaitsForOneTurn: a write that waited behind the reads of others would always be out of date.
+func TestAnOperationWaitsForOneTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &account{}
+		w := wire.Apart(wire.Wire{Paced: "box/b"})
+		a.overload(t, w, box)
+		done := make(chan error)
+		for range 20 {
+			go func() { _, err := a.get(t.Context(), w, box); done <- err }()
+		}
+		synctest.Wait() // the others wait in front of it
+		w.Turn = new(wire.Turn)
+		read, err := a.get(t.Context(), w, box)
+		if err != nil || read == 0 {
+			t.Fatalf("the first request waited %v (%v), want its turn", read, err)
+		}
+		for range 20 {
+			<-done
+		}
+		if d, err := a.get(t.Context(), w, box); err != nil || d > 0 {
+			t.Errorf("the second request waited %v (%v)", d, err)
+		}
+		if d := a.waits(t, w, box); d > 0 {
+			t.Errorf("others of the operation waited %v", d)
+		}
+		a.code = "ServerBusy"
+		_, _ = a.get(t.Context(), w, box)
+		a.code = ""
+		if d, err := a.get(t.Context(), w, box); err != nil || d == 0 {
+			t.Errorf("after a refusal it waited %v (%v), want another turn", d, err)
 		}
 	})
 }

@@ -31,6 +31,9 @@ type Wire struct {
 	// should not be paced. Defaults to "": not paced. Where nothing is refused, nothing waits.
 	Paced string
 
+	// Turn makes the requests of one operation wait for one turn in common, see there. Defaults to nil: each has its own.
+	Turn *Turn
+
 	gates *paces // those of another process, in simulations; nil for those of this one
 }
 
@@ -52,7 +55,7 @@ func Observed(hooks observe.Hooks, resource string, count func()) Wire {
 // The error is send's, or an *azerr.ForeignError if the last response came from an intermediary. If ctx ends while the
 // request waits for its turn, see Paced, nothing is sent, and the error wraps ctx's cause.
 func (w Wire) Once(ctx context.Context, op string, try time.Duration, send func(ctx context.Context) error) error {
-	if err := w.paces().wait(ctx, w.Paced); err != nil {
+	if err := w.paces().wait(ctx, w.Paced, w.Turn); err != nil {
 		return err
 	}
 	if try > 0 {
@@ -117,7 +120,7 @@ func (w Wire) plain(ctx context.Context, send func(ctx context.Context) error) e
 	var response *http.Response
 	sent := time.Now()
 	err := send(policy.WithCaptureResponse(policy.WithRetryOptions(ctx, policy.RetryOptions{MaxRetries: -1}), &response))
-	w.paces().note(w.Paced, response, err, sent)
+	w.paces().note(w.Paced, w.Turn, response, err, sent)
 	return Genuine(response, err)
 }
 

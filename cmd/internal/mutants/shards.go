@@ -72,4 +72,11 @@ var ofShards = []mutant{
 		new:  "return err",
 		pkg:  "./pkg/wire", run: "TestARequestThatWaitsForItsTurnIsNotSent",
 	},
+	{
+		name: "each request of an operation waits for a turn of its own",
+		file: "pkg/wire/pace.go",
+		old:  "has := turn != nil && turn.taken.Load()",
+		new:  "has := turn != nil && turn.taken.Load() && path == \"\"",
+		pkg:  "./pkg/wire", run: "TestAnOperationWaitsForOneTurn",
+	},
 }

@@ -36,7 +36,7 @@ type Call struct {
 func NewCall(op, resource string, s SendOptions) *Call {
 	c := &Call{Op: op, Resource: resource, S: s, Began: time.Now()}
 	c.wire = wire.Observed(s.Hooks, resource, func() { c.requests.Add(1) })
-	c.wire.Paced = resource
+	c.wire.Paced, c.wire.Turn = resource, new(wire.Turn)
 	return c
 }
 
