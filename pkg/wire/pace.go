@@ -191,7 +191,11 @@ func overloaded(response *http.Response, err error) (yes, account bool, wish tim
 
 // partition returns the part of a path that has a limit of its own: a blob, a queue, or the partition of a table.
 func partition(path string, r *http.Request) string {
-	if r.Header["DataServiceVersion"] == nil && r.Header["Dataserviceversion"] == nil { // only tables have that
+	ofTable := false
+	for name := range r.Header {
+		ofTable = ofTable || strings.EqualFold(name, "DataServiceVersion") // only requests to tables have it
+	}
+	if !ofTable {
 		return path
 	}
 	words := strings.SplitN(path, "/", 3)
