@@ -55,7 +55,8 @@ const reportEvery = time.Minute
 
 // report reports the wait.
 func (q *queue) report(ctx context.Context) {
-	q.remote.emit(ctx, observe.Event{Kind: observe.Waiting, Holder: recordOf(q.seen).owner})
+	seen := recordOf(q.seen)
+	q.remote.emit(ctx, observe.Event{Kind: observe.Waiting, Holder: seen.owner, Since: seen.since})
 	q.reported = q.run()
 }
 
