@@ -33,6 +33,8 @@ type consumeOptions struct {
 	SoftStop time.Duration
 	Create   bool
 
+	Manifest manifest
+
 	inbox ref.Table
 }
 
@@ -76,10 +78,14 @@ After TERM or INT, running commands have --soft-stop to finish; a second signal 
 redelivered, and the exit code is 0.
 
 With --exit-when-empty or --max-messages, the exit code is 8 if a message failed or became poison, and was not handled since. A
-postponed message has not failed. --exit-when-empty reports how many hidden messages are left.`,
+postponed message has not failed. --exit-when-empty reports how many hidden messages are left.
+
+--manifest prints, as YAML, what runs this consumer in a cluster and scales it by the length of the queue, with the other flags that
+are given: a ScaledJob of KEDA, a Deployment with a ScaledObject, or a job of Azure Container Apps.`,
 		Example: `  azconc queue consume orders --exec ./handle
   azconc queue consume orders --exec './order-to-rows' --inbox orders/eu
-  azconc queue consume orders --exec 'jq .order' --exit-when-empty`,
+  azconc queue consume orders --exec 'jq .order' --exit-when-empty
+  azconc queue consume orders --exec ./handle --account-name contoso --manifest keda-job --image contoso.azurecr.io/orders:7`,
 		Flags: func(opts *consumeOptions, set *pflag.FlagSet) {
 			set.StringVar(&opts.Exec, "exec", "", "`command` to run, with a shell")
 			set.StringVar(&opts.Markers, "markers", "", "`table` that records which copy of a message is handled; created if it is missing (default "+defaultMarkers+")")
@@ -100,6 +106,7 @@ postponed message has not failed. --exit-when-empty reports how many hidden mess
 			set.DurationVar(&opts.SoftStop, "soft-stop", 20*time.Second, "how long running commands may continue after a signal")
 			flags.Metrics(set)
 			set.StringVar(&encoding, "encoding", "auto", "format of the messages: {auto | envelope | base64 | text}")
+			opts.Manifest.add(set)
 		},
 		Resource: func(opts *consumeOptions, arg string) (err error) { opts.Queue, err = parseQueue(arg); return err },
 		Parse: func(opts *consumeOptions, in cli.Input) (err error) {
@@ -130,7 +137,10 @@ postponed message has not failed. --exit-when-empty reports how many hidden mess
 			if opts.Options.Encoding, err = parseReceiving(encoding); err != nil {
 				return err
 			}
-			return opts.check()
+			if err := opts.check(); err != nil {
+				return err
+			}
+			return opts.Manifest.parse(opts, in)
 		},
 		Run: consumeRun,
 	}
@@ -172,6 +182,9 @@ func (opts *consumeOptions) check() error {
 }
 
 func consumeRun(ctx context.Context, f *cli.Factory, opts *consumeOptions) error {
+	if opts.Manifest.Form != "" {
+		return opts.Manifest.print(ctx, f, opts)
+	}
 	queue, err := f.Queue(opts.Queue)
 	if err != nil {
 		return err
