@@ -37,6 +37,9 @@ func TestPubSub(t *testing.T) {
 // TestPubSubUnderFaults runs the suite's tests while one answer in five is lost, with fewer messages, and in the time of a bubble,
 // where the waits after a lost answer cost nothing.
 func TestPubSubUnderFaults(t *testing.T) {
+	if raceEnabled {
+		t.Skip("SKIP: scripts/test runs it without the race detector, with which it takes a minute")
+	}
 	for name, test := range map[string]func(*testing.T, tests.TestContext, tests.PubSubConstructor){
 		"PublishSubscribe":                  tests.TestPublishSubscribe,
 		"ConcurrentSubscribe":               tests.TestConcurrentSubscribe,
