@@ -30,6 +30,7 @@ type list func(ctx context.Context, f *cli.Factory, word string) ([]string, erro
 var lists = map[string]list{
 	"container":           containers,
 	"container/blob":      under(containers, blobs),
+	"container/state":     under(containers, blobs),
 	"container/name":      under(containers, locks),
 	"container/key":       under(containers, keys),
 	"table":               tables,
