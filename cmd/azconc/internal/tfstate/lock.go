@@ -1,6 +1,7 @@
 package tfstate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -84,6 +85,7 @@ func (s *Session) hold(h *held) {
 
 // drop forgets a lock that is lost.
 func (s *Session) drop(h *held) {
+	s.lost = cmp.Or(h.lease.Err(), context.Cause(h.lease.Context()))
 	_ = h.lease.Release(s.ctx) // ends its goroutines; a lease that is lost needs no request
 	<-h.watched
 	s.held = nil
@@ -164,7 +166,7 @@ func (s *Session) unlockRequest(body []byte) answer {
 func (s *Session) unlock(h *held) answer {
 	if !s.holds(h) {
 		s.drop(h)
-		return s.refuse(http.StatusConflict, "the lock was lost before it was released: %v", h.lease.Err())
+		return s.refuse(http.StatusConflict, "the lock was lost before it was released: %v", s.lost)
 	}
 	h = s.held
 	r, err := forget(s.ctx, s.client, h.info.ID, optimistic.Conditions{LeaseID: h.info.ID})
@@ -173,7 +175,12 @@ func (s *Session) unlock(h *held) answer {
 	}
 	err = h.lease.Release(s.ctx)
 	<-h.watched
-	s.held, s.released = nil, h.info.ID
+	s.held = nil
+	if errors.Is(err, pessimistic.ErrLost) {
+		s.lost = err
+		return s.refuse(http.StatusConflict, "the lock was lost before it was released: %v", s.lost)
+	}
+	s.released = h.info.ID
 	if err != nil {
 		// It is not renewed any more.
 		s.opts.Note("%s: the lock could not be released, and ends by itself within %v: %s", s.opts.Name, s.opts.Duration, azerr.Summary(err))

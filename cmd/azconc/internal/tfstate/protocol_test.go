@@ -29,7 +29,7 @@ func TestAnApply(t *testing.T) {
 				t.Fatalf("%q, leased %t, want %q", got, w.leased(), want)
 			}
 		}
-		if id := v.session.Close(); id != "" || len(w.notes) > 0 || len(w.lost) > 0 {
+		if id, lost := v.session.Close(); id != "" || lost != nil || len(w.notes) > 0 || len(w.lost) > 0 {
 			t.Errorf("left %q, notes %v, lost %v", id, w.notes, w.lost)
 		}
 	})

@@ -71,7 +71,7 @@ func (v *Server) Requests() int64 { return v.requests.Load() }
 const drain = 30 * time.Second
 
 // Close stops the server, and closes its session: see Session.Close.
-func (v *Server) Close() (id string) {
+func (v *Server) Close() (id string, lost error) {
 	v.stop()
 	return v.session.Close()
 }

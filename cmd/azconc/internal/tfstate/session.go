@@ -63,7 +63,8 @@ type Session struct {
 	held     *held
 	released string // the ID that was released last
 	base     base
-	kept     bool // the version before has been kept under this lock
+	kept     bool  // the version before has been kept under this lock
+	lost     error // why a lock was over before it was released
 }
 
 // held is a lock that the client has.
@@ -161,16 +162,15 @@ func (s *Session) follow(from, to azcore.ETag) {
 }
 
 // Close ends the session, and releases the lock if the client has died without UNLOCK. It must not be called while a process of
-// the client may still be running: see Abandon. It returns the ID of the lock that it has released.
-func (s *Session) Close() (id string) {
+// the client may still be running: see Abandon. It returns the ID of the lock that it has released, and why a lock was lost.
+func (s *Session) Close() (id string, lost error) {
 	s.close()
 	s.turn.Lock()
 	defer s.turn.Unlock()
-	if h := s.held; h != nil {
+	if h := s.held; h != nil && s.unlock(h).status == http.StatusOK {
 		id = h.info.ID
-		s.unlock(h)
 	}
-	return id
+	return id, s.lost
 }
 
 // Abandon ends the session, and leaves its lock to end by itself, when this process ends.
