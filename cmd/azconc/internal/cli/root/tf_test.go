@@ -131,9 +131,9 @@ func TestALockWithoutAHolderIsBroken(t *testing.T) {
 // TestOnlyTheLockThatWasShownIsReleased: while the user reads the question, the run ends and another one locks the state.
 func TestOnlyTheLockThatWasShownIsReleased(t *testing.T) {
 	for name, shown := range map[string]string{"described": infoOf(adasID, "ada@ci"), "empty": ""} {
-		for when, skip := range map[string]int{"before the question": 1, "before the second look": 2} {
+		for when, skip := range map[string]int{"while the question is read": 1, "before the break": 2} {
 			if shown != "" && skip > 1 {
-				continue // there is no second look
+				continue // nothing is broken
 			}
 			t.Run(name+" "+when, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {

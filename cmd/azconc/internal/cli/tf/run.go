@@ -41,16 +41,17 @@ it by hand.
 
 The configuration needs an empty backend "http" block, such as a file backend.tf.json with {"terraform":{"backend":{"http":{}}}}.
 azconc serves that backend on the loopback interface while the command runs, and gives address and password to the command
-alone, in TF_HTTP_*. init needs azconc tf run, too. The state is the blob that the azurerm backend uses, stored as it stores it: a team can go back and forth, and each sees
-the locks of the other. azconc refuses to start where the command would not use the blob, and says what to change.
+alone, in TF_HTTP_*. init needs azconc tf run, too. The state is the blob that the azurerm backend uses, and it and its lock are stored in that backend's form, so a team can
+go back and forth. azconc refuses to start where the command would not use the blob, and says what to change.
 
 A write is stored only under the lock, and only over the version that the command has read. Before the first write of each lock,
 the version before is kept in a snapshot, unless the account keeps versions.
 
-If the lock cannot be renewed in time, or is released or broken by another client, the command gets INT, once: it stops in its own
-way. What it writes then is stored if nobody has held the lock since; otherwise it leaves errored.tfstate, and the exit code is
-76. TERM and HUP are passed on as INT, because TERM ends the plugins at work; if there was an INT before, they are not
-passed on, because a second one makes the command exit without storing its state. More: azconc help holding.`,
+If the lock cannot be renewed in time, or is released or broken by another client, the command gets INT, once, and stops in its
+own way. What it writes then is stored if nobody has held the lock since; otherwise it leaves errored.tfstate, and the exit
+code is 76. TERM and HUP are passed on as INT, because TERM ends the plugins, and not at all after an INT, because a second one
+makes the command exit without storing its state. A command that ends without unlocking is unlocked. If azconc is killed, it
+is killed, too, on Linux.`,
 		Example: `  azconc tf run tfstate/prod.tfstate -- terraform init
   azconc tf run tfstate/prod.tfstate -- terraform apply -lock-timeout=10m
   azconc tf run tfstate/prod.tfstateenv:eu -- tofu plan -out plan.bin`,
