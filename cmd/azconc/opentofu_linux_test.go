@@ -19,7 +19,7 @@ import (
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
-// tofuVariable names the program that scripts/opentofu builds.
+// tofuVariable names the program that scripts/opentofu builds. It may also be a Terraform.
 const tofuVariable = "AZCONC_TOFU"
 
 // infra is a working directory of the real OpenTofu, with a state in a service in memory.
@@ -265,7 +265,7 @@ func TestOpenTofuThatHasLostItsLockCannotOverwrite(t *testing.T) {
 	}
 }
 
-// Force-unlock of OpenTofu names the ID, which releases that lock; azconc tf unlock does the same.
+// Force-unlock of OpenTofu names the ID, which releases that lock. Terraform's names none, and is refused.
 func TestOpenTofuForceUnlock(t *testing.T) {
 	i := newInfra(t, httpBlock)
 	i.tf(0, "init", "-input=false")
@@ -276,7 +276,16 @@ func TestOpenTofuForceUnlock(t *testing.T) {
 	}
 	i.tf(1, "force-unlock", "-force", "00000000-0000-4000-8000-00000000000b")
 	i.tf(1, "apply", "-auto-approve", "-var=v=two")
-	i.tf(0, "force-unlock", "-force", id)
+	if filepath.Base(i.tofu) == "terraform" {
+		if out := i.tf(1, "force-unlock", "-force", id); !strings.Contains(out, "use azconc tf unlock tfstate/prod") {
+			t.Error(out)
+		}
+		if code, _, said := i.run("blob", "lease", "release", "tfstate/prod", "--lease-id", id); code != 0 {
+			t.Error(said)
+		}
+	} else {
+		i.tf(0, "force-unlock", "-force", id)
+	}
 	i.tf(0, "apply", "-auto-approve", "-var=v=two")
 	if i.stored() != "two" {
 		t.Error(i.stored())

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // onState is a shell with a state "aa", in memory or in Azurite.
@@ -141,10 +142,12 @@ func TestATerraformAtATerminalGetsOneInterrupt(t *testing.T) {
 				s.eventually("got", 1)
 			}
 			for range 2 {
+				<-time.After(300 * time.Millisecond) // within 100 ms, a signal counts once
 				if err := syscall.Kill(number(t, pid), syscall.SIGTERM); err != nil {
 					t.Fatal(err)
 				}
 			}
+			<-time.After(300 * time.Millisecond) // for the one that must not come
 			s.eventually("got", 1)
 			if err := os.WriteFile(filepath.Join(s.dir, "go"), nil, 0o600); err != nil {
 				t.Fatal(err)

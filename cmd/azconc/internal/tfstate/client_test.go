@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"testing"
 	"time"
 
@@ -176,8 +177,10 @@ func (c *client) apply(word string) error {
 type world struct {
 	t       *testing.T
 	service *aztest.Service
-	notes   []string
-	lost    []error
+
+	mu    sync.Mutex
+	notes []string // guarded by mu while a run is at work
+	lost  []error
 }
 
 const (
@@ -204,11 +207,26 @@ func (w *world) pausable() (v *Server, kill, resume func()) {
 	opts.Transport = wire
 	c := containerOf(w.t, opts)
 	s := New(w.t.Context(), c, "prod", Options{Name: "tfstate/prod",
-		Note: func(format string, args ...any) { w.notes = append(w.notes, fmt.Sprintf(format, args...)) },
-		Lost: func(err error) { w.lost = append(w.lost, err) },
+		Note: func(format string, args ...any) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.notes = append(w.notes, fmt.Sprintf(format, args...))
+		},
+		Lost: func(err error) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.lost = append(w.lost, err)
+		},
 	})
 	w.t.Cleanup(func() { s.close() })
 	return newServer(s), func() { wire.SetFaults(aztest.Fault{Kind: aztest.Refuse}) }, func() { wire.SetFaults() }
+}
+
+// losses returns how often a run has learnt that its lock is lost or in doubt.
+func (w *world) losses() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.lost)
 }
 
 func (w *world) state() string {

@@ -202,7 +202,7 @@ func TestAPausedRunCannotOverwrite(t *testing.T) {
 				if err := c.unlock(); (err == nil) != (meanwhile == "nobody") {
 					t.Errorf("unlock: %v", err)
 				}
-				if len(w.lost) == 0 {
+				if w.losses() == 0 {
 					t.Error("the run did not learn that its lock is lost")
 				}
 				v.session.Close()
@@ -236,7 +236,7 @@ func TestAStateOutlivesAnOutage(t *testing.T) {
 		if err := c.unlock(); err != nil || w.leased() {
 			t.Errorf("unlock: %v", err)
 		}
-		if len(w.lost) == 0 {
+		if w.losses() == 0 {
 			t.Error("nobody has stopped the client when its lock was in doubt")
 		}
 	})
@@ -264,7 +264,7 @@ func TestForceUnlockOfAnotherRun(t *testing.T) {
 			t.Errorf("the run that was unlocked wrote: %v, %q", err, w.state())
 		}
 		bubble.Sleep(time.Minute)
-		if len(w.lost) != 1 {
+		if w.losses() != 1 {
 			t.Errorf("lost: %v", w.lost)
 		}
 		if err := b.apply("bb"); err != nil || w.state() != "aabb" {

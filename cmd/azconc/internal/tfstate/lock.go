@@ -129,7 +129,8 @@ func (s *Session) holder() (a answer, held bool) {
 	case l.Problem != nil:
 		l.Info = Info{ID: "unknown", Who: "unknown", Path: s.opts.Name, Info: l.Problem.Error() + "; azconc tf show " + s.opts.Name}
 	}
-	if l.Held && l.Infinite() {
+	if l.Infinite() && s.noted != l.ETag { // once, however often the client asks
+		s.noted = l.ETag
 		s.opts.Note("%s: locked by %s; that lock does not end by itself: azconc tf unlock releases it if its run is over", s.opts.Name, l.Info.Who)
 	}
 	return answer{status: http.StatusLocked, body: l.Info.json()}, l.Held

@@ -29,7 +29,7 @@ func TestAnApply(t *testing.T) {
 				t.Fatalf("%q, leased %t, want %q", got, w.leased(), want)
 			}
 		}
-		if id, lost := v.session.Close(); id != "" || lost != nil || len(w.notes) > 0 || len(w.lost) > 0 {
+		if id, lost := v.session.Close(); id != "" || lost != nil || len(w.notes) > 0 || w.losses() > 0 {
 			t.Errorf("left %q, notes %v, lost %v", id, w.notes, w.lost)
 		}
 	})
@@ -238,10 +238,12 @@ func TestAHolderThatIsNotDescribed(t *testing.T) {
 		w.put("old")
 		leaseForever(t, w, adas)
 		v, _ := w.run()
-		if l, ok := errors.AsType[*lockedError](newClient(t, v, bobs, "bob@ci").lock()); !ok || l.holder.ID == "" {
-			t.Errorf("%v", l)
+		for range 3 { // as often as a client asks that waits
+			if l, ok := errors.AsType[*lockedError](newClient(t, v, bobs, "bob@ci").lock()); !ok || l.holder.ID == "" {
+				t.Errorf("%v", l)
+			}
 		}
-		if notes := strings.Join(w.notes, "\n"); !strings.Contains(notes, "azconc tf unlock") {
+		if notes := strings.Join(w.notes, "\n"); strings.Count(notes, "azconc tf unlock") != 1 {
 			t.Errorf("notes %q", notes)
 		}
 	})

@@ -63,8 +63,9 @@ type Session struct {
 	held     *held
 	released string // the ID that was released last
 	base     base
-	kept     bool  // the version before has been kept under this lock
-	lost     error // why a lock was over before it was released
+	kept     bool        // the version before has been kept under this lock
+	noted    azcore.ETag // of the last lock about which the user got a note
+	lost     error       // why a lock was over before it was released
 }
 
 // held is a lock that the client has.
