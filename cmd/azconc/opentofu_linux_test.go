@@ -19,8 +19,23 @@ import (
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
-// tofuVariable names the program that scripts/opentofu builds. It may also be a Terraform.
+// tofuVariable names the program to test with, a tofu or a terraform. Defaults to what scripts/opentofu has built.
 const tofuVariable = "AZCONC_TOFU"
+
+func findTofu() string {
+	if named := os.Getenv(tofuVariable); named != "" {
+		return named
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	built := filepath.Join(cache, "azconc", "tofu", "v1.12.6", "tofu")
+	if _, err := os.Stat(built); err != nil {
+		return ""
+	}
+	return built
+}
 
 // infra is a working directory of the real OpenTofu, with a state in a service in memory.
 type infra struct {
@@ -33,10 +48,11 @@ type infra struct {
 // newInfra needs the real OpenTofu. Its configuration has terraform_data only, which is built in: no provider, no network.
 func newInfra(t *testing.T, backend string) *infra {
 	t.Helper()
-	tofu := os.Getenv(tofuVariable)
+	tofu := findTofu()
 	if tofu == "" {
-		t.Skip("SKIP: " + tofuVariable + " is not set: scripts/opentofu test builds OpenTofu and sets it")
+		t.Skip("SKIP: there is no OpenTofu: scripts/opentofu builds it")
 	}
+	t.Parallel()
 	heedSignals()
 	service := aztest.New(nil)
 	server := httptest.NewServer(service.BlobHandler())
