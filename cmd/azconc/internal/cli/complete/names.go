@@ -32,6 +32,7 @@ type list func(ctx context.Context, f *cli.Factory, word string) ([]string, erro
 var lists = map[string]list{
 	"container":           containers,
 	"container/blob":      under(containers, blobs),
+	"container/state":     under(containers, blobs),
 	"container/name":      under(containers, locks),
 	"container/key":       under(containers, keys),
 	"container/counter":   under(containers, counters),
