@@ -30,6 +30,7 @@ type shareState struct {
 	lastModified time.Time
 	metadata     map[string]string
 	quota        string // in GiB
+	acl          []byte
 	lease        storage.Lease
 	files        map[string]*fileState
 	directories  map[string]*directoryState // except the root, which always exists
@@ -85,6 +86,14 @@ func (s *Service) Ensure(name string) {
 	if s.share(name) == nil {
 		s.add(name, nil)
 	}
+}
+
+// Policies returns the stored access policies of a share.
+func (s *Service) Policies(name string) []byte {
+	if sh := s.share(name); sh != nil {
+		return sh.acl
+	}
+	return nil
 }
 
 // IsFile reports whether a request is to the File service.
@@ -238,6 +247,18 @@ func (s *Service) routeShare(r *storage.Request, sh *shareState) *storage.Answer
 			return a
 		}
 		sh.metadata = metadata
+	case comp == "acl" && r.Method != http.MethodPut:
+		a := storage.OK(http.StatusOK).Version(sh.etag, sh.lastModified).Set("Content-Type", "application/xml")
+		if a.Body = sh.acl; len(a.Body) == 0 {
+			a.Body = []byte(xml.Header + "<SignedIdentifiers/>")
+		}
+		return a
+	case comp == "acl":
+		policies, a := storage.PoliciesIn(r.Body)
+		if a != nil {
+			return a
+		}
+		sh.acl = policies
 	case comp == "properties" && r.Method == http.MethodPut:
 		sh.quota = cmp.Or(r.Header.Get("X-Ms-Share-Quota"), sh.quota)
 	default:

@@ -64,6 +64,14 @@ func (s *Service) queue(name string) *queueState {
 	return q
 }
 
+// Policies returns the stored access policies of a queue.
+func (s *Service) Policies(name string) []byte {
+	if q := s.queue(name); q != nil {
+		return q.acl
+	}
+	return nil
+}
+
 // IsQueue reports whether a request is to the Queue service: by the host, or behind a Proxy by properties that only
 // such requests have.
 func IsQueue(hr *http.Request) bool {
@@ -200,12 +208,12 @@ func (s *Service) listQueues(r *storage.Request) *storage.Answer {
 		}
 		limit = min(limit, n)
 	}
-	if bad := storage.MarkerOf(r); bad != nil {
+	if bad := s.MarkerOf(r); bad != nil {
 		return bad
 	}
-	prefix, from := r.Query.Get("prefix"), strings.TrimPrefix(r.Query.Get("marker"), storage.ContainerMarker)
+	prefix, from := r.Query.Get("prefix"), strings.TrimPrefix(r.Query.Get("marker"), s.ContainerMarker())
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "%s<EnumerationResults ServiceEndpoint=\"%s\"><Prefix>%s</Prefix><MaxResults>%d</MaxResults><Queues>", xml.Header, "http://"+Host+"/"+storage.AccountName, storage.Escaped(prefix), limit)
+	fmt.Fprintf(&b, "%s<EnumerationResults ServiceEndpoint=\"%s\"><Prefix>%s</Prefix><MaxResults>%d</MaxResults><Queues>", xml.Header, s.Endpoint, storage.Escaped(prefix), limit)
 	next, n := "", 0
 	for _, name := range slices.Sorted(maps.Keys(s.named)) {
 		q := s.queue(name)
@@ -213,7 +221,7 @@ func (s *Service) listQueues(r *storage.Request) *storage.Answer {
 			continue
 		}
 		if n == limit {
-			next = storage.ContainerMarker + name
+			next = s.ContainerMarker() + name
 			break
 		}
 		n++

@@ -78,7 +78,7 @@ func (s *Service) runBatch(operations []*storage.Request, changing func(*tableSt
 func (s *Service) admit(i int, op *storage.Request, group *tablePath, seen map[entityKey]bool) (tablePath, *storage.Answer) {
 	at, ok := parseTablePath(op.Container)
 	if !ok || at.name == "Tables" {
-		return at, failTable(http.StatusBadRequest, "InvalidUri", "The requested URI does not represent any resource on the server.")
+		return at, Fail(http.StatusBadRequest, "InvalidUri", "The requested URI does not represent any resource on the server.")
 	}
 	if op.Method == http.MethodPost && isMerge(op.Method, op.Header) {
 		op.Method = http.MethodPatch
@@ -95,13 +95,13 @@ func (s *Service) admit(i int, op *storage.Request, group *tablePath, seen map[e
 	case i >= maxBatchOps:
 		return at, invalidInput("The batch request operation exceeds the maximum 100 changes per change set.")
 	case op.Method == http.MethodGet:
-		return at, failTable(http.StatusNotImplemented, "NotImplemented", "The in-memory service does not query in a batch.")
+		return at, Fail(http.StatusNotImplemented, "NotImplemented", "The in-memory service does not query in a batch.")
 	case group != nil && !strings.EqualFold(group.name, at.name):
 		return at, invalidInput("The batch request contains changes of more than one table.")
 	case group != nil && group.partition != at.partition:
-		return at, failTable(http.StatusBadRequest, "CommandsInBatchActOnDifferentPartitions", "All commands in a batch must operate on same entity group.")
+		return at, Fail(http.StatusBadRequest, "CommandsInBatchActOnDifferentPartitions", "All commands in a batch must operate on same entity group.")
 	case seen[key]:
-		return at, failTable(http.StatusBadRequest, "InvalidDuplicateRow", "The batch request contains multiple changes with same row key. An entity can appear only once in a batch request.")
+		return at, Fail(http.StatusBadRequest, "InvalidDuplicateRow", "The batch request contains multiple changes with same row key. An entity can appear only once in a batch request.")
 	}
 	seen[key] = true
 	return at, nil
