@@ -24,20 +24,27 @@ func serviceOf(r *storage.Request) string {
 
 // answer authorizes a request and carries it out. It is called with mu held.
 func (s *Service) answer(hr *http.Request, r *storage.Request) *storage.Answer {
+	r.Account, r.Secondary = strings.CutSuffix(r.Account, auth.Secondary)
 	if r.Account != s.o.Account {
 		return storage.Fail(http.StatusNotFound, "ResourceNotFound", "The specified resource does not exist.")
 	}
-	if s.o.Anonymous {
-		return s.route(r)
+	if r.Method == http.MethodOptions {
+		return s.preflight(r)
 	}
-	if !s.o.VerifySignatures {
-		if r.Header.Get("Authorization") == "" && r.Query.Get("sig") == "" {
-			return storage.Fail(http.StatusUnauthorized, "NoAuthenticationInformation", "Server failed to authenticate the request.")
-		}
-		return s.route(r)
+	if bad := s.authorize(hr, r); bad != nil {
+		return s.cors(bad, r)
 	}
-	if _, denial := s.authority.Check(authRequest(hr, r), resources{s}); denial != nil {
-		return refusal(serviceOf(r), denial)
+	if r.Secondary && r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return storage.Fail(http.StatusForbidden, "InsufficientAccountPermissions", "Write operations are not allowed at the secondary location.")
+	}
+	if r.Query.Get("comp") == "batch" && r.Method == http.MethodPost && serviceOf(r) == auth.Blob {
+		return s.cors(s.batch(r), r)
+	}
+	if r.Header.Get("X-Ms-Encryption-Key") != "" || r.Header.Get("X-Ms-Encryption-Scope") != "" {
+		return s.cors(storage.NotImplemented(), r) // it would be stored without
+	}
+	if r.Container == "" && r.Query.Get("comp") == "stats" && serviceOf(r) != auth.File {
+		return s.stats(r)
 	}
 	a := s.route(r)
 	if a.Status == http.StatusOK && (r.Method == http.MethodGet || r.Method == http.MethodHead) && r.Query.Get("sig") != "" && r.Query.Get("comp") == "" {
@@ -45,7 +52,36 @@ func (s *Service) answer(hr *http.Request, r *storage.Request) *storage.Answer {
 			a.Set(override.Header, r.Query.Get(override.Parameter))
 		}
 	}
-	return a
+	return s.cors(a, r)
+}
+
+// authorize returns why a request is refused, or nil.
+func (s *Service) authorize(hr *http.Request, r *storage.Request) *storage.Answer {
+	switch {
+	case s.o.Anonymous:
+		return nil
+	case s.o.VerifySignatures:
+		grant, denial := s.authority.Check(authRequest(hr, r), resources{s})
+		if denial != nil {
+			return refusal(serviceOf(r), denial)
+		}
+		if grant != nil && serviceOf(r) == auth.Table {
+			r.Permit = func(operation *storage.Request) *storage.Answer { return permit(grant, operation) }
+		}
+	case r.Header.Get("Authorization") == "" && r.Query.Get("sig") == "":
+		return storage.Fail(http.StatusUnauthorized, "NoAuthenticationInformation", "Server failed to authenticate the request.")
+	}
+	return nil
+}
+
+// permit refuses an operation of a transaction that a SAS does not permit.
+func permit(grant *auth.Grant, operation *storage.Request) *storage.Answer {
+	op, resource := tableservice.Operation(operation.Method, operation.Container, operation.Query, operation.Header)
+	table, _, _ := strings.Cut(resource, "/")
+	if d := grant.Check(&auth.Request{HTTP: &http.Request{Method: operation.Method}, Service: auth.Table, Op: op, Container: table}); d != nil {
+		return refusal(auth.Table, d)
+	}
+	return nil
 }
 
 // authRequest describes a request for its authorization.
@@ -94,4 +130,15 @@ func (r resources) Public(container string) string { return r.s.blobs.Public(con
 
 func (r resources) Exists(service, container, path string) bool {
 	return service == auth.Blob && r.s.blobs.Exists(container, path)
+}
+
+// stats returns the state of the replication, which only the secondary location knows (REST: "Get Blob Service Stats").
+func (s *Service) stats(r *storage.Request) *storage.Answer {
+	if !r.Secondary {
+		return storage.InvalidQuery()
+	}
+	a := storage.OK(http.StatusOK).Set("Content-Type", "application/xml")
+	a.Body = []byte("\ufeff<?xml version=\"1.0\" encoding=\"utf-8\"?><StorageServiceStats><GeoReplication><Status>live</Status><LastSyncTime>" +
+		storage.StampOf(s.date()) + "</LastSyncTime></GeoReplication></StorageServiceStats>")
+	return a
 }

@@ -144,6 +144,8 @@ func operation(method, resource string, q url.Values, h http.Header) string {
 		return "Get Page Ranges"
 	case "seal":
 		return "Append Blob Seal"
+	case "undelete":
+		return "Undelete Blob"
 	}
 	return method + " " + comp
 }

@@ -70,6 +70,9 @@ func needOf(r *Request) need {
 func (g *Grant) Check(r *Request) *Denial {
 	n := needOf(r)
 	letters := n.service
+	if g.service == Table && !g.account && r.Op != transaction && !strings.EqualFold(r.Container, g.table) {
+		return denied("AuthorizationFailure", "") // an operation of a transaction, on another table
+	}
 	if g.account {
 		letters = n.account
 		if !strings.ContainsAny(g.types, n.on) {

@@ -17,6 +17,7 @@ type Grant struct {
 	account     bool   // an account SAS; otherwise a service SAS
 	permissions string // letters
 	types       string // of resources, for an account SAS: s, c and o
+	table       string // of a service SAS
 	look        Resources
 }
 
@@ -37,7 +38,7 @@ func (a *Authority) checkSAS(r *Request, q pairs, look Resources) (*Grant, *Deni
 	case q.has("spk"), q.has("srk"), q.has("epk"), q.has("erk"):
 		return nil, &Denial{Status: http.StatusNotImplemented, Code: "NotImplemented", Message: "The in-memory service does not implement ranges of entities in a SAS."}
 	}
-	g := &Grant{service: r.Service, account: q.has("ss") || q.has("srt"), permissions: q.get("sp"), types: q.get("srt"), look: look}
+	g := &Grant{service: r.Service, account: q.has("ss") || q.has("srt"), permissions: q.get("sp"), types: q.get("srt"), table: q.get("tn"), look: look}
 	text := a.serviceString(r, q, version)
 	if g.account {
 		text = a.accountString(q, version)

@@ -35,6 +35,9 @@ func (s *Service) Ensure(name string) {
 	}
 }
 
+// Properties returns the service's settings, as they were set.
+func (s *Service) Properties() []byte { return s.properties }
+
 // Policies returns the stored access policies of a container.
 func (s *Service) Policies(name string) []byte {
 	if c := s.containers[name]; c != nil {

@@ -21,7 +21,8 @@ const Host = "127.0.0.1:10004"
 // Service is the File service's part of the account.
 type Service struct {
 	*storage.Account
-	named map[string]*shareState
+	named      map[string]*shareState
+	properties []byte // of the service, as they were set
 }
 
 type shareState struct {
@@ -88,6 +89,9 @@ func (s *Service) Ensure(name string) {
 	}
 }
 
+// Properties returns the service's settings, as they were set.
+func (s *Service) Properties() []byte { return s.properties }
+
 // Policies returns the stored access policies of a share.
 func (s *Service) Policies(name string) []byte {
 	if sh := s.share(name); sh != nil {
@@ -112,6 +116,12 @@ func Operation(method, resource string, q url.Values, h http.Header) string {
 	switch comp := q.Get("comp"); {
 	case resource == "" && comp == "list":
 		return "List Shares"
+	case resource == "" && comp == "properties":
+		return storage.Verb(write) + "File Service Properties"
+	case comp == "acl":
+		return storage.Verb(write) + "Share ACL"
+	case comp == "rangelist":
+		return "List Ranges"
 	case comp == "lease":
 		action := h.Get("X-Ms-Lease-Action")
 		if action == "" {
@@ -148,6 +158,9 @@ func (s *Service) Route(r *storage.Request) *storage.Answer {
 		if r.Method == http.MethodGet && r.Query.Get("comp") == "list" {
 			return s.listShares(r)
 		}
+		if r.Query.Get("comp") == "properties" {
+			return s.routeProperties(r)
+		}
 		return storage.NotImplemented()
 	}
 	if !storage.ContainerName.MatchString(r.Container) || len(r.Container) > 63 || len(r.Container) < 3 {
@@ -172,6 +185,19 @@ func (s *Service) Route(r *storage.Request) *storage.Answer {
 		return s.routeDirectory(r, sh)
 	}
 	return s.routeOneFile(r, sh)
+}
+
+// routeProperties reads and writes the service's settings: the last writer wins.
+func (s *Service) routeProperties(r *storage.Request) *storage.Answer {
+	if r.Method == http.MethodPut {
+		s.properties = r.Body
+		return storage.OK(http.StatusAccepted)
+	}
+	a := storage.OK(http.StatusOK).Set("Content-Type", "application/xml")
+	if a.Body = s.properties; len(a.Body) == 0 {
+		a.Body = []byte(xml.Header + "<StorageServiceProperties/>")
+	}
+	return a
 }
 
 // listShares lists by name, in pages (REST: "List Shares").

@@ -64,6 +64,9 @@ func (s *Service) queue(name string) *queueState {
 	return q
 }
 
+// Properties returns the service's settings, as they were set.
+func (s *Service) Properties() []byte { return s.properties }
+
 // Policies returns the stored access policies of a queue.
 func (s *Service) Policies(name string) []byte {
 	if q := s.queue(name); q != nil {
@@ -85,6 +88,8 @@ func Operation(method, resource string, q url.Values) string {
 	switch comp := q.Get("comp"); {
 	case name == "" && comp == "list":
 		return "List Queues"
+	case name == "" && comp == "stats":
+		return "Get Queue Service Stats"
 	case name == "":
 		return storage.Verb(write) + "Queue Service Properties"
 	case rest == "messages" && method == http.MethodPost:

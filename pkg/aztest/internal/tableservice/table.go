@@ -69,6 +69,9 @@ func (s *Service) Ensure(name string) {
 	}
 }
 
+// Properties returns the service's settings, as they were set.
+func (s *Service) Properties() []byte { return s.properties }
+
 // Policies returns the stored access policies of a table.
 func (s *Service) Policies(name string) []byte {
 	if t := s.table(name); t != nil {

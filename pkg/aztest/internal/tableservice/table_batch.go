@@ -29,7 +29,7 @@ func (s *Service) batch(r *storage.Request) *storage.Answer {
 	s.batchStamp = s.stamp()
 	defer func() { s.batchStamp = time.Time{} }()
 	undo := []func(){}
-	answers, failed := s.runBatch(operations, func(t *tableState, key entityKey, old *entity) {
+	answers, failed := s.runBatch(operations, r.Permit, func(t *tableState, key entityKey, old *entity) {
 		undo = append(undo, func() {
 			if old == nil {
 				delete(t.entities, key)
@@ -48,11 +48,14 @@ func (s *Service) batch(r *storage.Request) *storage.Answer {
 }
 
 // runBatch stops at the first operation that fails, whose response is the last one.
-func (s *Service) runBatch(operations []*storage.Request, changing func(*tableState, entityKey, *entity)) (answers []*storage.Answer, failed bool) {
+func (s *Service) runBatch(operations []*storage.Request, permit func(*storage.Request) *storage.Answer, changing func(*tableState, entityKey, *entity)) (answers []*storage.Answer, failed bool) {
 	seen := map[entityKey]bool{}
 	var group *tablePath
 	for i, op := range operations {
 		at, a := s.admit(i, op, group, seen)
+		if a == nil && permit != nil {
+			a = permit(op)
+		}
 		if a == nil {
 			t, bad := s.liveTable(at.name)
 			if a = bad; a == nil {
