@@ -92,10 +92,13 @@ type Server interface {
 	Stop() error
 }
 
+// Account is an account of an emulator.
+type Account = emulator.Account
+
 // Running is a started emulator and its accounts, the well-known one first.
 type Running struct {
 	Server
-	Accounts []emulator.Account
+	Accounts []Account
 	// Name names the emulator in messages.
 	Name string
 }
@@ -136,7 +139,7 @@ func startAzurite(ctx context.Context, f *cli.Factory, o Options, accounts []str
 		all = append(all, next)
 	}
 	for _, a := range all {
-		r.Accounts = append(r.Accounts, emulator.Account{Name: a.Name, Key: a.Key, BlobURL: a.BlobURL, QueueURL: a.QueueURL, TableURL: a.TableURL})
+		r.Accounts = append(r.Accounts, Account{Name: a.Name, Key: a.Key, BlobURL: a.BlobURL, QueueURL: a.QueueURL, TableURL: a.TableURL})
 	}
 	return r, nil
 }
