@@ -40,8 +40,8 @@ func (s *Service) answer(hr *http.Request, r *storage.Request) *storage.Answer {
 	if r.Query.Get("comp") == "batch" && r.Method == http.MethodPost && serviceOf(r) == auth.Blob {
 		return s.cors(s.batch(r), r)
 	}
-	if r.Header.Get("X-Ms-Encryption-Key") != "" || r.Header.Get("X-Ms-Encryption-Scope") != "" {
-		return s.cors(storage.NotImplemented(), r) // it would be stored without
+	if beyond(r) {
+		return s.cors(storage.NotImplemented(), r)
 	}
 	if r.Container == "" && r.Query.Get("comp") == "stats" && serviceOf(r) != auth.File {
 		return s.stats(r)
@@ -141,4 +141,11 @@ func (s *Service) stats(r *storage.Request) *storage.Answer {
 	a.Body = []byte("\ufeff<?xml version=\"1.0\" encoding=\"utf-8\"?><StorageServiceStats><GeoReplication><Status>live</Status><LastSyncTime>" +
 		storage.StampOf(s.date()) + "</LastSyncTime></GeoReplication></StorageServiceStats>")
 	return a
+}
+
+// beyond reports whether a request asks for what only a real account has, and what would have another effect without it:
+// keys and scopes of encryption, versions, permanent deletion, and renaming.
+func beyond(r *storage.Request) bool {
+	return r.Header.Get("X-Ms-Encryption-Key") != "" || r.Header.Get("X-Ms-Encryption-Scope") != "" || r.Query.Get("versionid") != "" ||
+		r.Query.Get("deletetype") != "" || r.Query.Get("comp") == "rename"
 }

@@ -6,9 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"mime/multipart"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/azconc/azconc/pkg/aztest/internal/blobservice"
 	"github.com/azconc/azconc/pkg/aztest/internal/storage"
@@ -37,7 +40,12 @@ func (s *Service) batch(r *storage.Request) *storage.Answer {
 		}
 		fmt.Fprintf(&body, "\r\nHTTP/1.1 %d %s\r\n", a.Status, http.StatusText(a.Status))
 		a.Stamped(fmt.Sprintf("aztest-%08d-%d", s.requests, i), hr.Header, s.date()).Set("x-ms-version", r.Header.Get("x-ms-version"))
-		_ = a.Header.Write(&body)
+		for _, name := range slices.Sorted(maps.Keys(a.Header)) {
+			if strings.HasPrefix(name, "X-Ms-") {
+				name = strings.ToLower(name) // the JavaScript SDK looks for x-ms-error-code as it is written here
+			}
+			fmt.Fprintf(&body, "%s: %s\r\n", name, a.Header.Get(name))
+		}
 		fmt.Fprintf(&body, "Content-Length: %d\r\n\r\n%s\r\n", len(a.Body), a.Body)
 	}
 	fmt.Fprintf(&body, "--%s--\r\n", boundary)

@@ -296,6 +296,7 @@ func TestWhatOnlyARealAccountHasIsRefused(t *testing.T) {
 	for at, method := range map[string]string{
 		blobAt + "?comp=query": http.MethodPost, blobAt + "?comp=immutabilityPolicies": http.MethodPut, blobAt + "?comp=legalhold": http.MethodPut,
 		blobAt + "?comp=expiry": http.MethodPut, blobAt + "?comp=incrementalcopy": http.MethodPut,
+		blobAt + "?versionid=2026": http.MethodGet, blobAt + "?deletetype=permanent": http.MethodDelete, s.FileURL() + "/reports/new?comp=rename": http.MethodPut,
 	} {
 		status, code, _ := send(t, s, method, at+signed)
 		if status != http.StatusNotImplemented && status != http.StatusMethodNotAllowed {

@@ -36,7 +36,7 @@ var needs = map[string]need{
 	"Put Blob": {"o", "cw", "cw"}, "Put Blob From URL": {"o", "cw", "cw"}, "Copy Blob": {"o", "cw", "cw"}, "Copy Blob From URL": {"o", "cw", "cw"},
 	"Snapshot Blob": {"o", "cw", "cw"}, "Append Block": {"o", "aw", "aw"}, "Append Block From URL": {"o", "aw", "aw"},
 	"Get Blob Tags": {"o", "t", "t"}, "Set Blob Tags": {"o", "t", "t"}, "Delete Blob": {"o", "d", "d"}, "Break Blob Lease": {"o", "dw", "dw"},
-	"Create File": {"o", "cw", "cw"}, "Create Directory": {"o", "cw", "cw"}, "Delete File": {"o", "d", "d"}, "Delete Directory": {"o", "d", "d"},
+	"Create File": {"o", "cw", "cw"}, "Copy File": {"o", "cw", "cw"}, "Create Directory": {"o", "cw", "cw"}, "Delete File": {"o", "d", "d"}, "Delete Directory": {"o", "d", "d"},
 	"Break File Lease": {"o", "dw", "dw"},
 
 	"Put Message": {"o", "a", "a"}, "Get Messages": {"o", "p", "p"}, "Delete Message": {"o", "p", "p"}, "Peek Messages": {"o", "r", "r"},

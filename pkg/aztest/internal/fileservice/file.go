@@ -142,6 +142,8 @@ func Operation(method, resource string, q url.Values, h http.Header) string {
 		return "Force Close Handles"
 	case comp != "":
 		return method + " " + comp
+	case write && h.Get("X-Ms-Copy-Source") != "":
+		return "Copy File"
 	case write:
 		return "Create " + on
 	case method == http.MethodDelete:
