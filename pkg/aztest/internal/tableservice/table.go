@@ -145,7 +145,7 @@ func Operation(method, path string, q url.Values, h http.Header) (op, resource s
 		return storage.Verb(method == http.MethodPut) + "Table Service Properties", ""
 	}
 	if m := namedPath.FindStringSubmatch(path); m != nil {
-		return map[string]string{http.MethodDelete: "Delete Table"}[method], m[1]
+		return map[string]string{http.MethodDelete: "Delete Table", http.MethodGet: "Query Tables"}[method], m[1]
 	}
 	at, ok := parseTablePath(path)
 	resource = at.name
