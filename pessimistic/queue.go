@@ -26,6 +26,7 @@ type queue struct {
 	waited    time.Duration
 	reported  time.Duration     // when the wait was last reported, as waited
 	seen      lease.Observation // the last observation
+	turns     *turnsSeen        // nil if the resource has no record
 }
 
 // run returns how long the caller has waited.
@@ -66,7 +67,7 @@ func (q *queue) sleep(ctx context.Context, cause error) error {
 	if q.failed > 0 {
 		pause = max(poll.AfterFault(ctx, q.failed-1), min(q.wish, longestWish))
 	} else {
-		pause = q.pace.Next(ctx)
+		pause = q.pause(ctx)
 	}
 	if q.wait > 0 {
 		if q.waited >= q.wait {
@@ -83,7 +84,8 @@ func (q *queue) sleep(ctx context.Context, cause error) error {
 func (q *queue) looks(ctx context.Context) (free bool, err error) {
 	seen, err := q.remote.look(ctx, "", adminTry)
 	if err == nil {
-		q.seen, q.refused, q.failed = seen, 0, 0
+		q.sees(seen)
+		q.refused, q.failed = 0, 0
 		return seen.State.Free(), nil
 	}
 	if ctx.Err() != nil {
