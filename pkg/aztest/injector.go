@@ -29,6 +29,7 @@ type Injector struct {
 	next    policy.Transporter
 	latency func() time.Duration
 	date    func() time.Time // the clock of the Date of responses that it makes itself
+	silent  bool             // it keeps no log
 
 	mu      sync.Mutex // guards what follows; held for map work only
 	rng     *rand.Rand
@@ -145,7 +146,7 @@ func (i *Injector) Do(hr *http.Request) (*http.Response, error) {
 	if body, ok := response.Body.(storage.CodedBody); ok && entry.Code == "" {
 		entry.Code = body.Code
 	}
-	if entry.resets == i.resets {
+	if entry.resets == i.resets && !i.silent {
 		i.log[entry.slot].Status, i.log[entry.slot].Code = entry.Status, entry.Code
 	}
 	return response, nil
@@ -182,7 +183,9 @@ func (i *Injector) enter(hr *http.Request) (logEntry, Fault) {
 	}
 	entry.Fault = drawn.Kind
 	i.met[drawn.Kind]++
-	i.log = append(i.log, entry.Request)
+	if !i.silent {
+		i.log = append(i.log, entry.Request)
+	}
 	return entry, drawn
 }
 
