@@ -23,6 +23,7 @@ import (
 	"github.com/azconc/azconc/optimistic/internal/meta"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/optimistic/internal/sealed"
+	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/lease/bloblease"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
@@ -100,7 +101,7 @@ type contentTarget[T any] struct{ Blob[T] }
 func (b contentTarget[T]) Traits() sealed.Traits {
 	t := sealed.Traits{Client: b.Client}
 	if b.Client != nil {
-		t.Lease = bloblease.NewBlob(b.Client.BlobClient())
+		t.Lease = func() lease.Resource { return bloblease.NewBlob(b.Client.BlobClient()) }
 	}
 	return t
 }
