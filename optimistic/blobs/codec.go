@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"reflect"
 )
 
 // Codec converts a value to the content of a blob and back. Its methods must be safe for concurrent use.
@@ -28,6 +29,10 @@ func (JSONCodec[T]) Encode(value T) ([]byte, error) { return json.Marshal(value)
 // are preserved.
 func (JSONCodec[T]) Decode(data []byte) (T, error) {
 	var value T
+	if !untyped(reflect.TypeFor[T]()) && json.Unmarshal(data, &value) == nil {
+		return value, nil // a Decoder copies data, and is needed only for UseNumber and for the errors
+	}
+	value = *new(T)
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
 	if err := d.Decode(&value); err != nil {

@@ -1,0 +1,110 @@
+package blobs
+
+import (
+	"bytes"
+	"encoding/json"
+	"hash/maphash"
+	"reflect"
+	"sync"
+	"sync/atomic"
+)
+
+// print stands for content in a comparison: its length and a hash under a key that only this process knows. It takes the
+// place of a second copy of the content. Two contents of the same length have the same print with a probability of 2⁻⁶⁴.
+type print struct {
+	known bool
+	size  int
+	hash  uint64
+}
+
+var printSeed = maphash.MakeSeed()
+
+func printOf(data []byte) print { return print{true, len(data), maphash.Bytes(printSeed, data)} }
+
+// encodings remembers content that this process has encoded as JSON. Its own encoding is itself, so a different encoding
+// is a different value: nothing has to be decoded to find out. Of what is not remembered, nothing is concluded.
+var encodings [1 << 12]atomic.Uint64
+
+// encodingOf returns the hash under which the content of a T is remembered, which is never 0.
+func encodingOf[T any](data []byte) uint64 {
+	var h maphash.Hash
+	h.SetSeed(printSeed)
+	maphash.WriteComparable(&h, reflect.TypeFor[T]())
+	_, _ = h.Write(data)
+	return h.Sum64() | 1
+}
+
+func remembered[T any](data []byte) bool {
+	h := encodingOf[T](data)
+	return encodings[h>>1%uint64(len(encodings))].Load() == h
+}
+
+// remember remembers the encoding of value, unless decoding and encoding it again could give another one: a struct in an
+// interface returns as a map, whose members are sorted, and a string that is not UTF-8 returns with other bytes.
+func remember[T any](value T, data []byte) {
+	if untyped(reflect.TypeFor[T]()) && !plain(value) || bytes.Contains(data, replaced) {
+		return
+	}
+	h := encodingOf[T](data)
+	encodings[h>>1%uint64(len(encodings))].Store(h)
+}
+
+// replaced is what encoding/json writes for bytes that are not UTF-8.
+var replaced = []byte(`\ufffd`)
+
+// plain reports whether value is of the types that encoding/json decodes to where the type does not say.
+func plain(value any) bool {
+	switch v := value.(type) {
+	case nil, string, bool, json.Number, float64, int, int64:
+		return true
+	case []any:
+		for _, one := range v {
+			if !plain(one) {
+				return false
+			}
+		}
+		return true
+	case map[string]any:
+		for _, one := range v {
+			if !plain(one) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
+var untypedKnown sync.Map // reflect.Type to bool
+
+// untyped reports whether a value of the type may have an interface in it, to which encoding/json decodes as it likes.
+func untyped(t reflect.Type) bool {
+	if known, ok := untypedKnown.Load(t); ok {
+		return known.(bool)
+	}
+	found := hasInterface(t, map[reflect.Type]bool{})
+	untypedKnown.Store(t, found)
+	return found
+}
+
+func hasInterface(t reflect.Type, seen map[reflect.Type]bool) bool {
+	if seen[t] {
+		return false
+	}
+	seen[t] = true
+	switch t.Kind() {
+	case reflect.Interface:
+		return true
+	case reflect.Pointer, reflect.Slice, reflect.Array:
+		return hasInterface(t.Elem(), seen)
+	case reflect.Map:
+		return hasInterface(t.Key(), seen) || hasInterface(t.Elem(), seen)
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if hasInterface(t.Field(i).Type, seen) {
+				return true
+			}
+		}
+	}
+	return false
+}
