@@ -278,7 +278,7 @@ func (b contentTarget[T]) sameContent(carry blobCarry, data []byte) bool {
 	if bytes.Equal(raw, data) {
 		return true
 	}
-	if _, ok := any(b.Codec).(JSONCodec[T]); ok && remembered[T](raw) {
+	if _, ok := any(b.Codec).(JSONCodec[T]); ok && (differs[T](raw, data) || remembered[T](raw)) {
 		return false
 	}
 	before, err := b.Codec.Decode(raw)

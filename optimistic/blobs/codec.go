@@ -29,7 +29,7 @@ func (JSONCodec[T]) Encode(value T) ([]byte, error) { return json.Marshal(value)
 // are preserved.
 func (JSONCodec[T]) Decode(data []byte) (T, error) {
 	var value T
-	if !untyped(reflect.TypeFor[T]()) && json.Unmarshal(data, &value) == nil {
+	if !jsonTraitsOf(reflect.TypeFor[T]()).untyped && json.Unmarshal(data, &value) == nil {
 		return value, nil // a Decoder copies data, and is needed only for UseNumber and for the errors
 	}
 	value = *new(T)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"hash/maphash"
 	"reflect"
-	"sync"
 	"sync/atomic"
 )
 
@@ -42,7 +41,7 @@ func remembered[T any](data []byte) bool {
 // remember remembers the encoding of value, unless decoding and encoding it again could give another one: a struct in an
 // interface returns as a map, whose members are sorted, and a string that is not UTF-8 returns with other bytes.
 func remember[T any](value T, data []byte) {
-	if untyped(reflect.TypeFor[T]()) && !plain(value) || bytes.Contains(data, replaced) {
+	if jsonTraitsOf(reflect.TypeFor[T]()).untyped && !plain(value) || bytes.Contains(data, replaced) {
 		return
 	}
 	h := encodingOf[T](data)
@@ -71,40 +70,6 @@ func plain(value any) bool {
 			}
 		}
 		return true
-	}
-	return false
-}
-
-var untypedKnown sync.Map // reflect.Type to bool
-
-// untyped reports whether a value of the type may have an interface in it, to which encoding/json decodes as it likes.
-func untyped(t reflect.Type) bool {
-	if known, ok := untypedKnown.Load(t); ok {
-		return known.(bool)
-	}
-	found := hasInterface(t, map[reflect.Type]bool{})
-	untypedKnown.Store(t, found)
-	return found
-}
-
-func hasInterface(t reflect.Type, seen map[reflect.Type]bool) bool {
-	if seen[t] {
-		return false
-	}
-	seen[t] = true
-	switch t.Kind() {
-	case reflect.Interface:
-		return true
-	case reflect.Pointer, reflect.Slice, reflect.Array:
-		return hasInterface(t.Elem(), seen)
-	case reflect.Map:
-		return hasInterface(t.Key(), seen) || hasInterface(t.Elem(), seen)
-	case reflect.Struct:
-		for i := range t.NumField() {
-			if hasInterface(t.Field(i).Type, seen) {
-				return true
-			}
-		}
 	}
 	return false
 }
