@@ -303,8 +303,8 @@ func (b contentTarget[T]) itself(data []byte) (value T, ok bool) {
 // tier, so setting one is always a change.
 func (b contentTarget[T]) keepsHeaders(carry blobCarry) bool {
 	return b.Tier == nil &&
-		equalHeaders(mergeHeaders(carry.headers, b.HTTPHeaders), carry.headers) &&
-		maps.Equal(meta.Merge(carry.metadata, b.Metadata), carry.metadata)
+		(b.HTTPHeaders == nil || equalHeaders(mergeHeaders(carry.headers, b.HTTPHeaders), carry.headers)) &&
+		(len(b.Metadata) == 0 || maps.Equal(meta.Merge(carry.metadata, b.Metadata), carry.metadata))
 }
 
 func downloadedHeaders(r blob.DownloadStreamResponse) blob.HTTPHeaders {
@@ -353,6 +353,9 @@ func readTags(ctx context.Context, client *blob.Client) (map[string]string, erro
 
 // guardTags makes a write that carries tags conditional on their being unchanged.
 func guardTags(c sealed.Conditions, tags map[string]string) sealed.Conditions {
+	if c.IfTags == "" && len(tags) == 0 {
+		return c
+	}
 	var terms []string
 	if c.IfTags != "" {
 		terms = append(terms, "("+c.IfTags+")")
