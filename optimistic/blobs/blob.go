@@ -201,7 +201,11 @@ func (b contentTarget[T]) Prepare(base *optimistic.Version[T], value T, lineage 
 	if err := anyblob.ValidateMetadata(b.Metadata); err != nil {
 		return protocol.Prepared{}, err
 	}
-	metadata, stored, err := meta.Join(meta.Merge(carry.metadata, b.Metadata), lineage)
+	own := carry.metadata
+	if len(b.Metadata) > 0 {
+		own = meta.Merge(own, b.Metadata)
+	}
+	metadata, stored, err := meta.Join(own, lineage)
 	if err != nil {
 		return protocol.Prepared{}, err
 	}

@@ -81,34 +81,29 @@ func Request[R any](ctx context.Context, op string, send func(ctx context.Contex
 // sending is what the requests of one Once share: settings for the SDK, which are costly to add to a context, so that a
 // request uses those of the Once that it is a part of.
 type sending struct {
-	ctx      context.Context // with the settings; ctx.Value finds the sending itself
-	w        Wire
-	busy     atomic.Bool    // a Request is using response
-	response *http.Response // the last one, as the SDK captured it
+	context.Context                 // the parent
+	ctx             context.Context // with the settings; ctx.Value finds the sending itself
+	w               Wire
+	busy            atomic.Bool    // a Request is using response
+	response        *http.Response // the last one, as the SDK captured it
 }
 
 type sendingKey struct{}
 
-// sendingContext is the context in which a sending is found.
-type sendingContext struct {
-	context.Context
-	s *sending
-}
-
-// Value finds the sending, and whatever the parent has.
-func (c sendingContext) Value(key any) any {
+// Value finds the sending itself, and whatever the parent has.
+func (s *sending) Value(key any) any {
 	if key == (sendingKey{}) {
-		return c.s
+		return s
 	}
-	return c.Context.Value(key)
+	return s.Context.Value(key)
 }
 
 func (w Wire) sending(ctx context.Context) *sending {
 	if outer, ok := ctx.Value(sendingKey{}).(*sending); ok && w.Count == nil && w.Trace == nil {
 		w = outer.w // requests of a Wire that does neither are those of the Wire around it
 	}
-	s := &sending{w: w}
-	s.ctx = policy.WithCaptureResponse(policy.WithRetryOptions(sendingContext{ctx, s}, onceOnly), &s.response)
+	s := &sending{Context: ctx, w: w}
+	s.ctx = policy.WithCaptureResponse(policy.WithRetryOptions(s, onceOnly), &s.response)
 	return s
 }
 

@@ -27,7 +27,7 @@ type try struct {
 type tryKey struct{}
 
 // newTry returns a context that ends after timeout, unless that is negative, and a function that ends it.
-func newTry(parent context.Context, timeout time.Duration, rate int64) (*try, context.CancelFunc) {
+func newTry(parent context.Context, timeout time.Duration, rate int64) *try {
 	t := &try{Context: parent, rate: rate, done: make(chan struct{})}
 	t.release = context.AfterFunc(parent, func() { t.end(parent.Err()) })
 	if timeout >= 0 {
@@ -36,10 +36,13 @@ func newTry(parent context.Context, timeout time.Duration, rate int64) (*try, co
 		t.timer = time.AfterFunc(timeout, func() { t.end(context.DeadlineExceeded) })
 		t.mu.Unlock()
 	}
-	return t, func() {
-		t.release()
-		t.end(context.Canceled)
-	}
+	return t
+}
+
+// cancel ends the try. It has to be called.
+func (t *try) cancel() {
+	t.release()
+	t.end(context.Canceled)
 }
 
 func (t *try) end(err error) {
