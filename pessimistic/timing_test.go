@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -294,15 +293,6 @@ func mixture(seed uint64) *trial {
 		tr.w.Faults.SetFaults(aztest.Fault{Kind: kinds[rng.IntN(2)], Match: renewals}) // nothing gets through any more
 	}
 	return tr
-}
-
-func TestTheWorkStopsInTimeWhateverGoesWrong(t *testing.T) {
-	for seed := range uint64(60) {
-		tr := mixture(seed)
-		if findings := tr.run(t); len(findings) > 0 {
-			t.Errorf("%s, %v: %s", tr.name, tr.duration, strings.Join(findings, "; "))
-		}
-	}
 }
 
 // With slow answers, a time that counts from the answer is not only inexact but dangerous: the work goes on after the

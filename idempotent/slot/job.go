@@ -8,7 +8,6 @@ import (
 
 	"github.com/azconc/azconc/idempotent/once"
 	"github.com/azconc/azconc/pessimistic"
-	"github.com/azconc/azconc/pkg/retry"
 )
 
 // ErrEnded reports that a slot ended while another process worked on it: if that one dies, nobody completes the slot.
@@ -44,20 +43,15 @@ func (j *Job) Do(ctx context.Context, fn func(ctx context.Context, h *pessimisti
 	if err != nil {
 		return once.Result{}, fmt.Errorf("%s: %w", j.Name, err)
 	}
-	began, pace := time.Now(), retry.Backoff{Base: time.Second, Cap: 5 * time.Second}
-	for n := 0; ; n++ {
-		out, err := j.Keys.Do(ctx, due.Key(j.Name), nil, func(ctx context.Context, h *pessimistic.Hold) ([]byte, error) { return fn(ctx, h, due) })
-		if !errors.Is(err, once.ErrInProgress) {
-			return out, err
-		}
-		left := due.Until - time.Since(began)
-		if left <= 0 {
-			return once.Result{}, fmt.Errorf("%s: %w: %w", due.Key(j.Name), ErrEnded, err)
-		}
-		if err := retry.Sleep(ctx, min(left, pace.Base/2+pace.Wait(n))); err != nil {
-			return once.Result{}, err
-		}
-	}
+	key := due.Key(j.Name)
+	wait := once.Wait{Until: time.Now().Add(due.Until), Ended: fmt.Errorf("%s: %w", key, ErrEnded)}
+	var out once.Result
+	err = wait.Do(ctx, func() error {
+		var err error
+		out, err = j.Keys.Do(ctx, key, nil, func(ctx context.Context, h *pessimistic.Hold) ([]byte, error) { return fn(ctx, h, due) })
+		return err
+	})
+	return out, err
 }
 
 // maxMissed is how many slots are looked for.

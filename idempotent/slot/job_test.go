@@ -237,3 +237,40 @@ func TestARunOfASlotCostsTheDocumentedRequests(t *testing.T) {
 		do(9)
 	})
 }
+
+// TestALostResponseAtAnyWriteOfASlotLosesNothing: whether the request was applied or not, the slot is completed, and its result is
+// replayed. Each of the writes is met, and no more of them are sent than it takes to send one again.
+func TestALostResponseAtAnyWriteOfASlotLosesNothing(t *testing.T) {
+	for _, kind := range []aztest.FaultKind{aztest.LoseAnswer, aztest.LoseRequest} {
+		for k := range 20 {
+			met := true
+			synctest.Test(t, func(t *testing.T) {
+				s := start(t)
+				wire := aztest.Inject(s, 1)
+				wire.SetFaults(aztest.Fault{Kind: kind, Match: aztest.Writes, Skip: k, Count: 1})
+				runs := 0
+				out, err := (&machine{Transporter: wire}).job(t, s, "report", "*/5 * * * *").Do(t.Context(), func(context.Context, *pessimistic.Hold, Slot) ([]byte, error) { runs++; return []byte("x"), nil })
+				if err != nil || string(out.Value) != "x" || out.Replayed || runs != 1 {
+					t.Errorf("%s at write %d: %+v, %v after %d runs:\n%v", kind, k, out, err, runs, s.Log())
+				}
+				met = wire.Met()[kind] > 0
+				again, err := (&machine{Transporter: s}).job(t, s, "report", "*/5 * * * *").Do(t.Context(), func(context.Context, *pessimistic.Hold, Slot) ([]byte, error) {
+					runs++
+					return nil, nil
+				})
+				if err != nil || !again.Replayed || string(again.Value) != "x" || runs != 1 {
+					t.Errorf("%s at write %d: then %+v, %v after %d runs", kind, k, again, err, runs)
+				}
+			})
+			if t.Failed() {
+				return
+			}
+			if !met {
+				if k != 6 {
+					t.Errorf("%s: %d writes were met, want 6", kind, k)
+				}
+				break
+			}
+		}
+	}
+}

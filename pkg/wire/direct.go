@@ -19,14 +19,15 @@ func Direct(err error) bool {
 	if !ok || answer.RawResponse == nil || answer.RawResponse.Request == nil {
 		return false
 	}
-	return direct(answer.RawResponse.Request.URL)
+	return DirectURL(answer.RawResponse.Request.URL)
 }
 
 // serviceDomains are the domains of the public and the national clouds, and that of accounts with DNS zone endpoints
 // (Microsoft Learn: "Storage account overview", endpoints).
 var serviceDomains = []string{".core.windows.net", ".core.chinacloudapi.cn", ".core.usgovcloudapi.net", ".storage.azure.net"}
 
-func direct(u *url.URL) bool {
+// DirectURL reports whether requests to a URL go on such a path.
+func DirectURL(u *url.URL) bool {
 	if u == nil {
 		return false
 	}

@@ -2,8 +2,9 @@
 //
 //	go run ./cmd/internal/mutants [name…]
 //
-// A mistake is planted by a build overlay: no file of the repository is changed. A mutant that builds and whose test
-// passes has survived, and the command fails. So it does if the text that a mutant replaces is not there exactly once.
+// Mistakes are planted by a build overlay: no file of the repository is changed. Those within a function are planted together, and a
+// variable of the environment selects one, so that each package is built once; see plant. A mutant that builds and whose test passes has
+// survived, and the command fails. So it does if the text that a mutant replaces is not there exactly once.
 package main
 
 import (
@@ -45,64 +46,154 @@ func main() {
 	os.Exit(code)
 }
 
-// atOnce is how many mutants are tried at a time: most of the time goes to the compiler and the linker, on one core each.
+// atOnce is how many builds and tests run at a time.
 const atOnce = 2
 
+// session is one run of the program.
+type session struct {
+	dir   string        // for files
+	seats chan struct{} // one for each build or test at a time
+
+	mu             sync.Mutex // guards what follows, and the output
+	survivors, ran int
+}
+
 func run(dir string, names []string) int {
-	var mu sync.Mutex // guards survivors and the output
-	var all sync.WaitGroup
-	survivors, ran, seats := 0, 0, make(chan struct{}, atOnce)
-	for i, m := range mutants {
+	s := &session{dir: dir, seats: make(chan struct{}, atOnce)}
+	var numbers []int
+	for n, m := range mutants {
 		if len(names) > 0 && !slices.Contains(names, m.name) {
 			continue
 		}
-		ran++
-		seats <- struct{}{}
-		all.Go(func() {
-			defer func() { <-seats }()
-			began := time.Now()
-			convicted, err := m.try(filepath.Join(dir, strconv.Itoa(i)))
-			mu.Lock()
-			defer mu.Unlock()
-			verdict := "convicted by " + convicted
-			if err != nil {
-				verdict = "NOT CONVICTED: " + err.Error()
-				survivors++
-			}
-			fmt.Printf("%-60s %s (%.1f s)\n", m.name, verdict, time.Since(began).Seconds())
-		})
+		if err := m.check(); err != nil {
+			s.report(m, "", err, time.Now())
+			continue
+		}
+		numbers = append(numbers, n)
+	}
+	sources, alone, err := plant(".", numbers)
+	overlay := filepath.Join(dir, "overlay.json")
+	if err == nil {
+		err = writeOverlay(dir, overlay, sources)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "mutants:", err)
+		return 1
+	}
+	byPackage := map[string][]int{}
+	for _, n := range numbers {
+		if !slices.Contains(alone, n) {
+			byPackage[mutants[n].pkg] = append(byPackage[mutants[n].pkg], n)
+		}
+	}
+	var all sync.WaitGroup
+	for pkg, group := range byPackage {
+		all.Go(func() { s.together(overlay, pkg, group) })
+	}
+	for _, n := range alone {
+		all.Go(func() { s.alone(n) })
 	}
 	all.Wait()
-	fmt.Printf("%d mutants, %d not convicted\n", ran, survivors)
-	if survivors > 0 || ran == 0 {
+	fmt.Printf("%d mutants, %d not convicted\n", s.ran, s.survivors)
+	if s.survivors > 0 || s.ran == 0 {
 		return 1
 	}
 	return 0
 }
 
-// try plants the mutant, with its files in dir, runs its test and returns the name of the test that failed.
+// report prints what became of a mutant.
+func (s *session) report(m mutant, convicted string, err error, began time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ran++
+	verdict := "convicted by " + convicted
+	if err != nil {
+		verdict = "NOT CONVICTED: " + err.Error()
+		s.survivors++
+	}
+	fmt.Printf("%-60s %s (%.1f s)\n", m.name, verdict, time.Since(began).Seconds())
+}
+
+// together builds the tests of a package with all mutants of the group in it, and runs the test of each with that one planted.
+func (s *session) together(overlay, pkg string, group []int) {
+	binary := filepath.Join(s.dir, strconv.Itoa(group[0])+".test")
+	s.seats <- struct{}{}
+	out, err := exec.Command("go", "test", "-c", "-overlay", overlay, "-vet", "off", "-o", binary, pkg).CombinedOutput()
+	<-s.seats
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "mutants: %s does not build with all of its mutants, so each is built alone: %s\n", pkg, bytes.TrimSpace(out))
+	}
+	var all sync.WaitGroup
+	for _, n := range group {
+		if err != nil {
+			all.Go(func() { s.alone(n) })
+			continue
+		}
+		all.Go(func() {
+			s.seats <- struct{}{}
+			defer func() { <-s.seats }()
+			m, began := mutants[n], time.Now()
+			cmd := exec.Command(binary, "-test.paniconexit0", "-test.timeout", "3m", "-test.run", m.run)
+			cmd.Dir, cmd.Env = pkg, append(os.Environ(), planted+"="+strconv.Itoa(n))
+			convicted, err := m.convict(cmd)
+			s.report(m, convicted, err, began)
+		})
+	}
+	all.Wait()
+}
+
+// alone builds and tests one mutant.
+func (s *session) alone(n int) {
+	s.seats <- struct{}{}
+	defer func() { <-s.seats }()
+	began := time.Now()
+	convicted, err := mutants[n].try(filepath.Join(s.dir, strconv.Itoa(n)))
+	s.report(mutants[n], convicted, err, began)
+}
+
+// check returns an error if the mutant cannot be planted.
+func (m mutant) check() error {
+	source, err := os.ReadFile(m.file)
+	if err != nil {
+		return err
+	}
+	if n := strings.Count(string(source), m.old); n != 1 {
+		return fmt.Errorf("the text to replace is %d times in %s, want once", n, m.file)
+	}
+	return nil
+}
+
+// writeOverlay writes the sources, by the paths that they replace, into dir, and the overlay.
+func writeOverlay(dir, overlay string, sources map[string]string) error {
+	replace := map[string]string{}
+	for path, source := range sources {
+		full, err := filepath.Abs(path)
+		if err != nil {
+			return err
+		}
+		replace[full] = filepath.Join(dir, strconv.Itoa(len(replace))+".go")
+		if err := os.WriteFile(replace[full], []byte(source), 0o600); err != nil {
+			return err
+		}
+	}
+	list, err := json.Marshal(map[string]map[string]string{"Replace": replace})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(overlay, list, 0o600)
+}
+
+// try plants the mutant alone, with its files in dir, runs its test and returns the name of the test that failed.
 func (m mutant) try(dir string) (string, error) {
 	source, err := os.ReadFile(m.file)
 	if err != nil {
 		return "", err
 	}
-	if n := strings.Count(string(source), m.old); n != 1 {
-		return "", fmt.Errorf("the text to replace is %d times in %s, want once", n, m.file)
-	}
-	path, err := filepath.Abs(m.file)
-	if err != nil {
+	overlay := filepath.Join(dir, "overlay.json")
+	if err := errors.Join(os.Mkdir(dir, 0o700), writeOverlay(dir, overlay, map[string]string{m.file: strings.Replace(string(source), m.old, m.new, 1)})); err != nil {
 		return "", err
 	}
-	planted, overlay := filepath.Join(dir, "mutant.go"), filepath.Join(dir, "overlay.json")
-	list, err := json.Marshal(map[string]map[string]string{"Replace": {path: planted}})
-	if err != nil {
-		return "", err
-	}
-	mutated := strings.Replace(string(source), m.old, m.new, 1)
-	if err := errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(planted, []byte(mutated), 0o600), os.WriteFile(overlay, list, 0o600)); err != nil {
-		return "", err
-	}
-	return m.test(overlay)
+	return m.convict(exec.Command("go", "test", "-overlay", overlay, "-vet", "off", "-count", "1", "-timeout", "3m", "-run", m.run, m.pkg))
 }
 
 var (
@@ -110,9 +201,9 @@ var (
 	explored = regexp.MustCompile(`convicted after (\d+) schedules`) // package explore's own tests say so
 )
 
-func (m mutant) test(overlay string) (string, error) {
+// convict runs the test of a planted mutant, and returns the name of the test that failed.
+func (m mutant) convict(cmd *exec.Cmd) (string, error) {
 	var out bytes.Buffer
-	cmd := exec.Command("go", "test", "-overlay", overlay, "-vet", "off", "-count", "1", "-timeout", "3m", "-run", m.run, m.pkg)
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err := cmd.Run()
 	names := failed.FindAllStringSubmatch(out.String(), -1)

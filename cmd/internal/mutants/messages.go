@@ -138,8 +138,8 @@ var ofMessages = []mutant{
 	{
 		name: "a slot is worked on for ever",
 		file: "idempotent/slot/job.go",
-		old:  "left := due.Until - time.Since(began)",
-		new:  "left := due.Until - time.Since(began) + 24*time.Hour",
+		old:  "Until: time.Now().Add(due.Until)",
+		new:  "Until: time.Now().Add(due.Until + 24*time.Hour)",
 		pkg:  "./idempotent/slot", run: "TestASlotThatEndsIsReported",
 	},
 	{

@@ -29,6 +29,9 @@ func addConnectionFlags(p *pflag.FlagSet, c *azaccount.Flags) {
 	p.StringVar(&c.FileEndpoint, "file-endpoint", "", "`URL` of the File service")
 }
 
+// Account returns the account that flags and environment name. Its error is one of usage.
+func (f *Factory) Account() (*azaccount.Account, error) { return f.account() }
+
 // account returns the account that flags and environment name. It is resolved once, so that all clients share one credential.
 func (f *Factory) account() (*azaccount.Account, error) {
 	if f.resolved != nil {

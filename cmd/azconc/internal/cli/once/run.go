@@ -19,8 +19,8 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/cmd/azconc/internal/proc"
 	idem "github.com/azconc/azconc/idempotent/once"
+	"github.com/azconc/azconc/idempotent/slot"
 	"github.com/azconc/azconc/pessimistic"
-	"github.com/azconc/azconc/pkg/retry"
 )
 
 type runOptions struct {
@@ -151,41 +151,39 @@ func (o *runOptions) lockName() string {
 
 // begin acquires the key, and waits while another process works on it.
 func (o *runOptions) begin(ctx context.Context, f *cli.Factory, once *idem.Once, key string, payload []byte) (lock.Held, error) {
-	began, pace, told := time.Now(), retry.Backoff{Base: time.Second, Cap: 5 * time.Second}, false
-	for n := 0; ; n++ {
-		a, out, err := once.Begin(ctx, key, payload)
-		left := o.Wait - time.Since(began)
-		switch {
-		case err == nil && a == nil:
-			return nil, &doneBefore{out}
-		case err == nil:
-			o.missed(ctx, f, once)
-			return a, nil
-		case !errors.Is(err, idem.ErrInProgress), o.NoWait, o.Wait > 0 && left <= 0:
-			return nil, err
-		}
-		if over := o.over(err); over != nil {
-			return nil, over
-		}
-		held, ok := errors.AsType[*pessimistic.HeldError](err)
-		if ok && o.under(f, held) {
-			return nil, fail.WithHint(fmt.Errorf("%s would wait for itself: %w", o.Key, err), "the command of azconc once run must not run the same key")
-		}
-		if ok && !told && f.ErrTerminal && !f.Quiet {
-			f.Notef("waiting for %s, in progress at %s", o.Key, show.OrAnother(held.Holder))
-			told = true
-		}
-		pause := pace.Base/2 + pace.Wait(n)
-		if o.Wait > 0 {
-			pause = min(pause, left)
-		}
-		if !o.ends.IsZero() {
-			pause = min(pause, time.Until(o.ends))
-		}
-		if err := retry.Sleep(ctx, pause); err != nil {
-			return nil, err
-		}
+	var a *idem.Run
+	var out idem.Result
+	err := o.wait(f).Do(ctx, func() (err error) {
+		a, out, err = once.Begin(ctx, key, payload)
+		return err
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case a == nil:
+		return nil, &doneBefore{out}
 	}
+	o.missed(ctx, f, once)
+	return a, nil
+}
+
+// wait returns how long to wait for the key: up to --wait, and until the slot ends.
+func (o *runOptions) wait(f *cli.Factory) idem.Wait {
+	w, noted := idem.Wait{Until: o.ends, Ended: slot.ErrEnded}, false
+	if limit := time.Now().Add(o.Wait); o.NoWait || o.Wait > 0 && (o.ends.IsZero() || limit.Before(o.ends)) {
+		w.Until, w.Ended = limit, nil
+	}
+	w.Refused = func(held *pessimistic.HeldError) error {
+		if o.under(f, held) {
+			return fail.WithHint(fmt.Errorf("%s would wait for itself: %w: %w", o.Key, idem.ErrInProgress, held), "the command of azconc once run must not run the same key")
+		}
+		if !noted && f.ErrTerminal && !f.Quiet {
+			f.Notef("waiting for %s, in progress at %s", o.Key, show.OrAnother(held.Holder))
+			noted = true
+		}
+		return nil
+	}
+	return w
 }
 
 // under reports whether the holder's command has started this one.

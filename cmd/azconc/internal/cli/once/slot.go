@@ -2,7 +2,6 @@ package once
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 	_ "time/tzdata" // images, and Windows, have no time zones
@@ -110,12 +109,4 @@ func (s *slotFlags) missed(ctx context.Context, f *cli.Factory, once *idem.Once)
 		names[i] = m.At.Format(time.RFC3339)
 	}
 	f.Notef("%s has no result for %d earlier slots: %s", s.job, len(names), strings.Join(names, ", "))
-}
-
-// over returns the error for a slot that ends while another process works on it, or nil if it has not ended.
-func (s *slotFlags) over(err error) error {
-	if s.ends.IsZero() || time.Now().Before(s.ends) {
-		return nil
-	}
-	return fmt.Errorf("%w: %w", slot.ErrEnded, err)
 }

@@ -52,6 +52,14 @@ func parseQueue(arg string) (string, error) {
 	return arg, nil
 }
 
+// CheckQueue looks at the name of a queue that a flag may name.
+func CheckQueue(flag, name string) error {
+	if _, err := parseQueue(name); name != "" && err != nil {
+		return fail.WithHint(fail.Usagef("%s %v", flag, err), fail.HintOf(err))
+	}
+	return nil
+}
+
 // CheckTable looks at the name of a table that a flag may name.
 func CheckTable(flag, name string) error {
 	if name != "" && !ref.TableName.MatchString(name) {

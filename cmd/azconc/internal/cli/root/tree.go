@@ -10,6 +10,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/container"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/demo"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/dev"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/doctor"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/file"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/lock"
@@ -67,7 +68,7 @@ func newRootCmd(f *cli.Factory) *cobra.Command {
 	add("optimistic", blob.NewCmd(f), container.NewCmd(f), tables)
 	add("pessimistic", lock.NewCmd(f), lock.NewElectCmd(f), lock.NewSemaphoreCmd(f), file.NewCmd(f), file.NewShareCmd(f))
 	add("idempotent", queue.NewCmd(f), once.NewCmd(f))
-	add("tool", demo.NewCmd(f), dev.NewCmd(f), versionVerb().Command(f), newCompletionCmd(f))
+	add("tool", demo.NewCmd(f), dev.NewCmd(f), doctor.NewCmd(f), versionVerb().Command(f), newCompletionCmd(f))
 	root.AddCommand(newHelpTopics()...)
 	flags.SecondsWithoutUnit(root)
 	return root

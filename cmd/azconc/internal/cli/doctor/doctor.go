@@ -1,0 +1,197 @@
+// Package doctor examines the way to an account and what the account permits, and names the way out of what it finds.
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/queue"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
+)
+
+type options struct {
+	Container ref.Blob // empty without an argument
+	Queue     string
+	Table     string
+	ReadOnly  bool
+}
+
+// NewCmd returns azconc doctor.
+func NewCmd(f *cli.Factory) *cobra.Command { return verb(machine{}).Command(f) }
+
+func verb(on network) cli.Verb[options] {
+	return cli.Verb[options]{
+		Use:   "doctor [<container>] [flags]",
+		Short: "Find out why an account does not work as expected",
+		Long: `Examine the way to the account and what the account permits, and print the way out of each problem.
+
+Without a container: the account and its credential, names, proxies, who ends TLS, the answers of the Blob, Queue and Table
+services, the round trip, the clock of this machine, and the features of the account that matter for concurrency.
+
+With a container also: reading, listing, writing under conditions, leasing and deleting. That creates a blob whose name begins
+with azconc-doctor-, and deletes it; if the deletion is not permitted, the name of the blob is printed. --read-only leaves that
+out. --queue and --table examine those too, with reads alone.
+
+What the service shows only in Azure's management API is not visible from here: network rules (but for their refusals), whether
+versions are kept (but for a write), and roles.
+
+The exit code is 1 if a check has failed. Warnings do not change it.`,
+		Example: `  azconc doctor
+  azconc doctor jobs --queue orders --table orders
+  azconc doctor jobs --read-only -o json`,
+		Args: cobra.MaximumNArgs(1),
+		Flags: func(opts *options, set *pflag.FlagSet) {
+			set.StringVar(&opts.Queue, "queue", "", "examine this `queue` too")
+			set.StringVar(&opts.Table, "table", "", "examine this `table` too")
+			set.BoolVar(&opts.ReadOnly, "read-only", false, "write nothing")
+		},
+		Parse: func(opts *options, in cli.Input) (err error) {
+			if len(in.Args) == 1 {
+				if opts.Container, err = ref.ParseContainer(in.Args[0]); err != nil {
+					return err
+				}
+			}
+			if opts.ReadOnly && len(in.Args) == 0 {
+				return fail.Usagef("--read-only does not apply without a container: nothing is written then")
+			}
+			if err := queue.CheckQueue("--queue", opts.Queue); err != nil {
+				return err
+			}
+			return queue.CheckTable("--table", opts.Table)
+		},
+		Run: func(ctx context.Context, f *cli.Factory, opts *options) error {
+			p := &patient{f: f, opts: opts, network: on}
+			p.examine(ctx)
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			return p.conclude()
+		},
+	}
+}
+
+// Status is how a check ended.
+type status string
+
+const (
+	ok      status = "ok"
+	warning status = "warning" // it works, with a limit that a user should know
+	failed  status = "failed"
+)
+
+// finding is the result of a check.
+type finding struct {
+	Check  string `json:"check"`
+	Status status `json:"status"`
+	Found  string `json:"found"`
+	Cure   string `json:"cure,omitempty"`
+}
+
+// patient is an examination.
+type patient struct {
+	f       *cli.Factory
+	opts    *options
+	network network
+
+	findings []finding
+	reported map[string]bool // problems of an intermediary, each of which is reported once
+}
+
+func (p *patient) add(check string, s status, cure, format string, args ...any) {
+	p.findings = append(p.findings, finding{Check: check, Status: s, Found: fmt.Sprintf(format, args...), Cure: cure})
+}
+
+// once reports a problem that many responses may show.
+func (p *patient) once(check string, s status, cure, found string) {
+	if p.reported == nil {
+		p.reported = make(map[string]bool)
+	}
+	if !p.reported[found] {
+		p.reported[found] = true
+		p.add(check, s, cure, "%s", found)
+	}
+}
+
+// refused adds the failure of a request, as a command would report it.
+func (p *patient) refused(check, on string, err error) {
+	v := fail.Judge(err)
+	p.add(check, failed, fail.Hint(err, v, check, on), "%s", fail.Message(err, v, check, on))
+}
+
+// examine makes all checks. A check that needs an earlier one that failed is left out.
+func (p *patient) examine(ctx context.Context) {
+	account := p.account()
+	if account == nil {
+		return
+	}
+	reachable := p.reach(ctx, account)
+	p.services(ctx, account, reachable)
+}
+
+type result struct {
+	Outcome  string    `json:"outcome"`
+	Checks   []finding `json:"checks"`
+	Failed   int       `json:"failed"`
+	Warnings int       `json:"warnings"`
+	cli.Cost
+}
+
+func (r result) Text(w io.Writer) {
+	width := 0
+	for _, c := range r.Checks {
+		width = max(width, len(c.Check))
+	}
+	for _, c := range r.Checks {
+		fmt.Fprintf(w, "%-8s %-*s  %s\n", c.Status, width, c.Check, c.Found)
+		if c.Cure != "" {
+			fmt.Fprintf(w, "%-8s %-*s  do: %s\n", "", width, "", c.Cure)
+		}
+	}
+	if r.Failed > 0 {
+		return // the error says how many
+	}
+	fmt.Fprintf(w, "%s, none failed, %s\n", show.Plural(len(r.Checks), "check"), show.Plural(r.Warnings, "warning"))
+}
+
+func (p *patient) conclude() error {
+	r := result{Outcome: "healthy", Checks: p.findings, Cost: p.f.Cost()}
+	for _, c := range p.findings {
+		switch c.Status {
+		case failed:
+			r.Failed++
+		case warning:
+			r.Warnings++
+		}
+	}
+	if r.Failed == 0 {
+		return p.f.Print(r)
+	}
+	if !p.f.JSON() { // which prints one object, that of the error
+		if err := p.f.Print(r); err != nil {
+			return err
+		}
+	}
+	return &unhealthy{r}
+}
+
+// unhealthy is the end of an examination that has found something wrong.
+type unhealthy struct{ result }
+
+func (e *unhealthy) Error() string {
+	return fmt.Sprintf("%d of %d checks failed", e.Failed, len(e.Checks))
+}
+
+func (*unhealthy) Verdict() fail.Verdict {
+	return fail.Verdict{Code: fail.ExitFailed, Outcome: "failed"}
+}
+
+func (e *unhealthy) Facts() map[string]any {
+	return map[string]any{"checks": e.Checks, "failed": e.Failed, "warnings": e.Warnings, "requests": e.Requests, "elapsed_ms": e.ElapsedMS}
+}

@@ -1,0 +1,319 @@
+package doctor
+
+import (
+	"bytes"
+	"context"
+	"crypto/x509"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/pkg/aztest"
+)
+
+// office is a network as a test wants it.
+type office struct {
+	canonical string
+	address   string
+	noName    bool
+	issuer    string
+	refused   error
+	through   string
+}
+
+func (o office) lookup(_ context.Context, host string) (string, []netip.Addr, error) {
+	if o.noName {
+		return "", nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+	}
+	address := "20.60.0.1"
+	if o.address != "" {
+		address = o.address
+	}
+	return o.canonical, []netip.Addr{netip.MustParseAddr(address)}, nil
+}
+
+func (o office) issuers(context.Context, string, string) ([]string, error) {
+	if o.issuer != "" {
+		return []string{o.issuer}, o.refused
+	}
+	return []string{"Microsoft Corporation"}, o.refused
+}
+
+func (o office) proxy(*url.URL) (*url.URL, error) {
+	if o.through == "" {
+		return nil, nil
+	}
+	return url.Parse(o.through)
+}
+
+// middle is what is between here and the service.
+type middle func(r *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error)
+
+type wireFunc func(*http.Request) (*http.Response, error)
+
+func (f wireFunc) Do(r *http.Request) (*http.Response, error) { return f(r) }
+
+func edit(change func(http.Header)) middle {
+	return func(r *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+		resp, err := next(r)
+		if err == nil {
+			change(resp.Header)
+		}
+		return resp, err
+	}
+}
+
+// refuse answers every request with an error of the service.
+func refuse(status int, code, detail string) middle {
+	return func(r *http.Request, _ func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+		body := "<?xml version=\"1.0\"?><Error><Code>" + code + "</Code><Message>No.</Message><AuthenticationErrorDetail>" + detail + "</AuthenticationErrorDetail></Error>"
+		return &http.Response{StatusCode: status, Request: r, Body: io.NopCloser(strings.NewReader(body)), Header: http.Header{
+			"X-Ms-Error-Code": {code}, "X-Ms-Request-Id": {"r1"}, "X-Ms-Version": {"2026-02-06"}, "Content-Type": {"application/xml"},
+			"Date": {time.Now().UTC().Format(http.TimeFormat)},
+		}}, nil
+	}
+}
+
+// onWrites applies m to the writes of blobs alone.
+func onWrites(m middle) middle {
+	return func(r *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+		if r.Method != http.MethodPut {
+			return next(r)
+		}
+		return m(r, next)
+	}
+}
+
+// examination is what azconc doctor prints as JSON.
+type examination struct {
+	Outcome  string
+	Checks   []finding
+	Failed   int
+	Warnings int
+	Requests int
+}
+
+// examine runs azconc doctor for a container box, on a service in memory that is reached as the account acct, or as args say.
+func examine(t *testing.T, on office, between middle, args ...string) (examination, *aztest.Service) {
+	t.Helper()
+	s := aztest.New(nil)
+	if _, err := s.Container("box").Create(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	s.Reset()
+	streams, _, out, stderr := cli.TestStreams()
+	f := cli.NewFactory(streams, cli.Env{})
+	defer f.Close()
+	f.Wire = wireFunc(func(r *http.Request) (*http.Response, error) {
+		next := func(r *http.Request) (*http.Response, error) {
+			// The service in memory is an emulator, with the account in the path.
+			account, kind, _ := strings.Cut(r.URL.Host, ".")
+			inner := r.Clone(r.Context())
+			for service, base := range map[string]string{"blob": s.BlobURL(), "queue": s.QueueURL(), "table": s.TableURL()} {
+				if strings.HasPrefix(kind, service+".") && account == "acct" {
+					to, err := url.Parse(base)
+					if err != nil {
+						return nil, err
+					}
+					inner.URL.Scheme, inner.URL.Host, inner.Host = to.Scheme, to.Host, to.Host
+					inner.URL.Path, inner.URL.RawPath = to.Path+r.URL.Path, ""
+				}
+			}
+			resp, err := s.Do(inner)
+			if resp != nil {
+				resp.Request = r
+			}
+			return resp, err
+		}
+		if between == nil {
+			return next(r)
+		}
+		return between(r, next)
+	})
+	root := &cobra.Command{Use: "azconc", SilenceErrors: true, SilenceUsage: true, PersistentPreRunE: f.Begin}
+	root.SetFlagErrorFunc(flags.FlagError)
+	f.AddFlags(root)
+	root.AddCommand(verb(on).Command(f))
+	if args == nil {
+		args = []string{"--account-name", "acct", "--account-key", aztest.Key}
+	}
+	root.SetArgs(append([]string{"doctor", "box", "-o", "json"}, args...))
+	cmd, err := root.ExecuteContextC(t.Context())
+	f.Report(t.Context(), cmd, err)
+	var e examination
+	if err := json.NewDecoder(bytes.NewReader(out.Bytes())).Decode(&e); err != nil {
+		t.Fatalf("%q, %q: %v", out, stderr, err)
+	}
+	return e, s
+}
+
+func (e examination) find(check, text string) (finding, bool) {
+	for _, c := range e.Checks {
+		if c.Check == check && strings.Contains(c.Found, text) {
+			return c, true
+		}
+	}
+	return finding{}, false
+}
+
+// TestAHealthyAccountHasNoFindings: nothing fails, nothing is warned about, and nothing is left behind.
+func TestAHealthyAccountHasNoFindings(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s := examine(t, office{}, nil)
+		if e.Outcome != "healthy" || e.Failed != 0 || e.Warnings != 0 || e.Requests != 17 {
+			t.Errorf("%+v", e)
+		}
+		for _, check := range []string{"blob create", "blob get", "blob put --if-match", "blob lease", "blob delete", "blob list", "clock", "round trip", "queue", "table"} {
+			if _, found := e.find(check, ""); !found {
+				t.Errorf("%s was not examined", check)
+			}
+		}
+		for _, r := range s.Log() {
+			if r.Op == "Delete Blob" && r.Status == http.StatusAccepted {
+				return
+			}
+		}
+		t.Error("the probe was not deleted")
+	})
+}
+
+func TestReadOnlyWritesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s := examine(t, office{}, nil, "--read-only", "--account-name", "acct", "--account-key", aztest.Key)
+		for _, r := range s.Log() {
+			if r.Method != http.MethodGet && r.Method != http.MethodHead {
+				t.Errorf("%s was sent", r.Op)
+			}
+		}
+		if e.Outcome != "healthy" {
+			t.Errorf("%+v", e)
+		}
+	})
+}
+
+// TestEveryBrokenSetUpIsNamedWithItsCure.
+func TestEveryBrokenSetUpIsNamedWithItsCure(t *testing.T) {
+	key := []string{"--account-name", "acct", "--account-key", aztest.Key}
+	sas := func(query string) []string {
+		return []string{"--account-name", "acct", "--sas-token", query + "&sig=c2lnbmF0dXJlc2lnbmF0dXJl"}
+	}
+	stale := func() middle {
+		var first http.Header
+		return func(r *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+			resp, err := next(r)
+			if err == nil && strings.Contains(r.URL.RawQuery, "comp=properties") {
+				if first == nil {
+					first = resp.Header
+					first.Set("x-ms-client-request-id", r.Header.Get("x-ms-client-request-id"))
+				}
+				resp.Header = first
+			}
+			return resp, err
+		}
+	}
+	for name, c := range map[string]struct {
+		on      office
+		between middle
+		args    []string
+		check   string
+		status  status
+		found   string
+		cure    string
+	}{
+		"no account":            {args: []string{}, check: "account", status: failed, found: "no account", cure: "--account-name"},
+		"wrong key":             {args: key, between: refuse(403, "AuthenticationFailed", "The MAC signature found in the HTTP request is not the same as any computed signature"), check: "blob", status: failed, found: "AuthenticationFailed", cure: "key"},
+		"expired SAS":           {args: sas("ss=bqt&srt=sco&sp=r&se=1999-12-31T12:00:00Z"), between: refuse(403, "AuthenticationFailed", "Signature not valid in the specified time frame"), check: "blob", status: failed, found: "expired", cure: "create a new one"},
+		"SAS without writing":   {args: sas("ss=bqt&srt=sco&sp=rl&se=2999-12-31"), between: onWrites(refuse(403, "AuthorizationPermissionMismatch", "")), check: "blob create", status: failed, found: `grants "rl"`, cure: "missing permission"},
+		"SAS of one service":    {args: sas("ss=b&srt=sco&sp=rwdlac&se=2999-12-31"), between: refuse(403, "AuthorizationServiceMismatch", ""), check: "queue", status: warning, found: "does not cover this service", cure: "ss"},
+		"network rules":         {args: key, between: refuse(403, "AuthorizationFailure", ""), check: "blob", status: failed, found: "network rules", cure: "az storage account"},
+		"keys disabled":         {args: key, between: refuse(403, "KeyBasedAuthenticationNotPermitted", ""), check: "blob", status: failed, found: "neither keys nor SAS", cure: "--auth-mode login"},
+		"misspelt account":      {args: key, on: office{noName: true}, check: "blob", status: failed, found: "acct.blob.core.windows.net has no address", cure: "account's name"},
+		"private endpoint":      {args: key, on: office{canonical: "acct.privatelink.blob.core.windows.net."}, check: "blob", status: warning, found: "public address", cure: "private DNS zone"},
+		"TLS inspection":        {args: key, on: office{issuer: "Example Security Appliance"}, check: "tls", status: warning, found: "Example Security Appliance", cure: "--confirm-conflicts always"},
+		"untrusted TLS":         {args: key, on: office{refused: x509.UnknownAuthorityError{}}, check: "tls", status: failed, found: "unknown authority", cure: "trusted"},
+		"proxy":                 {args: key, on: office{through: "http://user:secret@proxy:3128"}, check: "proxy", status: warning, found: "proxy:3128", cure: "NO_PROXY=acct.blob"},
+		"captive portal":        {args: key, between: edit(func(h http.Header) { clear(h) }), check: "intermediary", status: failed, found: "did not come from the service", cure: "sign in"},
+		"ETags removed":         {args: key, between: edit(func(h http.Header) { h.Del("Etag") }), check: "intermediary", status: failed, found: "removes ETags", cure: "headers"},
+		"ETags weakened":        {args: key, between: edit(func(h http.Header) { h.Set("Etag", "W/"+h.Get("Etag")) }), check: "intermediary", status: failed, found: "changes ETags", cure: "compression"},
+		"Dates removed":         {args: key, between: edit(func(h http.Header) { h.Del("Date") }), check: "intermediary", status: warning, found: "Date", cure: "headers"},
+		"cache":                 {args: key, between: stale(), check: "intermediary", status: failed, found: "from a cache", cure: "turn its cache off"},
+		"writes repeated":       {args: key, between: onWrites(twice), check: "intermediary", status: failed, found: "repeats writes", cure: "--confirm-conflicts always"},
+		"conditions removed":    {args: key, between: unconditional, check: "intermediary", status: failed, found: "removes If-Match", cure: "request headers"},
+		"clock 20 min ahead":    {args: key, between: dated(-20 * time.Minute), check: "clock", status: failed, found: "ahead of", cure: "NTP"},
+		"clock a minute behind": {args: key, between: dated(time.Minute), check: "clock", status: warning, found: "behind", cure: "NTP"},
+		"no container":          {args: append(key, "--read-only"), between: missing, check: "container show", status: failed, found: "there is no container box", cure: "azconc container create"},
+		"no queue":              {args: append(key, "--queue", "orders"), check: "queue peek", status: failed, found: "there is no queue orders", cure: "azconc queue create"},
+		"no table":              {args: append(key, "--table", "orders"), check: "table query", status: failed, found: "there is no table orders", cure: "azconc table create"},
+		"plain HTTP":            {args: append(key, "--blob-endpoint", "http://acct.blob.core.windows.net"), check: "tls", status: warning, found: "not encrypted", cure: "https"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e, _ := examine(t, c.on, c.between, c.args...)
+				f, found := e.find(c.check, c.found)
+				if !found || f.Status != c.status || !strings.Contains(f.Cure, c.cure) {
+					t.Fatalf("no %s of %s that says %q, and to do %q, in\n%s", c.status, c.check, c.found, c.cure, text(e))
+				}
+				if (e.Failed > 0) != (e.Outcome == "failed") {
+					t.Errorf("%d failed, and the outcome is %s", e.Failed, e.Outcome)
+				}
+				if all := text(e); strings.Contains(all, "c2lnbmF0dXJl") || strings.Contains(all, aztest.Key) || strings.Contains(all, "secret@") {
+					t.Errorf("a secret: %s", all)
+				}
+			})
+		})
+	}
+}
+
+func text(e examination) string {
+	var b strings.Builder
+	result{Checks: e.Checks, Failed: e.Failed}.Text(&b)
+	return b.String()
+}
+
+// twice delivers a request twice, and returns the second response.
+func twice(r *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+	if r.Body == nil {
+		r.Body = http.NoBody
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	resp, err := next(r)
+	if err != nil {
+		return nil, err
+	}
+	if err := resp.Body.Close(); err != nil {
+		return nil, err
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	return next(r)
+}
+
+func unconditional(r *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+	r.Header.Del("If-Match")
+	return next(r)
+}
+
+func dated(by time.Duration) middle {
+	return edit(func(h http.Header) { h.Set("Date", time.Now().Add(by).UTC().Format(http.TimeFormat)) })
+}
+
+func missing(r *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+	if strings.Contains(r.URL.RawQuery, "restype=container") {
+		return refuse(404, "ContainerNotFound", "")(r, next)
+	}
+	return next(r)
+}

@@ -1,0 +1,170 @@
+package doctor
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/pkg/azaccount"
+	"github.com/azconc/azconc/pkg/wire"
+)
+
+// network is the part of the way to the service that is below HTTP.
+type network interface {
+	// lookup returns the canonical name of a host, and its addresses.
+	lookup(ctx context.Context, host string) (canonical string, addresses []netip.Addr, err error)
+
+	// issuers returns who has issued the certificate that a server shows.
+	issuers(ctx context.Context, address, host string) ([]string, error)
+
+	// proxy returns the URL of the proxy through which requests to u go; nil for none.
+	proxy(u *url.URL) (*url.URL, error)
+}
+
+// machine is the network of this machine.
+type machine struct{}
+
+const dialTimeout = 10 * time.Second
+
+func (machine) lookup(ctx context.Context, host string) (string, []netip.Addr, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err != nil {
+		return "", nil, err
+	}
+	canonical, err := net.DefaultResolver.LookupCNAME(ctx, host)
+	if err != nil {
+		canonical = host // the addresses matter
+	}
+	return canonical, addresses, nil
+}
+
+func (machine) issuers(ctx context.Context, address, host string) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	dialer := tls.Dialer{Config: &tls.Config{ServerName: host, MinVersion: tls.VersionTLS12}}
+	conn, err := dialer.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	return conn.(*tls.Conn).ConnectionState().PeerCertificates[0].Issuer.Organization, nil
+}
+
+func (machine) proxy(u *url.URL) (*url.URL, error) {
+	return http.ProxyFromEnvironment(&http.Request{URL: u})
+}
+
+func (p *patient) account() *azaccount.Account {
+	account, err := p.f.Account()
+	if err != nil {
+		p.refused("account", "", err)
+		return nil
+	}
+	name := account.Name()
+	if name == "" {
+		name = "an account without a name"
+	}
+	if account.Endpoint(azaccount.Blob) == "" && account.Endpoint(azaccount.Queue) == "" && account.Endpoint(azaccount.Table) == "" {
+		p.add("account", failed, "give --account-name or --connection-string, or set AZURE_STORAGE_CONNECTION_STRING", "no account is given")
+		return nil
+	}
+	p.add("account", ok, "", "%s, by %s", name, account.Credential())
+	return account
+}
+
+var examined = []azaccount.Service{azaccount.Blob, azaccount.Queue, azaccount.Table}
+
+// reach looks at names, proxies and certificates. It returns the services that can be asked.
+func (p *patient) reach(ctx context.Context, account *azaccount.Account) (reachable []azaccount.Service) {
+	for _, s := range examined {
+		u, err := url.Parse(account.Endpoint(s))
+		if err != nil || u.Host == "" {
+			p.add(string(s), warning, "give --"+string(s)+"-endpoint, if the account has the service", "no endpoint is given")
+			continue
+		}
+		proxy, err := p.network.proxy(u)
+		if err != nil {
+			p.add("proxy", failed, "correct HTTPS_PROXY and NO_PROXY", "%v", err)
+			continue
+		}
+		if proxy != nil {
+			p.once("proxy", warning, "NO_PROXY="+u.Hostname()+" goes past it", "requests go through the proxy "+proxy.Redacted())
+		}
+		// A proxy resolves names itself.
+		if proxy != nil || p.named(ctx, s, u.Hostname()) {
+			p.encrypted(ctx, u, proxy != nil)
+			reachable = append(reachable, s)
+		}
+	}
+	return reachable
+}
+
+// named reports whether the host of a service has an address.
+func (p *patient) named(ctx context.Context, s azaccount.Service, host string) bool {
+	if azaccount.PathStyle(host) {
+		return true
+	}
+	canonical, addresses, err := p.network.lookup(ctx, host)
+	if missing, unknown := errors.AsType[*net.DNSError](err); unknown && missing.IsNotFound {
+		p.add(string(s), failed, "is the account's name right, and does an account of its kind have this service? With a private endpoint: "+
+			"the private DNS zone of the service needs a record for the account, and must be linked to this network", "%s has no address", host)
+		return false
+	}
+	if err != nil {
+		p.add(string(s), failed, "is this machine online, and its resolver right?", "the address of %s was not found: %v", host, err)
+		return false
+	}
+	private := slices.ContainsFunc(addresses, netip.Addr.IsPrivate)
+	if strings.Contains(canonical, ".privatelink.") && !private {
+		p.add(string(s), warning, "resolve names inside the virtual network, or through its private DNS zone", "%s has a private endpoint, but "+
+			"resolves to the public address %v: the account's network rules may refuse this machine", host, addresses[0])
+	}
+	return true
+}
+
+// encrypted looks at who ends TLS. Whoever does can repeat requests, or change them.
+func (p *patient) encrypted(ctx context.Context, u *url.URL, proxied bool) {
+	const confirm = "every conflict has to be proved here: --confirm-conflicts always, or ConfirmAlways in Go"
+	switch {
+	case u.Scheme != "https" && !wire.DirectURL(u):
+		p.once("tls", warning, "use https", "requests to "+u.Host+" are not encrypted: whatever is in between can read and repeat them")
+		return
+	case u.Scheme != "https":
+		return
+	case !wire.DirectURL(u):
+		p.once("tls", warning, "azconc doubts conflicts here by default, at one more request for some of them",
+			u.Hostname()+" is not one of the service's own domains: a front door may end TLS there, and repeat requests")
+		return
+	case proxied:
+		return // the connection is the proxy's
+	}
+	port := u.Port()
+	if port == "" {
+		port = "443"
+	}
+	issuers, err := p.network.issuers(ctx, net.JoinHostPort(u.Hostname(), port), u.Hostname())
+	switch {
+	case err != nil && ctx.Err() == nil:
+		v := fail.Judge(err)
+		p.add("tls", failed, "is the port open in the firewall, and the certificate of an inspecting proxy trusted by this machine?", "%s", fail.Message(err, v, "", ""))
+	case err == nil && !slices.ContainsFunc(issuers, ofService):
+		p.once("tls", warning, confirm, "the certificate of "+u.Hostname()+" was issued by "+strings.Join(issuers, ", ")+
+			", not for the service: something in between ends TLS, and can repeat requests")
+	}
+}
+
+// ofService reports whether an organization issues the certificates of the service (Microsoft Learn: "Azure Certificate Authority
+// details").
+func ofService(issuer string) bool {
+	return strings.HasPrefix(issuer, "Microsoft") || strings.HasPrefix(issuer, "DigiCert") || strings.HasPrefix(issuer, "GlobalSign")
+}

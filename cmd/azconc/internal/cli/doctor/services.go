@@ -1,0 +1,243 @@
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
+	"github.com/google/uuid"
+
+	"github.com/azconc/azconc/pkg/azaccount"
+	"github.com/azconc/azconc/pkg/azerr/denial"
+	"github.com/azconc/azconc/pkg/ptr"
+	"github.com/azconc/azconc/pkg/wire"
+)
+
+// trips is the number of requests from which the round trip and the clock are determined.
+const trips = 5
+
+// patience bounds each request: a service that takes longer is what the examination is to show.
+const patience = 15 * time.Second
+
+// services asks each service, and then what the arguments name.
+func (p *patient) services(ctx context.Context, account *azaccount.Account, reachable []azaccount.Service) {
+	for _, s := range reachable {
+		switch s {
+		case azaccount.Blob:
+			p.blobs(ctx)
+		case azaccount.Queue:
+			p.queues(ctx)
+		case azaccount.Table:
+			p.tables(ctx)
+		}
+	}
+}
+
+// ask sends a request once, looks at its response, and returns how long it took and by how much the clock of this machine is ahead of
+// the service's.
+func (p *patient) ask(ctx context.Context, send func(ctx context.Context) error) (trip, ahead time.Duration, dated bool, err error) {
+	var resp *http.Response
+	// The service sends the id back. A response with another id is one that was kept.
+	ctx = policy.WithHTTPHeader(ctx, http.Header{"X-Ms-Client-Request-Id": {uuid.NewString()}})
+	sent := time.Now()
+	err = wire.Wire{}.Once(ctx, "", patience, func(ctx context.Context) error { return send(policy.WithCaptureResponse(ctx, &resp)) })
+	received := time.Now()
+	if refusal, ok := errors.AsType[*azcore.ResponseError](err); ok && resp == nil {
+		resp = refusal.RawResponse
+	}
+	if resp != nil {
+		p.intermediaries(resp)
+		ahead, dated = aheadOf(resp.Header.Get("Date"), sent, received)
+	}
+	return received.Sub(sent), ahead, dated, err
+}
+
+// aheadOf returns by how much the local clock is ahead of the one that wrote a Date, which has whole seconds and was seen to be up
+// to 2 s behind with real accounts. What that explains is 0.
+func aheadOf(date string, sent, received time.Time) (time.Duration, bool) {
+	at, err := http.ParseTime(date)
+	if err != nil {
+		return 0, false
+	}
+	if early := sent.Sub(at.Add(3 * time.Second)); early > 0 {
+		return early, true
+	}
+	if late := received.Sub(at); late < 0 {
+		return late, true
+	}
+	return 0, true
+}
+
+func (p *patient) blobs(ctx context.Context) {
+	service, err := p.f.BlobService()
+	if err != nil {
+		p.refused("blob", "", err)
+		return
+	}
+	var took, clock []time.Duration
+	for range trips {
+		var hierarchical bool
+		var kind, sku string
+		trip, ahead, dated, err := p.ask(ctx, func(ctx context.Context) error {
+			r, err := service.GetAccountInfo(ctx, nil)
+			hierarchical, kind, sku = ptr.Value(r.IsHierarchicalNamespaceEnabled), string(ptr.Value(r.AccountKind)), string(ptr.Value(r.SKUName))
+			return err
+		})
+		if dated {
+			clock = append(clock, ahead)
+		}
+		if err != nil {
+			if !p.limited("blob", err) {
+				p.refused("blob", "", err)
+			}
+			break
+		}
+		if took = append(took, trip); len(took) == 1 {
+			p.add("blob", ok, "", "%s, %s", cmp.Or(kind, "an account"), cmp.Or(sku, "of unknown redundancy"))
+			if hierarchical {
+				p.add("features", warning, "keep metadata and tags out of what must work: index tags, versions and Append Block with conditions on tags do not exist here",
+					"the account has a hierarchical namespace")
+			}
+		}
+	}
+	p.clock(clock)
+	if len(took) > 0 {
+		slices.Sort(took)
+		p.add("round trip", ok, "", "%v, the median of %d", took[len(took)/2].Round(100*time.Microsecond), len(took))
+		if properties, err := service.GetProperties(ctx, nil); err == nil {
+			if retention := properties.DeleteRetentionPolicy; retention != nil && ptr.Value(retention.Enabled) {
+				p.add("features", ok, "", "deleted blobs are kept for %d days", ptr.Value(retention.Days))
+			}
+		}
+	}
+	if p.opts.Container.Container != "" {
+		p.container(ctx)
+	}
+}
+
+// clock reports a clock that is so wrong that it matters.
+func (p *patient) clock(ahead []time.Duration) {
+	if len(ahead) == 0 {
+		return
+	}
+	slices.Sort(ahead)
+	median := ahead[len(ahead)/2].Round(time.Second)
+	off, way := median.Abs(), "ahead of"
+	if median < 0 {
+		way = "behind"
+	}
+	const cure = "synchronize the clock of this machine (NTP)"
+	switch {
+	case off >= 15*time.Minute:
+		p.add("clock", failed, cure, "%v %s the service's: it refuses requests that are signed more than 15 minutes off", off, way)
+	case off >= 5*time.Second:
+		p.add("clock", warning, cure, "%v %s the service's: a new SAS may not be valid yet, or may end early; locks and leases do not depend on it", off, way)
+	default:
+		p.add("clock", ok, "", "within a few seconds of the service's")
+	}
+}
+
+// limited reports whether a refusal only says that the credential does not cover requests about the whole account.
+func (p *patient) limited(check string, err error) bool {
+	switch denial.Of(err) {
+	case denial.OtherResourceType, denial.NoPermission:
+		p.add(check, ok, "", "it answers; the credential does not cover the whole account")
+		return true
+	case denial.OtherService:
+		p.add(check, warning, "a SAS with this service among its ss, if it is needed", "the credential does not cover this service")
+		return true
+	}
+	return false
+}
+
+func (p *patient) queues(ctx context.Context) {
+	service, err := p.f.QueueService()
+	if err == nil {
+		_, _, _, err = p.ask(ctx, func(ctx context.Context) error {
+			_, err := service.NewListQueuesPager(&azqueue.ListQueuesOptions{MaxResults: to.Ptr(int32(1))}).NextPage(ctx)
+			return err
+		})
+	}
+	switch {
+	case err == nil:
+		p.add("queue", ok, "", "it answers")
+	case !p.limited("queue", err):
+		p.refused("queue", "", err)
+	}
+	if p.opts.Queue == "" {
+		return
+	}
+	queue, err := p.f.Queue(p.opts.Queue)
+	if err == nil {
+		_, _, _, err = p.ask(ctx, func(ctx context.Context) error { _, err := queue.PeekMessage(ctx, nil); return err })
+	}
+	p.permitted("queue peek", p.opts.Queue, err)
+}
+
+func (p *patient) tables(ctx context.Context) {
+	service, err := p.f.TableService()
+	if err == nil {
+		_, _, _, err = p.ask(ctx, func(ctx context.Context) error {
+			_, err := service.NewListTablesPager(&aztables.ListTablesOptions{Top: to.Ptr(int32(1))}).NextPage(ctx)
+			return err
+		})
+	}
+	switch {
+	case err == nil:
+		p.add("table", ok, "", "it answers")
+	case !p.limited("table", err):
+		p.refused("table", "", err)
+	}
+	if p.opts.Table == "" {
+		return
+	}
+	if service != nil {
+		_, _, _, err = p.ask(ctx, func(ctx context.Context) error {
+			_, err := service.NewClient(p.opts.Table).NewListEntitiesPager(&aztables.ListEntitiesOptions{Top: to.Ptr(int32(1))}).NextPage(ctx)
+			return err
+		})
+	}
+	p.permitted("table query", p.opts.Table, err)
+}
+
+// permitted adds how an operation on a resource has ended.
+func (p *patient) permitted(check, on string, err error) bool {
+	if err != nil {
+		p.refused(check, on, err)
+		return false
+	}
+	p.add(check, ok, "", "%s", on)
+	return true
+}
+
+// intermediaries looks for signs of something between here and the service.
+func (p *patient) intermediaries(resp *http.Response) {
+	h := resp.Header
+	if h.Get("x-ms-request-id") == "" && h.Get("x-ms-version") == "" {
+		p.once("intermediary", failed, "sign in to the network, or ask whoever runs the proxy to let requests to the account through",
+			"a response did not come from the service: it lacks the headers of every response")
+		return
+	}
+	if h.Get("Date") == "" {
+		p.once("intermediary", warning, "ask whoever runs the proxy to keep response headers; azconc then takes longer to prove what became of a write",
+			"something in between removes the Date of responses")
+	}
+	if sent := resp.Request.Header.Get("x-ms-client-request-id"); sent != "" && h.Get("x-ms-client-request-id") != "" && h.Get("x-ms-client-request-id") != sent {
+		p.once("intermediary", failed, "turn its cache off for the account", "a response belongs to another request: something in between answers from a cache")
+	}
+	for _, name := range []string{"Via", "X-Cache", "Age"} {
+		if v := h.Get(name); v != "" {
+			p.once("intermediary", warning, "conflicts have to be proved here: --confirm-conflicts always, unless it never repeats a write",
+				"responses pass through an intermediary: "+name+": "+strings.TrimSpace(v))
+		}
+	}
+}

@@ -1,0 +1,19 @@
+//go:build !race
+
+package pessimistic
+
+// With the race detector this takes ten times as long, and finds no more: scripts/test runs it without.
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestTheWorkStopsInTimeWhateverGoesWrong(t *testing.T) {
+	for seed := range uint64(60) {
+		tr := mixture(seed)
+		if findings := tr.run(t); len(findings) > 0 {
+			t.Errorf("%s, %v: %s", tr.name, tr.duration, strings.Join(findings, "; "))
+		}
+	}
+}
