@@ -65,7 +65,9 @@ type Blob[T any] struct {
 	_ struct{}
 }
 
-// NewBytes returns the content of a block blob as bytes.
+// NewBytes returns the content of a block blob as bytes. A write sends the bytes of the value from where they are, so nothing
+// may change them until the call has returned. Whether they have changed is decided by their length and a hash of 64 bits
+// under a random key.
 func NewBytes(client *blockblob.Client) Blob[[]byte] {
 	return Blob[[]byte]{Client: client, Codec: BytesCodec{}}
 }
