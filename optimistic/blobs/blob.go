@@ -81,8 +81,8 @@ var errNoCodec = errors.New("Blob.Codec is nil: use NewBytes or NewJSON, or set 
 
 // blobCarry is the part of a read that the following write needs.
 type blobCarry struct {
-	raw      []byte // nil if the value is the content itself
-	print    print  // of that content, as it was read
+	raw      []byte      // nil if the value is the content itself
+	print    fingerprint // of that content, as it was read
 	headers  blob.HTTPHeaders
 	metadata map[string]string // lower-case names, without the lineage
 	tags     map[string]string
@@ -261,7 +261,7 @@ func (b contentTarget[T]) Written(base *optimistic.Version[T], value T) (any, er
 	if _, ok := b.itself(data); ok {
 		carry.raw, carry.print = nil, printOf(data)
 	} else {
-		carry.raw, carry.print = bytes.Clone(data), print{}
+		carry.raw, carry.print = bytes.Clone(data), fingerprint{}
 	}
 	carry.headers = b.headers(carry)
 	carry.metadata = meta.Merge(carry.metadata, b.Metadata)

@@ -2,6 +2,7 @@ package blobs
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -48,7 +49,10 @@ func (JSONCodec[T]) Decode(data []byte) (T, error) {
 func (JSONCodec[T]) ContentType() string { return "application/json" }
 
 // BytesCodec is the codec of NewBytes. It does not change the content.
-type BytesCodec struct{}
+type BytesCodec struct {
+	// Type is the Content-Type of a blob that is created. Defaults to application/octet-stream.
+	Type string
+}
 
 // Encode implements Codec.
 func (BytesCodec) Encode(value []byte) ([]byte, error) { return value, nil }
@@ -57,4 +61,4 @@ func (BytesCodec) Encode(value []byte) ([]byte, error) { return value, nil }
 func (BytesCodec) Decode(data []byte) ([]byte, error) { return bytes.Clone(data), nil }
 
 // ContentType implements Codec.
-func (BytesCodec) ContentType() string { return "application/octet-stream" }
+func (c BytesCodec) ContentType() string { return cmp.Or(c.Type, "application/octet-stream") }

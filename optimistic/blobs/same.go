@@ -8,9 +8,9 @@ import (
 	"sync/atomic"
 )
 
-// print stands for content in a comparison: its length and a hash under a key that only this process knows. It takes the
-// place of a second copy of the content. Two contents of the same length have the same print with a probability of 2⁻⁶⁴.
-type print struct {
+// fingerprint stands for content in a comparison: its length and a hash under a key that only this process knows. It takes the
+// place of a second copy of the content. Two contents of the same length have the same one with a probability of 2⁻⁶⁴.
+type fingerprint struct {
 	known bool
 	size  int
 	hash  uint64
@@ -18,7 +18,9 @@ type print struct {
 
 var printSeed = maphash.MakeSeed()
 
-func printOf(data []byte) print { return print{true, len(data), maphash.Bytes(printSeed, data)} }
+func printOf(data []byte) fingerprint {
+	return fingerprint{true, len(data), maphash.Bytes(printSeed, data)}
+}
 
 // encodings remembers content that this process has encoded as JSON. Its own encoding is itself, so a different encoding
 // is a different value: nothing has to be decoded to find out. Of what is not remembered, nothing is concluded.
