@@ -67,6 +67,8 @@ var layers = []layer{
 		"optimistic and pessimistic do not know each other: what they share is a small type in pkg"},
 	{"pkg", []string{"pkg"},
 		"pkg is what everything else stands on"},
+	{"pkg/adapters", []string{"optimistic", "pessimistic", "idempotent", "pkg"},
+		"an adapter is a module of its own, which puts the libraries to work for another library"},
 }
 
 // ban keeps an import to some folders, on top of the layers.
