@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -63,37 +64,75 @@ func (w Wire) Once(ctx context.Context, op string, try time.Duration, send func(
 		ctx, cancel = context.WithTimeout(ctx, try)
 		defer cancel()
 	}
-	if w.Count == nil && w.Trace == nil && w.Paced == "" {
-		return w.plain(ctx, send)
-	}
-	ctx = context.WithValue(ctx, wireKey{}, w)
+	s := w.sending(ctx)
 	if op == "" {
-		return w.plain(ctx, send)
+		return s.plain(s.ctx, send)
 	}
-	return w.traced(ctx, op, func(ctx context.Context) error { return w.plain(ctx, send) })
+	return w.traced(s.ctx, op, func(ctx context.Context) error { return s.plain(ctx, send) })
 }
 
 // Request sends one request of the operation that a Wire is sending in ctx: it is counted and traced by that Wire, and it
 // is sent without the SDK's retries. Without a Wire in ctx it is only sent. The error is send's, or an *azerr.ForeignError
 // if the response came from an intermediary.
 func Request[R any](ctx context.Context, op string, send func(ctx context.Context) (R, error)) (r R, err error) {
-	w, _ := ctx.Value(wireKey{}).(Wire)
-	err = w.traced(ctx, op, func(ctx context.Context) error {
-		return w.plain(ctx, func(ctx context.Context) (err error) {
+	s, _ := ctx.Value(sendingKey{}).(*sending)
+	if s == nil {
+		s = Wire{}.sending(ctx)
+		ctx = s.ctx
+	}
+	if s.busy.Swap(true) { // requests in parallel, each of which needs a place for its response
+		s = s.w.sending(ctx)
+		ctx = s.ctx
+		s.busy.Store(true)
+	}
+	err = s.w.traced(ctx, op, func(ctx context.Context) error {
+		return s.plain(ctx, func(ctx context.Context) (err error) {
 			r, err = send(ctx)
 			return err
 		})
 	})
+	s.busy.Store(false)
 	return r, err
 }
 
-type wireKey struct{}
+// sending is what the requests of one Once share: settings for the SDK, which are costly to add to a context, so that a
+// request uses those of the Once that it is a part of.
+type sending struct {
+	context.Context                 // the parent
+	ctx             context.Context // with the settings; ctx.Value finds the sending itself
+	w               Wire
+	busy            atomic.Bool    // a Request is using response
+	response        *http.Response // the last one, as the SDK captured it
+}
+
+type sendingKey struct{}
+
+// Value finds the sending itself, and whatever the parent has.
+func (s *sending) Value(key any) any {
+	if key == (sendingKey{}) {
+		return s
+	}
+	return s.Context.Value(key)
+}
+
+func (w Wire) sending(ctx context.Context) *sending {
+	if outer, ok := ctx.Value(sendingKey{}).(*sending); ok && w.Count == nil && w.Trace == nil && w.Paced == "" {
+		w = outer.w // requests of a Wire that does none of it are those of the Wire around it
+	}
+	s := &sending{Context: ctx, w: w}
+	s.ctx = policy.WithCaptureResponse(policy.WithRetryOptions(s, onceOnly), &s.response)
+	return s
+}
+
+var onceOnly = policy.RetryOptions{MaxRetries: -1}
 
 // Part sends a request that is a part of the one that a Wire is sending: the second of a send function that sends several,
 // and so on. It is counted and traced by that Wire. ctx is the one that the send function received.
 func Part(ctx context.Context, op string, send func(ctx context.Context) error) error {
-	w, _ := ctx.Value(wireKey{}).(Wire)
-	return w.traced(ctx, op, send)
+	if s, ok := ctx.Value(sendingKey{}).(*sending); ok {
+		return s.w.traced(ctx, op, send)
+	}
+	return send(ctx)
 }
 
 func (w Wire) traced(ctx context.Context, op string, send func(ctx context.Context) error) error {
@@ -116,11 +155,14 @@ func (w Wire) paces() *paces {
 	return &paced
 }
 
-func (w Wire) plain(ctx context.Context, send func(ctx context.Context) error) error {
-	var response *http.Response
+// plain sends requests in a context of s, and forgets their response.
+func (s *sending) plain(ctx context.Context, send func(ctx context.Context) error) error {
+	s.response = nil
 	sent := time.Now()
-	err := send(policy.WithCaptureResponse(policy.WithRetryOptions(ctx, policy.RetryOptions{MaxRetries: -1}), &response))
-	w.paces().note(w.Paced, w.Turn, response, err, sent)
+	err := send(ctx)
+	response := s.response
+	s.response = nil // the caller of a Request decides what its error means
+	s.w.paces().note(s.w.Paced, s.w.Turn, response, err, sent)
 	return Genuine(response, err)
 }
 
