@@ -173,7 +173,7 @@ func (k *Sessions) living(ctx context.Context, name string) (alive, err error) {
 	defer cancel()
 	look := func(ctx context.Context) (seen lease.Observation, err error) {
 		err = wire.Observed(k.o.Hooks, name, nil).Once(ctx, "", 0, func(ctx context.Context) (err error) {
-			seen, err = pessimistic.Look(ctx, pessimistic.NewBlob(k.container.NewBlobClient(blob)))
+			seen, err = pessimistic.Look(ctx, pessimistic.NewBlob(k.container.NewBlobClient(blob)), nil)
 			return err
 		})
 		return seen, err

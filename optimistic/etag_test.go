@@ -143,7 +143,7 @@ func TestEveryResultWithoutAnETagIsResolvedOrAnError(t *testing.T) {
 			return settings.CreateContainer(ctx, w.s.Container("new"), nil)
 		},
 		"upsert": func(ctx context.Context, w world) (optimistic.Result, error) {
-			return tables.Upsert(ctx, tables.NewEntity[optest.Counter](w.s.Table("orders"), "p", "r"), optest.Counter{N: 1})
+			return tables.Upsert(ctx, tables.NewEntity[optest.Counter](w.s.Table("orders"), "p", "r"), optest.Counter{N: 1}, nil)
 		},
 	} {
 		for skip := range 3 {

@@ -130,7 +130,7 @@ func pairs(s *aztest.Service) []pair {
 	table := s.Table("people")
 	out = append(out, pair{"entity", func(tb testing.TB) {
 		ann := person{Name: "Ann", Total: 1 << 40, Rate: 0.5, Since: time.Unix(1e9, 0).UTC(), Comment: strings.Repeat("x", 100)}
-		if _, err := tables.Upsert(tb.Context(), tables.NewEntity[person](table, "p", "r"), ann); err != nil {
+		if _, err := tables.Upsert(tb.Context(), tables.NewEntity[person](table, "p", "r"), ann, nil); err != nil {
 			tb.Fatal(err)
 		}
 	}, func(ctx context.Context) error {

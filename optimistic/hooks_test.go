@@ -12,6 +12,8 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/blobs"
 	"github.com/azconc/azconc/optimistic/internal/optest"
+	"github.com/azconc/azconc/optimistic/settings"
+	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/observe"
 )
@@ -110,4 +112,37 @@ func TestADocumentIsObserved(t *testing.T) {
 		"optimistic.Read > Get Blob box/n.json request=true failed=false",
 		"optimistic.Read box/n.json request=false failed=false",
 	)
+}
+
+// TestTheRemovalOfQueuesAndTablesIsObserved, and what creates a table: a span for each call, and one for its request.
+func TestTheRemovalOfQueuesAndTablesIsObserved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := aztest.New(nil)
+		var r recorder
+		ctx, table, queue := t.Context(), s.TableService().NewClient("stock"), s.Queue("orders")
+		to, qo := &tables.TableOptions{Hooks: r.hooks()}, &settings.QueueOptions{Hooks: r.hooks()}
+		for _, err := range []error{
+			optest.ErrorOf(tables.EnsureTable(ctx, table, to)),
+			optest.ErrorOf(tables.Upsert(ctx, tables.NewEntity[tables.Properties](table, "p", "r"), tables.Properties{}, to)),
+			optest.ErrorOf(tables.DeleteTable(ctx, table, to)),
+			optest.ErrorOf(settings.ClearQueue(ctx, queue, qo)),
+			optest.ErrorOf(settings.DeleteQueue(ctx, queue, qo)),
+		} {
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		r.check(t,
+			"tables.CreateTable > Create Table stock request=true failed=false",
+			"tables.CreateTable stock request=false failed=false",
+			"tables.Upsert > Insert Or Merge Entity stock/p/r request=true failed=false",
+			"tables.Upsert stock/p/r request=false failed=false",
+			"tables.DeleteTable > Delete Table stock request=true failed=false",
+			"tables.DeleteTable stock request=false failed=false",
+			"settings.ClearQueue > Clear Messages orders request=true failed=false",
+			"settings.ClearQueue orders request=false failed=false",
+			"settings.DeleteQueue > Delete Queue orders request=true failed=false",
+			"settings.DeleteQueue orders request=false failed=false",
+		)
+	})
 }

@@ -350,7 +350,7 @@ func TestContainersAreLeasedLikeBlobs(t *testing.T) {
 			t.Errorf("err = %v", err)
 		}
 		mustRelease(t, l)
-		if seen, err := Look(t.Context(), NewContainer(w.Container())); err != nil || !seen.State.Free() {
+		if seen, err := Look(t.Context(), NewContainer(w.Container()), nil); err != nil || !seen.State.Free() {
 			t.Errorf("%+v, %v", seen, err)
 		}
 	})

@@ -44,13 +44,24 @@ func NewBlob[C appendblob.Client | blob.Client | blockblob.Client | pageblob.Cli
 // its metadata and its access policy (REST: "Lease Container"). As a lock it binds only clients that acquire it.
 func NewContainer(client *container.Client) Resource { return bloblease.NewContainer(client) }
 
+// LookOptions are the options of Look. The zero value is the default, as is nil.
+type LookOptions struct {
+	// Hooks receive a span for the call, and one for the request. Default: none.
+	Hooks observe.Hooks
+}
+
 // Look requests the state of a resource's lease: one HEAD request.
-func Look(ctx context.Context, target Resource) (lease.Observation, error) {
-	w := newRemote(target, observe.Hooks{})
+func Look(ctx context.Context, target Resource, opts *LookOptions) (seen lease.Observation, err error) {
+	if opts == nil {
+		opts = new(LookOptions)
+	}
+	w := newRemote(target, opts.Hooks)
 	if err := w.usable(); err != nil {
 		return lease.Observation{}, err
 	}
-	seen, err := w.look(ctx, "", 0)
+	ctx, end := w.start(ctx, "Look")
+	defer func() { end(err) }()
+	seen, err = w.look(ctx, "", 0)
 	if err != nil {
 		return lease.Observation{}, azerr.Op(ctx, "look at", w.path, err)
 	}

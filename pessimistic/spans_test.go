@@ -74,6 +74,9 @@ func TestEveryOperationIsASpan(t *testing.T) {
 		if _, err := TryAcquire(ctx, target, &AcquireOptions{Hooks: hooks}); !errors.Is(err, ErrHeld) {
 			t.Errorf("TryAcquire: %v", err)
 		}
+		if _, err := Look(ctx, target, &LookOptions{Hooks: hooks}); err != nil {
+			t.Error(err)
+		}
 		if _, err := Break(ctx, target, &BreakOptions{Now: true, Hooks: hooks}); err != nil {
 			t.Error(err)
 		}
@@ -84,6 +87,7 @@ func TestEveryOperationIsASpan(t *testing.T) {
 			"pessimistic.Renew box/b", " Renew Lease box/b",
 			"pessimistic.Adopt box/b", " Renew Lease box/b",
 			"pessimistic.Acquire box/b: LeaseAlreadyPresent", " Acquire Lease box/b: LeaseAlreadyPresent",
+			"pessimistic.Look box/b", " Get Blob Properties box/b",
 			"pessimistic.Break box/b", " Break Lease box/b",
 			"pessimistic.Release box/b", " Release Lease box/b",
 			"pessimistic.Release box/b: LeaseIdMismatchWithLeaseOperation", " Release Lease box/b: LeaseIdMismatchWithLeaseOperation",

@@ -150,7 +150,7 @@ func (o *Once) Begin(ctx context.Context, key string, payload []byte) (run *Run,
 	hash := hex.EncodeToString(sum[:])
 	out, done, err := o.look(ctx, key, hash)
 	if markers.Missing(err) { // before fn runs, so that its result can be stored
-		_, err = tables.EnsureTable(ctx, o.table.Client)
+		_, err = tables.EnsureTable(ctx, o.table.Client, nil)
 	}
 	if done || err != nil {
 		return nil, out, err

@@ -70,18 +70,31 @@ func CreateQueue(ctx context.Context, client *azqueue.QueueClient, opts *CreateQ
 	return r, nil
 }
 
+// QueueOptions are the options of DeleteQueue and ClearQueue. The zero value is the default, as is nil.
+type QueueOptions struct {
+	// Hooks receive a span for the call, and one for each request. Default: none.
+	Hooks observe.Hooks
+}
+
+func (o *QueueOptions) hooks() observe.Hooks {
+	if o == nil {
+		return observe.Hooks{}
+	}
+	return o.Hooks
+}
+
 // DeleteQueue deletes a queue with all its messages: last writer wins, because the service accepts no condition here.
 // It frees the name about 30 s later (REST: "Delete Queue"). If a response is lost and the queue is gone then, the
 // deletion has succeeded, even if another client was faster. A repetition that is sent after the name is free deletes a
 // queue that was created since.
 //
 // Cost: 1 request, and 1 more for every lost response. Safe for concurrent use.
-func DeleteQueue(ctx context.Context, client *azqueue.QueueClient) (optimistic.Result, error) {
+func DeleteQueue(ctx context.Context, client *azqueue.QueueClient, opts *QueueOptions) (optimistic.Result, error) {
 	if err := sealed.NotNil("delete queue", "client", client); err != nil {
 		return optimistic.Result{}, err
 	}
 	return protocol.Unproved{
-		Op: "delete", Resource: resource.Path(client.URL()), Name: "settings.DeleteQueue", Request: "Delete Queue", Done: []string{"QueueNotFound", "QueueBeingDeleted"},
+		Op: "delete", Resource: resource.Path(client.URL()), Name: "settings.DeleteQueue", Hooks: opts.hooks(), Request: "Delete Queue", Done: []string{"QueueNotFound", "QueueBeingDeleted"},
 		Send: func(ctx context.Context) error {
 			_, err := client.Delete(ctx, nil)
 			return err
@@ -94,12 +107,12 @@ func DeleteQueue(ctx context.Context, client *azqueue.QueueClient) (optimistic.R
 // Messages that are sent meanwhile may be deleted too.
 //
 // Cost: 1 request, and 1 more for every timeout and lost response. Safe for concurrent use.
-func ClearQueue(ctx context.Context, client *azqueue.QueueClient) (optimistic.Result, error) {
+func ClearQueue(ctx context.Context, client *azqueue.QueueClient, opts *QueueOptions) (optimistic.Result, error) {
 	if err := sealed.NotNil("clear queue", "client", client); err != nil {
 		return optimistic.Result{}, err
 	}
 	return protocol.Unproved{
-		Op: "clear", Resource: resource.Path(client.URL()), Name: "settings.ClearQueue", Request: "Clear Messages",
+		Op: "clear", Resource: resource.Path(client.URL()), Name: "settings.ClearQueue", Hooks: opts.hooks(), Request: "Clear Messages",
 		Send: func(ctx context.Context) error {
 			_, err := client.ClearMessages(ctx, nil)
 			return err

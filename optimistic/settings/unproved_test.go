@@ -60,10 +60,10 @@ func TestAQueueExistsAfterALostResponseToItsCreation(t *testing.T) {
 func TestADeletionWhoseResponseIsLostHasItsEffect(t *testing.T) {
 	for op, do := range map[string]func(context.Context, *aztest.Service) (optimistic.Result, error){
 		"Delete Queue": func(ctx context.Context, s *aztest.Service) (optimistic.Result, error) {
-			return DeleteQueue(ctx, s.Queue("orders"))
+			return DeleteQueue(ctx, s.Queue("orders"), nil)
 		},
 		"Clear Messages": func(ctx context.Context, s *aztest.Service) (optimistic.Result, error) {
-			return ClearQueue(ctx, s.Queue("orders"))
+			return ClearQueue(ctx, s.Queue("orders"), nil)
 		},
 		"Delete Container": func(ctx context.Context, s *aztest.Service) (optimistic.Result, error) {
 			return DeleteContainer(ctx, s.Container("box"), nil)
@@ -117,7 +117,7 @@ func TestDeletingAMissingResourceIsNotFound(t *testing.T) {
 	s := aztest.New(nil)
 	for name, do := range map[string]func() (optimistic.Result, error){
 		"queue": func() (optimistic.Result, error) {
-			return DeleteQueue(t.Context(), s.QueueService().NewQueueClient("none"))
+			return DeleteQueue(t.Context(), s.QueueService().NewQueueClient("none"), nil)
 		},
 		"container": func() (optimistic.Result, error) { return DeleteContainer(t.Context(), s.Container("none"), nil) },
 	} {

@@ -10,8 +10,22 @@ import (
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/ptr"
 )
+
+// TableOptions are the options of CreateTable, EnsureTable, DeleteTable and Upsert. The zero value is the default, as is nil.
+type TableOptions struct {
+	// Hooks receive a span for the call, and one for each request. Default: none.
+	Hooks observe.Hooks
+}
+
+func (o *TableOptions) hooks() observe.Hooks {
+	if o == nil {
+		return observe.Hooks{}
+	}
+	return o.Hooks
+}
 
 // CreateTable creates a table. If it already exists, the error is optimistic.ErrExists.
 //
@@ -19,12 +33,12 @@ import (
 // *optimistic.UnknownError, because nothing shows which client created it. Either way the table exists.
 //
 // Cost: 1 request, and 1 more for every lost response. Safe for concurrent use.
-func CreateTable(ctx context.Context, client *aztables.Client) (optimistic.Result, error) {
+func CreateTable(ctx context.Context, client *aztables.Client, opts *TableOptions) (optimistic.Result, error) {
 	if err := sealed.NotNil("create table", "client", client); err != nil {
 		return optimistic.Result{}, err
 	}
 	r, err := protocol.Unproved{
-		Op: "create", Resource: tableName(client), Name: "tables.CreateTable", Request: "Create Table", Exists: []string{"TableAlreadyExists"}, Why: "the table exists, and nothing shows who created it",
+		Op: "create", Resource: tableName(client), Name: "tables.CreateTable", Hooks: opts.hooks(), Request: "Create Table", Exists: []string{"TableAlreadyExists"}, Why: "the table exists, and nothing shows who created it",
 		Send: func(ctx context.Context) error {
 			_, err := client.CreateTable(ctx, nil)
 			return err
@@ -37,8 +51,8 @@ func CreateTable(ctx context.Context, client *aztables.Client) (optimistic.Resul
 // EnsureTable creates a table unless it exists. Created tells whether a response said that this call created it.
 //
 // Cost: 1 request, and 1 more for every lost response. Safe for concurrent use.
-func EnsureTable(ctx context.Context, client *aztables.Client) (optimistic.Result, error) {
-	r, err := CreateTable(ctx, client)
+func EnsureTable(ctx context.Context, client *aztables.Client, opts *TableOptions) (optimistic.Result, error) {
+	r, err := CreateTable(ctx, client, opts)
 	if azerr.Has(err, "TableAlreadyExists") {
 		return r, nil
 	}
@@ -51,12 +65,12 @@ func EnsureTable(ctx context.Context, client *aztables.Client) (optimistic.Resul
 // table that was created since.
 //
 // Cost: 1 request, and 1 more for every lost response. Safe for concurrent use.
-func DeleteTable(ctx context.Context, client *aztables.Client) (optimistic.Result, error) {
+func DeleteTable(ctx context.Context, client *aztables.Client, opts *TableOptions) (optimistic.Result, error) {
 	if err := sealed.NotNil("delete table", "client", client); err != nil {
 		return optimistic.Result{}, err
 	}
 	return protocol.Unproved{
-		Op: "delete", Resource: tableName(client), Name: "tables.DeleteTable", Request: "Delete Table", Done: []string{"TableNotFound", "ResourceNotFound", "TableBeingDeleted"},
+		Op: "delete", Resource: tableName(client), Name: "tables.DeleteTable", Hooks: opts.hooks(), Request: "Delete Table", Done: []string{"TableNotFound", "ResourceNotFound", "TableBeingDeleted"},
 		Send: func(ctx context.Context) error {
 			_, err := client.Delete(ctx, nil)
 			return err
@@ -72,7 +86,7 @@ func DeleteTable(ctx context.Context, client *aztables.Client) (optimistic.Resul
 // wrote in between.
 //
 // Cost: 1 request, and 1 more for every lost response. Safe for concurrent use.
-func Upsert[T any](ctx context.Context, target Entity[T], value T) (optimistic.Result, error) {
+func Upsert[T any](ctx context.Context, target Entity[T], value T, opts *TableOptions) (optimistic.Result, error) {
 	if err := sealed.NotNil("upsert", "target", target.Protocol()); err != nil {
 		return optimistic.Result{}, err
 	}
@@ -99,7 +113,7 @@ func Upsert[T any](ctx context.Context, target Entity[T], value T) (optimistic.R
 	}
 	var etag azcore.ETag
 	r, err := protocol.Unproved{
-		Op: "upsert", Resource: target.Resource(), Name: "tables.Upsert", Request: request,
+		Op: "upsert", Resource: target.Resource(), Name: "tables.Upsert", Hooks: opts.hooks(), Request: request,
 		Send: func(ctx context.Context) error {
 			resp, err := target.Client.UpsertEntity(ctx, body, &aztables.UpsertEntityOptions{UpdateMode: mode})
 			etag, err = protocol.Sent("ETag", ptr.Optional(resp.ETag), err)

@@ -19,18 +19,18 @@ func TestATableIsCreatedOnceAndDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := aztest.New(nil)
 		jobs := s.TableService().NewClient("jobs") // s.Table would create it
-		r, err := CreateTable(t.Context(), jobs)
+		r, err := CreateTable(t.Context(), jobs, nil)
 		if err != nil || !r.Created || r.Requests != 1 || s.Requests() != 1 {
 			t.Errorf("create: %+v, %v, %d requests", r, err, s.Requests())
 		}
-		if r, err := CreateTable(t.Context(), jobs); !errors.Is(err, optimistic.ErrExists) || errors.Is(err, optimistic.ErrOutcomeUnknown) || r.Created {
+		if r, err := CreateTable(t.Context(), jobs, nil); !errors.Is(err, optimistic.ErrExists) || errors.Is(err, optimistic.ErrOutcomeUnknown) || r.Created {
 			t.Errorf("again: %+v, %v, want ErrExists", r, err)
 		}
 		lost(s, "Delete Table")
-		if r, err := DeleteTable(t.Context(), jobs); err != nil || !r.Changed || r.Ambiguous != 1 || r.Resolved != 1 || s.Requests() != 2 {
+		if r, err := DeleteTable(t.Context(), jobs, nil); err != nil || !r.Changed || r.Ambiguous != 1 || r.Resolved != 1 || s.Requests() != 2 {
 			t.Errorf("delete: %+v, %v, %d requests, want it gone", r, err, s.Requests())
 		}
-		if _, err := DeleteTable(t.Context(), s.TableService().NewClient("none")); !errors.Is(err, optimistic.ErrNotFound) {
+		if _, err := DeleteTable(t.Context(), s.TableService().NewClient("none"), nil); !errors.Is(err, optimistic.ErrNotFound) {
 			t.Errorf("delete of no table: %v", err)
 		}
 	})
@@ -41,20 +41,20 @@ func TestALostResponseToTheCreationOfATableIsUnknown(t *testing.T) {
 		s := aztest.New(nil)
 		jobs := s.TableService().NewClient("jobs")
 		lost(s, "Create Table")
-		_, err := CreateTable(t.Context(), jobs)
+		_, err := CreateTable(t.Context(), jobs, nil)
 		unknown, ok := errors.AsType[*optimistic.UnknownError](err)
 		if !ok || unknown.Resource != "jobs" || s.Requests() != 2 {
 			t.Fatalf("%v, %d requests, want it unknown", err, s.Requests())
 		}
-		if r, err := EnsureTable(t.Context(), jobs); err != nil || r.Created || s.Requests() != 3 {
+		if r, err := EnsureTable(t.Context(), jobs, nil); err != nil || r.Created || s.Requests() != 3 {
 			t.Errorf("EnsureTable = %+v, %v, %d requests, want success for the table that is there", r, err, s.Requests())
 		}
 		lost(s, "Create Table")
-		if r, err := EnsureTable(t.Context(), s.TableService().NewClient("other")); err != nil || r.Created || s.Requests() != 2 {
+		if r, err := EnsureTable(t.Context(), s.TableService().NewClient("other"), nil); err != nil || r.Created || s.Requests() != 2 {
 			t.Errorf("EnsureTable = %+v, %v, %d requests, want success, even if another client created it", r, err, s.Requests())
 		}
 		s.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: 403, Code: "AuthorizationPermissionMismatch"})
-		if _, err := EnsureTable(t.Context(), jobs); err == nil {
+		if _, err := EnsureTable(t.Context(), jobs, nil); err == nil {
 			t.Error("EnsureTable succeeds without permission")
 		}
 		if again := unknown.Resolve(t.Context()); !errors.Is(again, optimistic.ErrOutcomeUnknown) {
@@ -77,7 +77,7 @@ func TestAnUpsertOverwritesAnEntity(t *testing.T) {
 						s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Count: 1})
 						requests = 2
 					}
-					r, err := Upsert(t.Context(), target, Properties{name: {Type: EDMInt32, Value: "1"}})
+					r, err := Upsert(t.Context(), target, Properties{name: {Type: EDMInt32, Value: "1"}}, nil)
 					if err != nil || !r.Changed || r.ETag == "" || r.Requests != requests || s.Requests() != requests {
 						t.Errorf("%+v, %v, %d requests, want %d", r, err, s.Requests(), requests)
 					}
@@ -93,7 +93,7 @@ func TestAnUpsertOverwritesAnEntity(t *testing.T) {
 
 func TestAnUpsertRefusesAnotherEntitysKeys(t *testing.T) {
 	s := aztest.New(nil)
-	_, err := Upsert(t.Context(), NewEntity[map[string]any](s.Table("jobs"), "eu", "17"), map[string]any{"RowKey": "18"})
+	_, err := Upsert(t.Context(), NewEntity[map[string]any](s.Table("jobs"), "eu", "17"), map[string]any{"RowKey": "18"}, nil)
 	if err == nil || s.Requests() != 0 {
 		t.Errorf("%v, %d requests, want it refused", err, s.Requests())
 	}

@@ -48,11 +48,11 @@ func TestALeaseOfAnotherProgramCanHaveAHeartbeat(t *testing.T) {
 		if err != nil || beat.Sub(began) < 10*time.Second {
 			t.Errorf("%v after %v", err, beat.Sub(began))
 		}
-		seen, err := pessimistic.Look(t.Context(), NewFile(f))
+		seen, err := pessimistic.Look(t.Context(), NewFile(f), nil)
 		if h := LeaseInfoOf(seen); err != nil || h.Owner != holder.Own() || !h.Since.Equal(began) || h.Heartbeat.After(beat) || h.Heartbeat.Sub(began) < 10*time.Second {
 			t.Errorf("%+v, %v, want it since %v, with a heartbeat at %v", h, err, began, beat)
 		}
-		if err := BreakStale(t.Context(), f, time.Minute); !errors.Is(err, pessimistic.ErrHeld) {
+		if err := BreakStale(t.Context(), f, time.Minute, nil); !errors.Is(err, pessimistic.ErrHeld) {
 			t.Errorf("a live holder: %v", err)
 		}
 		if _, err := l.Break(t.Context(), nil); err != nil {

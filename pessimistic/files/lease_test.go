@@ -54,7 +54,7 @@ func fileWorld(t *testing.T, test func(t *testing.T, s *aztest.Service, f *file.
 
 func leaseState(t *testing.T, f pessimistic.Resource) lease.State {
 	t.Helper()
-	seen, err := pessimistic.Look(context.Background(), f)
+	seen, err := pessimistic.Look(context.Background(), f, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestAFilesLeaseIsInfiniteAndItsHolderSendsHeartbeats(t *testing.T) {
 		if got := fileOps(s); !slices.Equal(got, want) || l.Stats().Requests != len(want) {
 			t.Errorf("sent %q, counted %d, want %q", got, l.Stats().Requests, want)
 		}
-		seen, err := pessimistic.Look(t.Context(), NewFile(f))
+		seen, err := pessimistic.Look(t.Context(), NewFile(f), nil)
 		if err != nil || seen.State != lease.Available {
 			t.Fatalf("%v, %v", seen.State, err)
 		}
@@ -176,7 +176,7 @@ func TestAFilesHolderLearnsOfABreakAtTheNextHeartbeat(t *testing.T) {
 
 func TestOnlyALeaseWhoseHolderIsSilentIsStale(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
-		if err := BreakStale(t.Context(), f, time.Minute); !errors.Is(err, pessimistic.ErrLost) {
+		if err := BreakStale(t.Context(), f, time.Minute, nil); !errors.Is(err, pessimistic.ErrLost) {
 			t.Errorf("a file without a lease: %v", err)
 		}
 		l, err := pessimistic.Acquire(t.Context(), NewFile(f), nil)
@@ -184,18 +184,18 @@ func TestOnlyALeaseWhoseHolderIsSilentIsStale(t *testing.T) {
 			t.Fatal(err)
 		}
 		bubble.Sleep(5 * time.Minute)
-		held, ok := errors.AsType[*pessimistic.HeldError](BreakStale(t.Context(), f, time.Minute))
+		held, ok := errors.AsType[*pessimistic.HeldError](BreakStale(t.Context(), f, time.Minute, nil))
 		if !ok || held.Holder != holder.Own() {
 			t.Errorf("a holder that lives is broken: %v", held)
 		}
 		// From here on nothing of the holder's arrives.
 		s.SetFaults(aztest.Fault{Kind: aztest.Refuse, Match: aztest.Op("Set File Metadata")})
 		bubble.Sleep(45 * time.Second) // the last heartbeat may be 10 s older
-		if err := BreakStale(t.Context(), f, time.Minute); !errors.Is(err, pessimistic.ErrHeld) {
+		if err := BreakStale(t.Context(), f, time.Minute, nil); !errors.Is(err, pessimistic.ErrHeld) {
 			t.Errorf("before its time: %v", err)
 		}
 		bubble.Sleep(35 * time.Second)
-		if err := BreakStale(t.Context(), f, time.Minute); err != nil {
+		if err := BreakStale(t.Context(), f, time.Minute, nil); err != nil {
 			t.Errorf("a holder that was silent: %v", err)
 		}
 		s.SetFaults()

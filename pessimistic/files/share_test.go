@@ -107,7 +107,7 @@ func TestADeletedShareIsNotFoundAtOnce(t *testing.T) {
 		if _, err := client.Delete(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := pessimistic.Look(t.Context(), NewShare(client)); !errors.Is(err, pessimistic.ErrNotFound) || !azerr.Has(err, "ShareNotFound") {
+		if _, err := pessimistic.Look(t.Context(), NewShare(client), nil); !errors.Is(err, pessimistic.ErrNotFound) || !azerr.Has(err, "ShareNotFound") {
 			t.Errorf("Look = %v, want not found", err)
 		}
 		if _, err := client.Create(t.Context(), nil); !azerr.Has(err, "ShareBeingDeleted") {

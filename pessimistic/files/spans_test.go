@@ -2,6 +2,7 @@ package files
 
 import (
 	"testing"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 
@@ -50,6 +51,20 @@ func TestADeletionIsOneSpan(t *testing.T) {
 			t.Errorf("%+v, %v; %d spans", done, err, spans.Requests())
 		}
 		if diff := spans.Want("files.Delete box/f", " Get File Properties box/f", " Delete File box/f"); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// TestTheBreakOfAStaleLeaseIsOneSpan, with its two looks.
+func TestTheBreakOfAStaleLeaseIsOneSpan(t *testing.T) {
+	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
+		orphan(t, s, f)
+		var spans pesstest.Spans
+		if err := BreakStale(t.Context(), f, time.Minute, &BreakStaleOptions{Hooks: observe.Hooks{Span: spans.Span}}); err != nil {
+			t.Error(err)
+		}
+		if diff := spans.Want("files.BreakStale box/f", " Get File Properties box/f", " Get File Properties box/f", " Break Lease box/f"); diff != "" {
 			t.Error(diff)
 		}
 	})

@@ -30,6 +30,12 @@ const (
 	proofOfDeath = 3 * heartbeat / 2
 )
 
+// BreakStaleOptions are the options of BreakStale. The zero value is the default, as is nil.
+type BreakStaleOptions struct {
+	// Hooks receive a span for the call, and one for each request. Default: none.
+	Hooks observe.Hooks
+}
+
 // BreakStale breaks the lease of a file whose holder is stale: it has written no heartbeat for maxAge, by the service's
 // clock. A running holder writes one every 10 s. BreakStale looks, waits for 15 s, and looks again: the heartbeat it
 // saw first may be an earlier holder's, with the current holder about to write its own.
@@ -43,15 +49,20 @@ const (
 // none of its later writes succeeds. A program that acquires leases without a heartbeat is mistaken for the last holder
 // that had one: use BreakStale only where all holders use this package. Requests: 3; after a lost response it looks
 // again before it repeats the break.
-func BreakStale(ctx context.Context, client *file.Client, maxAge time.Duration) error {
+func BreakStale(ctx context.Context, client *file.Client, maxAge time.Duration, opts *BreakStaleOptions) (err error) {
+	if opts == nil {
+		opts = new(BreakStaleOptions)
+	}
 	switch {
 	case client == nil:
 		return errors.New("break stale: no client")
 	case maxAge < minStale:
 		return fmt.Errorf("break stale: maxAge: %v is less than %v, the time a running holder may need", maxAge, minStale)
 	}
-	s := &stale{client: client, call: newCall(client.URL(), observe.Hooks{}), maxAge: maxAge}
-	err := s.look(ctx)
+	s := &stale{client: client, call: newCall(client.URL(), opts.Hooks), maxAge: maxAge}
+	ctx, end := s.call.start(ctx, "BreakStale")
+	defer func() { end(err) }()
+	err = s.look(ctx)
 	if err == nil {
 		err = retry.Sleep(ctx, proofOfDeath)
 	}

@@ -46,7 +46,7 @@ func TestBreakingAStaleLeaseLooksTwice(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 		orphan(t, s, f)
 		began := time.Now()
-		if err := BreakStale(t.Context(), f, time.Minute); err != nil || time.Since(began) != proofOfDeath {
+		if err := BreakStale(t.Context(), f, time.Minute, nil); err != nil || time.Since(began) != proofOfDeath {
 			t.Errorf("%v after %v", err, time.Since(began))
 		}
 		if want := []string{lookAtFile, lookAtFile, "Break File Lease"}; !slices.Equal(fileOps(s), want) || leaseState(t, NewFile(f)) != lease.Broken {
@@ -78,7 +78,7 @@ func TestANewLeaseIsNotMistakenForThePreviousOne(t *testing.T) {
 		if seen := leaseState(t, NewFile(f)); seen != lease.Leased {
 			t.Fatal(seen)
 		}
-		if err := BreakStale(t.Context(), f, time.Minute); !errors.Is(err, pessimistic.ErrHeld) {
+		if err := BreakStale(t.Context(), f, time.Minute, nil); !errors.Is(err, pessimistic.ErrHeld) {
 			t.Errorf("%v", err)
 		}
 		released(t, <-acquired)
@@ -90,7 +90,7 @@ func TestABreakWhoseRequestIsLostIsRepeated(t *testing.T) {
 		fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 			orphan(t, s, f)
 			s.SetFaults(aztest.Fault{Kind: kind, Match: aztest.Op("Break File Lease"), Count: 1})
-			if err := BreakStale(t.Context(), f, time.Minute); err != nil || leaseState(t, NewFile(f)) != lease.Broken {
+			if err := BreakStale(t.Context(), f, time.Minute, nil); err != nil || leaseState(t, NewFile(f)) != lease.Broken {
 				t.Errorf("%s: %v, lease %v", kind, err, leaseState(t, NewFile(f)))
 			}
 		})
@@ -111,7 +111,7 @@ func TestABreakWhoseResponseIsLostIsNotRepeatedOnALaterHolder(t *testing.T) {
 			}
 			acquired <- l
 		})
-		if err := BreakStale(t.Context(), f, time.Minute); !errors.Is(err, pessimistic.ErrHeld) {
+		if err := BreakStale(t.Context(), f, time.Minute, nil); !errors.Is(err, pessimistic.ErrHeld) {
 			t.Errorf("%v", err)
 		}
 		released(t, <-acquired)
@@ -122,14 +122,14 @@ func TestABreakThatIsNeverAnsweredIsUnknown(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 		orphan(t, s, f)
 		s.SetFaults(aztest.Fault{Kind: aztest.LoseRequest, Match: aztest.Op("Break File Lease")})
-		if err := BreakStale(t.Context(), f, time.Minute); !errors.Is(err, pessimistic.ErrOutcomeUnknown) {
+		if err := BreakStale(t.Context(), f, time.Minute, nil); !errors.Is(err, pessimistic.ErrOutcomeUnknown) {
 			t.Errorf("%v", err)
 		}
 		s.SetFaults()
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cause := errors.New("enough")
 		time.AfterFunc(time.Second, func() { cancel(cause) })
-		if err := BreakStale(ctx, f, time.Minute); !errors.Is(err, cause) || leaseState(t, NewFile(f)) != lease.Leased {
+		if err := BreakStale(ctx, f, time.Minute, nil); !errors.Is(err, cause) || leaseState(t, NewFile(f)) != lease.Leased {
 			t.Errorf("cancelled while waiting for a sign of life: %v", err)
 		}
 	})
@@ -139,13 +139,13 @@ func TestALeaseWithoutAHeartbeatIsNotStale(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 		take(t, f, "6f1f1a1e-0000-4000-8000-000000000000")
 		bubble.Sleep(24 * time.Hour)
-		if err := BreakStale(t.Context(), f, time.Minute); !errors.Is(err, pessimistic.ErrHeld) {
+		if err := BreakStale(t.Context(), f, time.Minute, nil); !errors.Is(err, pessimistic.ErrHeld) {
 			t.Errorf("%v", err)
 		}
-		if err := BreakStale(t.Context(), s.File("box", "missing"), time.Minute); !errors.Is(err, pessimistic.ErrNotFound) {
+		if err := BreakStale(t.Context(), s.File("box", "missing"), time.Minute, nil); !errors.Is(err, pessimistic.ErrNotFound) {
 			t.Errorf("a file that is not there: %v", err)
 		}
-		if err := BreakStale(t.Context(), f, time.Second); err == nil || errors.Is(err, pessimistic.ErrHeld) {
+		if err := BreakStale(t.Context(), f, time.Second, nil); err == nil || errors.Is(err, pessimistic.ErrHeld) {
 			t.Errorf("an age that the living reach: %v", err)
 		}
 	})

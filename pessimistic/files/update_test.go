@@ -274,7 +274,7 @@ func TestALeaseWhoseReleaseIsNotConfirmedIsMentioned(t *testing.T) {
 		}
 		s.SetFaults()
 		bubble.Sleep(time.Minute)
-		if err := BreakStale(t.Context(), f, 30*time.Second); err != nil || string(stored(t, s, f)) != "xyz" {
+		if err := BreakStale(t.Context(), f, 30*time.Second, nil); err != nil || string(stored(t, s, f)) != "xyz" {
 			t.Errorf("the way out: %v", err)
 		}
 	})

@@ -24,7 +24,7 @@ func ExampleAcquire() {
 	id := acquired.ID // for the second step
 
 	fmt.Println(manual.Release(ctx, pessimistic.NewBlob(state), id, nil))
-	seen, err := pessimistic.Look(ctx, pessimistic.NewBlob(state))
+	seen, err := pessimistic.Look(ctx, pessimistic.NewBlob(state), nil)
 	fmt.Println(seen.State, err)
 	// Output:
 	// <nil>

@@ -50,7 +50,7 @@ func onEach(t *testing.T, test func(t *testing.T, s *aztest.Service, r pessimist
 
 func state(t *testing.T, r pessimistic.Resource) lease.State {
 	t.Helper()
-	seen, err := pessimistic.Look(t.Context(), r)
+	seen, err := pessimistic.Look(t.Context(), r, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

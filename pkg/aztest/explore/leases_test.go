@@ -56,7 +56,7 @@ func leaseIsOver(w *explore.World) error {
 }
 
 func leaseIsFree(w *explore.World) error {
-	seen, err := pessimistic.Look(context.Background(), pessimistic.NewBlob(w.Service.BlockBlob("box", "n")))
+	seen, err := pessimistic.Look(context.Background(), pessimistic.NewBlob(w.Service.BlockBlob("box", "n")), nil)
 	if err == nil && !seen.State.Free() {
 		err = fmt.Errorf("the blob is still leased: %v", seen)
 	}
@@ -145,14 +145,14 @@ func editors(clients int) func(*explore.World) explore.Program {
 func fileLeaseIsOver(client *file.Client) error {
 	ctx := context.Background()
 	bubble.Sleep(time.Minute)
-	seen, err := pessimistic.Look(ctx, files.NewFile(client))
+	seen, err := pessimistic.Look(ctx, files.NewFile(client), nil)
 	if err != nil || seen.State.Free() {
 		return err
 	}
-	if err := files.BreakStale(ctx, client, 30*time.Second); err != nil {
+	if err := files.BreakStale(ctx, client, 30*time.Second, nil); err != nil {
 		return err
 	}
-	if seen, err = pessimistic.Look(ctx, files.NewFile(client)); err == nil && !seen.State.Free() {
+	if seen, err = pessimistic.Look(ctx, files.NewFile(client), nil); err == nil && !seen.State.Free() {
 		err = fmt.Errorf("the file is still leased: %v", seen)
 	}
 	return err

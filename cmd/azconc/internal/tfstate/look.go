@@ -34,7 +34,7 @@ func (l Lock) Infinite() bool { return l.Held && l.Term == lease.InfiniteTerm }
 func Look(ctx context.Context, client *blob.Client) (Lock, error) {
 	loop := retry.Budget{Attempts: 6, Elapsed: time.Minute, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 5 * time.Second}}.Start()
 	for {
-		seen, err := pessimistic.Look(ctx, pessimistic.NewBlob(client))
+		seen, err := pessimistic.Look(ctx, pessimistic.NewBlob(client), nil)
 		if err == nil {
 			l := Lock{Observation: seen, Held: !seen.State.Free()}
 			l.Info, l.Problem = InfoIn(seen.Metadata)

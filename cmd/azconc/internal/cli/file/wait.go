@@ -118,7 +118,7 @@ func waitGone(ctx context.Context, client *file.Client, o *files.WaitOptions) er
 func waitUnleased(ctx context.Context, client *file.Client, opts *waitOptions) error {
 	began, again := time.Now(), WaitFor(opts.Wait, opts.poll())
 	for {
-		seen, err := pessimistic.Look(ctx, files.NewFile(client))
+		seen, err := pessimistic.Look(ctx, files.NewFile(client), nil)
 		if err != nil || seen.State.Free() {
 			return err
 		}

@@ -102,7 +102,7 @@ func breakStale(ctx context.Context, f *cli.Factory, opts *breakOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := files.BreakStale(ctx, client, opts.Stale); err != nil {
+	if err := files.BreakStale(ctx, client, opts.Stale, nil); err != nil {
 		return err
 	}
 	return new(tally).print(f, result{Outcome: "broken", Resource: opts.On.String()})

@@ -31,7 +31,7 @@ func deleteRun(ctx context.Context, f *cli.Factory, opts *options) error {
 	if err != nil {
 		return err
 	}
-	r, err := settings.DeleteQueue(ctx, queue)
+	r, err := settings.DeleteQueue(ctx, queue, nil)
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func clearRun(ctx context.Context, f *cli.Factory, opts *options) error {
 	if err != nil {
 		return err
 	}
-	r, err := settings.ClearQueue(ctx, queue)
+	r, err := settings.ClearQueue(ctx, queue, nil)
 	if err != nil {
 		return err
 	}

@@ -84,7 +84,7 @@ func createMarkers(f *cli.Factory, ctx context.Context, table string) error {
 	if err != nil {
 		return err
 	}
-	r, err := tables.EnsureTable(ctx, service.NewClient(table))
+	r, err := tables.EnsureTable(ctx, service.NewClient(table), nil)
 	if r.Created {
 		f.Notef("created table %s, which records handled messages", table)
 	}

@@ -46,7 +46,7 @@ func createRun(ctx context.Context, f *cli.Factory, opts *options) error {
 	if err != nil {
 		return err
 	}
-	r, err := tables.CreateTable(ctx, service.NewClient(opts.Table.Table))
+	r, err := tables.CreateTable(ctx, service.NewClient(opts.Table.Table), nil)
 	if err != nil {
 		return err
 	}

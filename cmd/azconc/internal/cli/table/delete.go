@@ -25,7 +25,7 @@ func deleteRun(ctx context.Context, f *cli.Factory, opts *options) error {
 	if err != nil {
 		return err
 	}
-	r, err := tables.DeleteTable(ctx, service.NewClient(opts.Table.Table))
+	r, err := tables.DeleteTable(ctx, service.NewClient(opts.Table.Table), nil)
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ func upsertRun(ctx context.Context, f *cli.Factory, opts *entityWriteOptions) er
 	if err != nil {
 		return err
 	}
-	r, err := tables.Upsert(ctx, target, properties)
+	r, err := tables.Upsert(ctx, target, properties, nil)
 	if err != nil {
 		return err
 	}
