@@ -162,7 +162,7 @@ func TestATextThatNoHeaderCarriesIsRefused(t *testing.T) {
 func TestAZeroIsNotTheDefault(t *testing.T) {
 	refused := map[string]string{
 		"azconc --timeout":                "version --timeout 0",
-		"azconc table query --top":        "table query jobs --top 0",
+		"azconc table query --max":        "table query jobs --max 0",
 		"azconc lock hold --for":          "lock hold jobs/nightly --for 0s",
 		"azconc queue send --ttl":         "queue send orders --file - --ttl 0",
 		"azconc file lease break --stale": "file lease break jobs/a --stale 0",
