@@ -12,6 +12,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/lease"
 )
@@ -54,7 +55,7 @@ func (r resignResult) Text(w io.Writer) {
 	case "free":
 		fmt.Fprintf(w, "free %s: nobody leads\n", r.Lock)
 	case "resigning":
-		fmt.Fprintf(w, "resigning %s of %s, over in %v\n", r.Lock, r.Owner, time.Duration(r.RemainingMS)*time.Millisecond)
+		fmt.Fprintf(w, "resigning %s of %s, over in %s\n", r.Lock, r.Owner, show.Duration(time.Duration(r.RemainingMS)*time.Millisecond))
 	default:
 		fmt.Fprintf(w, "resigned %s of %s\n", r.Lock, r.Owner)
 	}

@@ -94,7 +94,7 @@ func (s shown) fields(w io.Writer, what, holds, who, number, fence string) {
 	if s.Held {
 		held = "yes"
 		if s.HeldMS > 0 {
-			held += ", for " + (time.Duration(s.HeldMS) * time.Millisecond).String()
+			held += ", for " + show.Duration(time.Duration(s.HeldMS)*time.Millisecond)
 		}
 		if s.State == string(lease.Breaking) {
 			held += ", being broken"
@@ -104,7 +104,7 @@ func (s shown) fields(w io.Writer, what, holds, who, number, fence string) {
 	if s.Infinite {
 		lease = "infinite"
 	} else if s.LeaseMS > 0 {
-		lease = (time.Duration(s.LeaseMS) * time.Millisecond).String()
+		lease = show.Duration(time.Duration(s.LeaseMS) * time.Millisecond)
 	}
 	show.Fields(w, what, s.Lock, holds, held, who, s.Owner, "since", s.Since, "lease", lease, number, fence, "etag", s.ETag)
 }

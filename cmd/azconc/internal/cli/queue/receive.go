@@ -60,7 +60,7 @@ the request, which receives other messages, if there are any; "ambiguous" in the
   azconc queue receive orders --max 32 --visibility 2m`,
 		Flags: func(opts *receiveOptions, set *pflag.FlagSet) {
 			opts.add(set, "receive")
-			set.DurationVar(&opts.Visibility, "visibility", 30*time.Second, "for how long they are hidden: 1s to 168h, in whole seconds")
+			set.DurationVar(&opts.Visibility, "visibility", 30*time.Second, "for how long they are hidden: 1s to 7 days, in whole seconds")
 		},
 		Resource: func(opts *receiveOptions, arg string) (err error) { opts.Queue, err = parseQueue(arg); return err },
 		Parse: func(opts *receiveOptions, in cli.Input) (err error) {
@@ -76,7 +76,7 @@ the request, which receives other messages, if there are any; "ambiguous" in the
 // checkVisibility holds a duration against the service's limits.
 func checkVisibility(flag string, d, least time.Duration) error {
 	if d < least || d > 7*24*time.Hour || d%time.Second != 0 {
-		return fail.Usagef("%s %v is not between %v and 168h, in whole seconds", flag, d, least)
+		return fail.Usagef("%s %s is not between %v and 7 days, in whole seconds", flag, show.Duration(d), least)
 	}
 	return nil
 }

@@ -83,15 +83,15 @@ func TestTheArgumentsOfAnotherProgramMayBeEmpty(t *testing.T) {
 	}
 }
 
-// TestABareNumberIsSeconds walks the tree, too.
-func TestABareNumberIsSeconds(t *testing.T) {
+// TestDurationsAreTakenAsPeopleWriteThem walks the tree, too. A bare number is seconds.
+func TestDurationsAreTakenAsPeopleWriteThem(t *testing.T) {
 	seen := 0
 	eachFlag(func(cmd *cobra.Command, f *pflag.Flag) {
 		if f.Value.Type() != "duration" {
 			return
 		}
 		seen++
-		for given, want := range map[string]string{"5": "5s", "0.5": "500ms", "2m": "2m0s", "-1": "-1s"} {
+		for given, want := range map[string]string{"5": "5s", "0.5": "500ms", "2m": "2m0s", "-1": "-1s", "7d": "168h0m0s", "1d12h": "36h0m0s"} {
 			err := f.Value.Set(given)
 			if err != nil && strings.HasPrefix(err.Error(), "--"+f.Name+" -1s is ") {
 				continue // a usage error
