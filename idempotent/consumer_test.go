@@ -377,7 +377,7 @@ func TestAWakeIsHeardAtOnce(t *testing.T) {
 		if at := <-handled; at != sent {
 			t.Errorf("handled %v later", at.Sub(sent))
 		}
-		if idle > 60 {
+		if idle > 150 { // one in 4 to 5 s, and those of the first seconds
 			t.Errorf("%d requests in ten idle minutes", idle)
 		}
 		cancel()

@@ -68,7 +68,10 @@ type ConsumerOptions struct {
 	// Backoff is the pause after a failed attempt. Defaults to full jitter of 1 s, doubling, at most 15 min.
 	Backoff retry.Backoff
 
-	// Poll sets the interval between receives while the queue is empty. Defaults to 100 ms, doubling, at most 30 s.
+	// Poll sets the interval between receives while the queue is empty: 0.8 to 1 times Poll.Base, doubling up to Poll.Cap.
+	// A message that another process sends waits for at most Poll.Cap and a request, unless handlers are busy. Defaults to 100 ms
+	// and 5 s, which is 19,200 requests a day; a Cap of 30 s is 3,200. After receives that failed, the pauses are drawn from 0 to an
+	// interval that doubles up to 30 s, or Poll.Cap if that is longer. See also Wake.
 	Poll retry.Backoff
 
 	// Encoding is how messages are decoded. Defaults to Auto.
@@ -133,7 +136,7 @@ func (o *ConsumerOptions) withDefaults() (ConsumerOptions, error) {
 	out.HardStop = cmp.Or(out.HardStop, 5*time.Second)
 	out.Encoding = cmp.Or(out.Encoding, Auto)
 	out.Backoff = backoffOr(out.Backoff, time.Second, 15*time.Minute)
-	out.Poll = backoffOr(out.Poll, 100*time.Millisecond, 30*time.Second)
+	out.Poll = backoffOr(out.Poll, 100*time.Millisecond, 5*time.Second)
 	switch {
 	case out.Concurrency < 1:
 		return out, fmt.Errorf("ConsumerOptions.Concurrency: %d is not positive", out.Concurrency)
@@ -152,6 +155,14 @@ func (o *ConsumerOptions) withDefaults() (ConsumerOptions, error) {
 	}
 	out.Markers, out.Sessions = out.Markers.observed(out.Hooks), out.Sessions.observed(out.Hooks)
 	return out, nil
+}
+
+// outage returns the pauses after receives that failed. An outage may last, and every consumer meets it: they grow beyond those
+// of an idle queue.
+func (o *ConsumerOptions) outage() retry.Backoff {
+	b := o.Poll
+	b.Cap = max(b.Cap, 30*time.Second)
+	return b
 }
 
 func backoffOr(b retry.Backoff, base, limit time.Duration) retry.Backoff {

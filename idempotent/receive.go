@@ -46,7 +46,7 @@ func (c *Consumer) receiveAll() error {
 				return fmt.Errorf("receive from %s: %w", c.queue.Path, azerr.Clean(err))
 			}
 			failures++
-			if c.pause(ctx, max(c.o.Poll.Wait(failures), azerr.Classify(err).RetryAfter)) != nil {
+			if c.pause(ctx, max(c.o.outage().In(ctx).Wait(failures), azerr.Classify(err).RetryAfter)) != nil {
 				return nil
 			}
 			continue
@@ -54,7 +54,7 @@ func (c *Consumer) receiveAll() error {
 			if c.o.ExitWhenEmpty && idle {
 				return nil
 			}
-			if c.pause(ctx, c.o.Poll.Base/2+c.o.Poll.Wait(empty)) != nil {
+			if c.pause(ctx, c.lull(ctx, empty)) != nil {
 				return nil
 			}
 			empty++
@@ -63,6 +63,14 @@ func (c *Consumer) receiveAll() error {
 		empty, failures = 0, 0
 		c.pool.Run(func() { c.begin(batch) })
 	}
+}
+
+// lull returns how long to wait after n+1 receives that were empty: 0.8 to 1 times an interval that doubles. Which message
+// finds the longest interval is a matter of its length, so that equal ones serve best for their number: with full jitter, the
+// same wait at p99 costs nearly twice as many requests. What is left of it keeps consumers that began together apart.
+func (c *Consumer) lull(ctx context.Context, n int) time.Duration {
+	longest := retry.Backoff{Base: c.o.Poll.Base, Cap: c.o.Poll.Cap, Rand: func() float64 { return 1 }}.Wait(n)
+	return longest*4/5 + time.Duration(c.o.Poll.In(ctx).Rand()*float64(longest/5))
 }
 
 // pause waits until the next poll of the queue.

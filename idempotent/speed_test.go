@@ -14,7 +14,7 @@ import (
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
-// TestAConsumerIsAboutAsFastAsABareLoop compares messages per second where each request takes 4 ms, with the faster of two
+// TestAConsumerIsAboutAsFastAsABareLoop compares messages per second where each request takes 5 ms, with the faster of two
 // bare loops that have as many requests under way as the Consumer has handlers. The time is the bubble's.
 func TestAConsumerIsAboutAsFastAsABareLoop(t *testing.T) {
 	const n = 960
@@ -23,7 +23,7 @@ func TestAConsumerIsAboutAsFastAsABareLoop(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := &far{}
 				f.rig = newRigOn(t, aztest.New(&aztest.Options{Latency: func() time.Duration { return time.Duration(f.latency.Load()) }}))
-				f.latency.Store(int64(4 * time.Millisecond))
+				f.latency.Store(int64(5 * time.Millisecond))
 				rate := func(run func()) float64 {
 					f.fill(n)
 					began := time.Now()

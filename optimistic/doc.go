@@ -60,6 +60,14 @@
 // A create is an exception. If its response is lost and the resource is not there, it may have been created and deleted
 // since, and sending the request again would create it twice. See Create and SendOptions.Recreate.
 //
+// # A busy service
+//
+// When the service refuses requests to a blob or a partition because there are too many (503 ServerBusy, 500
+// OperationTimedOut), this process holds back those that follow, of all its clients: they leave in turn, at a rate that
+// rises with time and falls with each refusal, and not before a Retry-After has passed. A call waits for one turn; its
+// requests after that leave at once. Fewer than one refusal in ten delays nothing. What waits is not sent, so a context that
+// ends meanwhile leaves no doubt. Two accounts whose resources have the same path may delay each other once.
+//
 // # Operations
 //
 // An OperationID makes a change idempotent across processes. The resource remembers the last 256 operations of the last

@@ -30,10 +30,11 @@ func (u *updater[T]) escalate(ctx context.Context) error {
 	if k := u.o.EscalateAfter; k == 0 || u.Res.Conflicts < k || u.leased != nil || u.o.Conditions.LeaseID != "" {
 		return nil
 	}
-	e := &escalation{on: sealed.TraitsOf(u.target).Lease, id: uuid.NewString()}
-	if e.on == nil {
+	leased := sealed.TraitsOf(u.target).Lease
+	if leased == nil {
 		return nil
 	}
+	e := &escalation{on: leased(), id: uuid.NewString()}
 	_, err := protocol.Again(ctx, u.Call, func(ctx context.Context) (lease.Result, error) {
 		e.sent = true
 		return e.on.Acquire(ctx, e.id, shortestLease, lease.Conditions{})

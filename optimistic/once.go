@@ -117,7 +117,7 @@ func writeOnce[T any](ctx context.Context, op string, target Target[T], base *Ve
 	c := protocol.NewCall(op, t.Resource(), o.SendOptions)
 	ctx, end := c.Start(ctx, "optimistic."+strings.ToUpper(op[:1])+op[1:])
 	defer end(&err)
-	todo := protocol.NewIntent(sealed.TraitsOf(t).Scope, o.OperationID)
+	todo := intentOf(t, o.OperationID)
 	if base.Lineage.Performed(todo) {
 		c.Res.AlreadyApplied, c.Res.ETag = true, base.ETag
 		return c.Finish(), nil

@@ -1,6 +1,9 @@
 package optimistic
 
-import "github.com/azconc/azconc/optimistic/internal/sealed"
+import (
+	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
+)
 
 // Version is a value and the version at which it was read. Value belongs to the caller. The other fields are those of
 // State. A write over a version sends back what was read with it, so that everything else about the resource is
@@ -19,6 +22,14 @@ type Target[T any] interface {
 
 	// Protocol returns the target as the operations of package optimistic use it.
 	Protocol() sealed.Target[T]
+}
+
+// intentOf returns the operation that a call carries out on target.
+func intentOf(target any, operationID string) protocol.Intent {
+	if operationID == "" {
+		return protocol.Intent{}
+	}
+	return protocol.NewIntent(sealed.TraitsOf(target).Scope, operationID)
 }
 
 // open returns the target for an operation. It returns an error that says what is nil.

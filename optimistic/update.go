@@ -46,7 +46,7 @@ func Update[T any](ctx context.Context, target Target[T], change func(ctx contex
 	}
 	u := updater[T]{
 		Loop:   protocol.Loop{Call: protocol.NewCall("update", t.Resource(), o.SendOptions), Budget: o.budget(), Final: o.Conditions.IfMatch != "", Narrow: o.Conditions.narrow()},
-		target: t, change: change, o: o, intent: protocol.NewIntent(sealed.TraitsOf(t).Scope, o.OperationID),
+		target: t, change: change, o: o, intent: intentOf(t, o.OperationID),
 	}
 	ctx, end := u.Start(ctx, "optimistic.Update")
 	defer end(&err)

@@ -27,6 +27,7 @@ type acquisition struct {
 	opts   AcquireOptions
 	line   *line
 	made   bool // this call has created the lock blob
+	handed bool // the lease was handed over to this call by a goroutine of the same Locker
 	passed bool // the lease, and with it the place in the line, has been handed over
 }
 
@@ -53,7 +54,7 @@ func (k *Locker) newAcquisition(ctx context.Context, name string, opts *LockOpti
 		a.claim.remote.answered = new(atomic.Bool)
 		a.claim.remote.answered.Store(true)
 	}
-	a.queue = queue{remote: a.claim.remote, wait: o.MaxWait, began: a.claim.began, pace: poll.Pace{Backoff: k.opts.Poll}}
+	a.queue = queue{remote: a.claim.remote, wait: o.MaxWait, began: a.claim.began, pace: poll.Pace{Backoff: k.opts.Poll}, turns: new(turnsSeen)}
 	return a, nil
 }
 
@@ -80,7 +81,7 @@ func (a *acquisition) turns(ctx context.Context, handed *handOver) (*Hold, error
 		if a.opts.MaxWait > 0 && a.queue.run() >= a.opts.MaxWait {
 			return nil, a.queue.heldError(err)
 		}
-		handed, a.made = nil, false
+		handed, a.made, a.handed = nil, false, false
 		a.claim = a.claim.renewed()
 	}
 }
@@ -102,7 +103,7 @@ func (a *acquisition) win(ctx context.Context) (seen lease.Observation, _ grant,
 		if seen.Size > 0 && !a.k.opts.AllowContent {
 			return seen, grant{}, &ContentError{Resource: a.claim.remote.path, Size: seen.Size}
 		}
-		a.queue.seen = seen
+		a.queue.sees(seen)
 		if !seen.State.Free() {
 			if !a.claim.wait {
 				return seen, grant{}, a.queue.heldError(nil)

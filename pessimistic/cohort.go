@@ -214,7 +214,7 @@ func (a *acquisition) inherit(ctx context.Context, b *handOver) (*Hold, error) {
 	b.claim.tries, b.claim.wait, b.claim.waited = a.claim.tries, a.claim.wait, a.queue.waited
 	b.claim.limit, b.claim.began = a.claim.limit, a.claim.began
 	b.claim.remote.answered = a.claim.remote.answered
-	a.claim = b.claim
+	a.claim, a.handed = b.claim, true
 	l := newLease(a.parent, a.claim, b.granted, a.opts)
 	if ctx.Err() != nil {
 		a.passed = true

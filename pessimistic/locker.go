@@ -58,7 +58,8 @@ type LockerOptions struct {
 	// blobs. Defaults to none.
 	Prefix string
 
-	// Duration, Poll, Tries and Health are those of AcquireOptions.
+	// Duration, Poll, Tries and Health are those of AcquireOptions. Between Poll.Base and Poll.Cap, waiters follow the
+	// lock's record, which says how long its turns last and how many wait: they look more often near the end of a turn.
 	Duration time.Duration
 	Poll     retry.Backoff
 	Tries    int

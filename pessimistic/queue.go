@@ -26,6 +26,7 @@ type queue struct {
 	waited    time.Duration
 	reported  time.Duration     // when the wait was last reported, as waited
 	seen      lease.Observation // the last observation
+	turns     *turnsSeen        // nil if the resource has no record
 }
 
 // run returns how long the caller has waited.
@@ -55,7 +56,8 @@ const reportEvery = time.Minute
 
 // report reports the wait.
 func (q *queue) report(ctx context.Context) {
-	q.remote.emit(ctx, observe.Event{Kind: observe.Waiting, Holder: recordOf(q.seen).owner})
+	seen := recordOf(q.seen)
+	q.remote.emit(ctx, observe.Event{Kind: observe.Waiting, Holder: seen.owner, Since: seen.since})
 	q.reported = q.run()
 }
 
@@ -66,7 +68,7 @@ func (q *queue) sleep(ctx context.Context, cause error) error {
 	if q.failed > 0 {
 		pause = max(poll.AfterFault(ctx, q.failed-1), min(q.wish, longestWish))
 	} else {
-		pause = q.pace.Next(ctx)
+		pause = q.pause(ctx)
 	}
 	if q.wait > 0 {
 		if q.waited >= q.wait {
@@ -83,7 +85,8 @@ func (q *queue) sleep(ctx context.Context, cause error) error {
 func (q *queue) looks(ctx context.Context) (free bool, err error) {
 	seen, err := q.remote.look(ctx, "", adminTry)
 	if err == nil {
-		q.seen, q.refused, q.failed = seen, 0, 0
+		q.sees(seen)
+		q.refused, q.failed = 0, 0
 		return seen.State.Free(), nil
 	}
 	if ctx.Err() != nil {

@@ -3,21 +3,40 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"os"
 	"os/exec"
 	"testing"
 	"time"
 )
 
-// TestTheDemoShowsTheBugAndTheCure runs what a new user runs first.
+// TestTheDemoShowsTheBugAndTheCure runs what a new user runs first, with nothing but azconc on the PATH, and the same on Azurite.
 func TestTheDemoShowsTheBugAndTheCure(t *testing.T) {
-	needAzurite(t)
+	for _, engine := range []string{"", "azurite"} {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			args, environ := []string{"demo", "-o", "json"}, os.Environ()
+			if engine != "" {
+				needAzurite(t)
+				args = append(args, "--engine", engine)
+			} else {
+				environ = append(environ, "PATH="+t.TempDir())
+			}
+			checkDemo(t, args, environ)
+		})
+	}
+}
+
+// checkDemo runs azconc, which must be as quick as a newcomer is patient.
+func checkDemo(t *testing.T, args, environ []string) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	azconc, err := exec.LookPath("azconc")
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.CommandContext(ctx, azconc, "demo", "-o", "json").Output()
+	cmd := exec.CommandContext(ctx, azconc, args...)
+	cmd.Env = environ
+	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("azconc demo: %v", err)
 	}

@@ -12,7 +12,7 @@ import (
 func TestMain(m *testing.M) {
 	// Every azconc is a process of its own; with -race it would sleep a second before it ends.
 	os.Setenv("GORACE", "atexit_sleep_ms=0")
-	testscript.Main(leakChecked{m}, map[string]func(){"azconc": main})
+	testscript.Main(leakChecked{m}, map[string]func(){"azconc": main, "tfclient": tfClient})
 }
 
 // leakChecked is goleak.VerifyTestMain for a testing.M that testscript runs.

@@ -42,9 +42,8 @@ until [ -s "$STATE/up.sh" ]; do sleep 0.1; done
 `
 
 // TestANewcomerCanFollowTheReadmes does what the README files say, from the clone on, in one shell and on an account that is
-// empty at first. The lines run as they are printed. The Go program is in a module of its own.
+// empty at first. The lines run as they are printed. The Go program is in a module of its own. There is no Node.js.
 func TestANewcomerCanFollowTheReadmes(t *testing.T) {
-	needAzurite(t)
 	repository, err := exec.Command("git", "rev-parse", "--show-toplevel").Output()
 	if err != nil {
 		t.Skip("SKIP: there is no git repository to clone")
@@ -62,10 +61,14 @@ func TestANewcomerCanFollowTheReadmes(t *testing.T) {
 				snippet = "cp ../azconc/cmd/azconc/testdata/newcomer/main.go.txt main.go\n" +
 					"echo '{\"order\": 1}' | azconc queue send orders --file -\n" + snippet + "own_files\n" +
 					"azconc blob get jobs/state.json >\"$STATE/state.json\"\n"
-			case strings.Contains(snippet, "azconc share create"): // an emulator has no File service
-				snippet = "(export AZURE_STORAGE_CONNECTION_STRING='" + inMemory(t) + "'\n" + snippet + ")\n"
 			}
 			script += snippet
+		}
+	}
+	withoutNode := t.TempDir()
+	for _, name := range []string{"node", "npm"} {
+		if err := os.WriteFile(filepath.Join(withoutNode, name), []byte("#!/bin/sh\necho $0 was called >>"+state+"/node\nexit 1\n"), 0o755); err != nil {
+			t.Fatal(err)
 		}
 	}
 	cache, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE").Output()
@@ -79,7 +82,7 @@ func TestANewcomerCanFollowTheReadmes(t *testing.T) {
 	shell.WaitDelay = 20 * time.Second
 	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	shell.Cancel = func() error { return syscall.Kill(-shell.Process.Pid, syscall.SIGTERM) }
-	shell.Env = append(os.Environ(), "STATE="+state, "AZURE_STORAGE_CONNECTION_STRING=",
+	shell.Env = append(os.Environ(), "PATH="+withoutNode+string(os.PathListSeparator)+os.Getenv("PATH"), "STATE="+state, "AZURE_STORAGE_CONNECTION_STRING=",
 		// The clone has the commits of this repository, the installation stays here, packages are built once for all folders, and
 		// the modules are those of this repository, which have been verified.
 		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=url."+strings.TrimSpace(string(repository))+".insteadOf", "GIT_CONFIG_VALUE_0=https://github.com/azconc/azconc",
@@ -88,6 +91,9 @@ func TestANewcomerCanFollowTheReadmes(t *testing.T) {
 	if err != nil {
 		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 		t.Fatalf("%v after\n%s", err, strings.Join(lines[max(0, len(lines)-25):], "\n"))
+	}
+	if said, err := os.ReadFile(filepath.Join(state, "node")); err == nil {
+		t.Errorf("%s", said)
 	}
 	if got, _ := os.ReadFile(filepath.Join(state, "state.json")); !strings.Contains(string(got), `"orders":1`) {
 		t.Errorf("the Go program has left %s", got)

@@ -15,7 +15,6 @@ import (
 	"github.com/azconc/azconc/optimistic/internal/anyblob"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 
@@ -23,6 +22,7 @@ import (
 	"github.com/azconc/azconc/optimistic/internal/meta"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/optimistic/internal/sealed"
+	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/lease/bloblease"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
@@ -65,7 +65,9 @@ type Blob[T any] struct {
 	_ struct{}
 }
 
-// NewBytes returns the content of a block blob as bytes.
+// NewBytes returns the content of a block blob as bytes. A write sends the bytes of the value from where they are, so nothing
+// may change them until the call has returned. Whether they have changed is decided by their length and a hash of 64 bits
+// under a random key.
 func NewBytes(client *blockblob.Client) Blob[[]byte] {
 	return Blob[[]byte]{Client: client, Codec: BytesCodec{}}
 }
@@ -79,7 +81,8 @@ var errNoCodec = errors.New("Blob.Codec is nil: use NewBytes or NewJSON, or set 
 
 // blobCarry is the part of a read that the following write needs.
 type blobCarry struct {
-	raw      []byte
+	raw      []byte      // nil if the value is the content itself
+	print    fingerprint // of that content, as it was read
 	headers  blob.HTTPHeaders
 	metadata map[string]string // lower-case names, without the lineage
 	tags     map[string]string
@@ -100,7 +103,7 @@ type contentTarget[T any] struct{ Blob[T] }
 func (b contentTarget[T]) Traits() sealed.Traits {
 	t := sealed.Traits{Client: b.Client}
 	if b.Client != nil {
-		t.Lease = bloblease.NewBlob(b.Client.BlobClient())
+		t.Lease = func() lease.Resource { return bloblease.NewBlob(b.Client.BlobClient()) }
 	}
 	return t
 }
@@ -149,7 +152,7 @@ func (b contentTarget[T]) Read(ctx context.Context) (*optimistic.Version[T], err
 	if err != nil {
 		return nil, err
 	}
-	carry := blobCarry{raw: raw, headers: downloadedHeaders(resp), scope: ptr.Value(resp.EncryptionScope), kind: resp.BlobType}
+	carry := blobCarry{headers: downloadedHeaders(resp), scope: ptr.Value(resp.EncryptionScope), kind: resp.BlobType}
 	v := &optimistic.Version[T]{State: optimistic.State{Exists: true, ETag: etag, LastModified: ptr.Value(resp.LastModified)}}
 	carry.metadata, v.Lineage = meta.Split(resp.Metadata)
 	if ptr.Value(resp.TagCount) > 0 {
@@ -157,8 +160,12 @@ func (b contentTarget[T]) Read(ctx context.Context) (*optimistic.Version[T], err
 			return nil, err
 		}
 	}
-	if v.Value, err = b.Codec.Decode(raw); err != nil {
+	if own, ok := b.itself(raw); ok {
+		v.Value, carry.print = own, printOf(raw)
+	} else if v.Value, err = b.Codec.Decode(raw); err != nil {
 		return nil, err
+	} else {
+		carry.raw = raw
 	}
 	sealed.Carry(v, carry)
 	return v, nil
@@ -182,15 +189,25 @@ func (b contentTarget[T]) Prepare(base *optimistic.Version[T], value T, lineage 
 		return protocol.Prepared{}, err
 	}
 	carry, _ := sealed.Carried(base).(blobCarry)
-	if base.Exists && b.keepsHeaders(carry) && b.sameContent(carry.raw, data) && !lineage.Begins(base.Lineage) {
+	if base.Exists && b.keepsHeaders(carry) && b.sameContent(carry, data) && !lineage.Begins(base.Lineage) {
 		return protocol.Prepared{}, nil
 	}
-	data = bytes.Clone(data) // the codec's result may be reused by the caller
+	switch any(b.Codec).(type) {
+	case BytesCodec: // the caller's, until the request has ended: see requestBody
+	case JSONCodec[T]:
+		remember(value, data)
+	default:
+		data = bytes.Clone(data) // the codec may use it again for another value
+	}
 	headers := b.headers(carry)
 	if err := anyblob.ValidateMetadata(b.Metadata); err != nil {
 		return protocol.Prepared{}, err
 	}
-	metadata, stored, err := meta.Join(meta.Merge(carry.metadata, b.Metadata), lineage)
+	own := carry.metadata
+	if len(b.Metadata) > 0 {
+		own = meta.Merge(own, b.Metadata)
+	}
+	metadata, stored, err := meta.Join(own, lineage)
 	if err != nil {
 		return protocol.Prepared{}, err
 	}
@@ -209,8 +226,10 @@ func (b contentTarget[T]) Prepare(base *optimistic.Version[T], value T, lineage 
 	return protocol.Prepared{Stored: stored, Send: func(ctx context.Context) (azcore.ETag, error) {
 		protocol.AllowFor(ctx, int64(len(data)))
 		o := opts // the SDK writes into the options of some operations
+		body := newRequestBody(data)
+		defer body.End()
 		resp, err := wire.Request(ctx, "Put Blob", func(ctx context.Context) (blockblob.UploadResponse, error) {
-			return b.Client.Upload(ctx, streaming.NopCloser(bytes.NewReader(data)), &o)
+			return b.Client.Upload(ctx, body, &o)
 		})
 		return ptr.Value(resp.ETag), unsignable(err, carry.metadata)
 	}}, nil
@@ -239,7 +258,11 @@ func (b contentTarget[T]) Written(base *optimistic.Version[T], value T) (any, er
 		return nil, fmt.Errorf("encode: %w", err)
 	}
 	carry, _ := sealed.Carried(base).(blobCarry)
-	carry.raw = bytes.Clone(data)
+	if _, ok := b.itself(data); ok {
+		carry.raw, carry.print = nil, printOf(data)
+	} else {
+		carry.raw, carry.print = bytes.Clone(data), fingerprint{}
+	}
 	carry.headers = b.headers(carry)
 	carry.metadata = meta.Merge(carry.metadata, b.Metadata)
 	return carry, nil
@@ -253,9 +276,16 @@ func (b contentTarget[T]) Remove(base optimistic.State, c sealed.Conditions) (pr
 
 // sameContent reports whether writing data would change nothing: the bytes are equal, or decode to a value that encodes
 // to data. Different white space in the same JSON is no change.
-func (b contentTarget[T]) sameContent(raw, data []byte) bool {
+func (b contentTarget[T]) sameContent(carry blobCarry, data []byte) bool {
+	raw := carry.raw
+	if carry.print.known {
+		return carry.print == printOf(data)
+	}
 	if bytes.Equal(raw, data) {
 		return true
+	}
+	if _, ok := any(b.Codec).(JSONCodec[T]); ok && (differs[T](raw, data) || remembered[T](raw)) {
+		return false
 	}
 	before, err := b.Codec.Decode(raw)
 	if err != nil {
@@ -265,12 +295,22 @@ func (b contentTarget[T]) sameContent(raw, data []byte) bool {
 	return err == nil && bytes.Equal(encoded, data)
 }
 
+// itself returns data as the value, if the codec makes no difference between them. Such a value is not copied: the content
+// that was read belongs to nobody else.
+func (b contentTarget[T]) itself(data []byte) (value T, ok bool) {
+	if _, ok := any(b.Codec).(BytesCodec); !ok {
+		return value, false
+	}
+	value, ok = any(data).(T)
+	return value, ok
+}
+
 // keepsHeaders reports whether the blob already has the target's headers, metadata and tier. A read does not show the
 // tier, so setting one is always a change.
 func (b contentTarget[T]) keepsHeaders(carry blobCarry) bool {
 	return b.Tier == nil &&
-		equalHeaders(mergeHeaders(carry.headers, b.HTTPHeaders), carry.headers) &&
-		maps.Equal(meta.Merge(carry.metadata, b.Metadata), carry.metadata)
+		(b.HTTPHeaders == nil || equalHeaders(mergeHeaders(carry.headers, b.HTTPHeaders), carry.headers)) &&
+		(len(b.Metadata) == 0 || maps.Equal(meta.Merge(carry.metadata, b.Metadata), carry.metadata))
 }
 
 func downloadedHeaders(r blob.DownloadStreamResponse) blob.HTTPHeaders {
@@ -319,6 +359,9 @@ func readTags(ctx context.Context, client *blob.Client) (map[string]string, erro
 
 // guardTags makes a write that carries tags conditional on their being unchanged.
 func guardTags(c sealed.Conditions, tags map[string]string) sealed.Conditions {
+	if c.IfTags == "" && len(tags) == 0 {
+		return c
+	}
 	var terms []string
 	if c.IfTags != "" {
 		terms = append(terms, "("+c.IfTags+")")

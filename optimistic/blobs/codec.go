@@ -2,8 +2,10 @@ package blobs
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"reflect"
 )
 
 // Codec converts a value to the content of a blob and back. Its methods must be safe for concurrent use.
@@ -28,6 +30,10 @@ func (JSONCodec[T]) Encode(value T) ([]byte, error) { return json.Marshal(value)
 // are preserved.
 func (JSONCodec[T]) Decode(data []byte) (T, error) {
 	var value T
+	if !jsonTraitsOf(reflect.TypeFor[T]()).untyped && json.Unmarshal(data, &value) == nil {
+		return value, nil // a Decoder copies data, and is needed only for UseNumber and for the errors
+	}
+	value = *new(T)
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
 	if err := d.Decode(&value); err != nil {
@@ -43,7 +49,10 @@ func (JSONCodec[T]) Decode(data []byte) (T, error) {
 func (JSONCodec[T]) ContentType() string { return "application/json" }
 
 // BytesCodec is the codec of NewBytes. It does not change the content.
-type BytesCodec struct{}
+type BytesCodec struct {
+	// Type is the Content-Type of a blob that is created. Defaults to application/octet-stream.
+	Type string
+}
 
 // Encode implements Codec.
 func (BytesCodec) Encode(value []byte) ([]byte, error) { return value, nil }
@@ -52,4 +61,4 @@ func (BytesCodec) Encode(value []byte) ([]byte, error) { return value, nil }
 func (BytesCodec) Decode(data []byte) ([]byte, error) { return bytes.Clone(data), nil }
 
 // ContentType implements Codec.
-func (BytesCodec) ContentType() string { return "application/octet-stream" }
+func (c BytesCodec) ContentType() string { return cmp.Or(c.Type, "application/octet-stream") }

@@ -20,6 +20,7 @@ import (
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/lease/bloblease"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
@@ -51,7 +52,7 @@ type metadataTarget struct{ Metadata }
 
 // Traits describes the target to the calls of package optimistic.
 func (m metadataTarget) Traits() sealed.Traits {
-	return sealed.Traits{Client: m.Client, Scope: "metadata", Lease: bloblease.NewBlob(m.Client)}
+	return sealed.Traits{Client: m.Client, Scope: "metadata", Lease: func() lease.Resource { return bloblease.NewBlob(m.Client) }}
 }
 
 // Clone implements Cacheable.

@@ -82,11 +82,25 @@ func (p Property) literal() []byte {
 }
 
 func jsonString(s string) []byte {
+	if unescaped(s) {
+		out := make([]byte, 0, len(s)+2)
+		return append(append(append(out, '"'), s...), '"')
+	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	_ = e.Encode(s) // a string can always be encoded
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// unescaped reports whether a string is the same within quotes in JSON.
+func unescaped(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
 }
 
 // storedEntity is an entity as the service wrote it.
@@ -102,9 +116,8 @@ func parseEntity(data []byte) (storedEntity, error) {
 		return storedEntity{}, fmt.Errorf("not an entity: %w", err)
 	}
 	e := storedEntity{properties: make(Properties, len(members))}
-	system := map[string]*string{"odata.etag": &e.etag, "PartitionKey": &e.partition, "RowKey": &e.row, "Timestamp": &e.timestamp}
 	for name, raw := range members {
-		if to := system[name]; to != nil {
+		if to := e.system(name); to != nil {
 			if err := json.Unmarshal(raw, to); err != nil {
 				return e, fmt.Errorf("%s: %w", name, err)
 			}
@@ -115,7 +128,9 @@ func parseEntity(data []byte) (storedEntity, error) {
 		}
 		var annotation EDM
 		if a := members[name+typeSuffix]; a != nil {
-			if err := json.Unmarshal(a, &annotation); err != nil {
+			if known, quoted, err := literalText(a); err == nil && quoted {
+				annotation = EDM(known)
+			} else if err := json.Unmarshal(a, &annotation); err != nil {
 				return e, fmt.Errorf("property %q: its type: %w", name, err)
 			}
 		}
@@ -126,6 +141,21 @@ func parseEntity(data []byte) (storedEntity, error) {
 		e.properties[name] = p
 	}
 	return e, nil
+}
+
+// system returns where the member of a name belongs that is not a property.
+func (e *storedEntity) system(name string) *string {
+	switch name {
+	case "odata.etag":
+		return &e.etag
+	case "PartitionKey":
+		return &e.partition
+	case "RowKey":
+		return &e.row
+	case "Timestamp":
+		return &e.timestamp
+	}
+	return nil
 }
 
 // ownedByProtocol reports whether a member describes the entity instead of being a property.
@@ -167,6 +197,9 @@ func literalText(raw json.RawMessage) (text string, quoted bool, err error) {
 	text = string(bytes.TrimSpace(raw))
 	switch {
 	case strings.HasPrefix(text, `"`):
+		if within := strings.TrimSuffix(text[1:], `"`); len(within) == len(text)-2 && unescaped(within) {
+			return within, true, nil
+		}
 		err = json.Unmarshal(raw, &text)
 		return text, true, err
 	case strings.HasPrefix(text, "{"), strings.HasPrefix(text, "["):

@@ -299,8 +299,8 @@ func cloneValues(m map[string]any) map[string]any {
 
 // Equal implements Cacheable. It reports whether both values are stored as the same properties.
 func (e entityTarget[T]) Equal(x, y T) bool {
-	px, errX := encodeValue(x, nil)
-	py, errY := encodeValue(y, nil)
+	px, errX := encodeValue(x, nil, nil)
+	py, errY := encodeValue(y, nil, nil)
 	return errX == nil && errY == nil && maps.Equal(px, py)
 }
 

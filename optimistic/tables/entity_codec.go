@@ -77,8 +77,8 @@ func (p Property) native() (any, error) {
 }
 
 // encodeValue returns the properties for the members of value. known are the entity's stored properties, for their
-// types.
-func encodeValue(value any, known Properties) (Properties, error) {
+// types. Members that skip names are left out.
+func encodeValue(value any, known Properties, skip map[string]bool) (Properties, error) {
 	if p, ok := value.(Properties); ok {
 		out := make(Properties, len(p))
 		for name, one := range p {
@@ -96,7 +96,7 @@ func encodeValue(value any, known Properties) (Properties, error) {
 	if v.Kind() == reflect.Map && v.Type().Key().Kind() == reflect.String {
 		return encodeMap(v, known)
 	}
-	return encodeStruct(v, known)
+	return encodeStruct(v, known, skip)
 }
 
 // encodeMap returns the properties for the members of a map. An annotation in it ("n@odata.type") sets a type, as in
@@ -123,7 +123,7 @@ func encodeMap(m reflect.Value, known Properties) (Properties, error) {
 	return out, nil
 }
 
-func encodeStruct(v reflect.Value, known Properties) (Properties, error) {
+func encodeStruct(v reflect.Value, known Properties, skip map[string]bool) (Properties, error) {
 	if !v.IsValid() {
 		return nil, fmt.Errorf("nil is not an entity; give a struct, a map with string keys, or Properties")
 	}
@@ -141,7 +141,7 @@ func encodeStruct(v reflect.Value, known Properties) (Properties, error) {
 	}
 	out := make(Properties, len(members))
 	for name, raw := range members {
-		if ownedByProtocol(name) || name == "Timestamp" || isNull(raw) {
+		if ownedByProtocol(name) || name == "Timestamp" || skip[name] || isNull(raw) {
 			continue
 		}
 		var annotation EDM

@@ -79,7 +79,7 @@ func Upsert[T any](ctx context.Context, target Entity[T], value T) (optimistic.R
 	if err := addressable(target.PartitionKey); err != nil {
 		return optimistic.Result{}, err
 	}
-	properties, err := encodeValue(value, nil)
+	properties, err := encodeValue(value, nil, nil)
 	if err != nil {
 		return optimistic.Result{}, err
 	}

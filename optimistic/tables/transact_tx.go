@@ -250,7 +250,7 @@ func (tx *Tx) write(op txOp, row string, value any) error {
 		return err
 	}
 	content, exists, _ := r.content()
-	set, err := encodeValue(value, content)
+	set, err := encodeValue(value, content, nil)
 	if err == nil {
 		err = takeKeys(set, tx.t.partition, row)
 	}

@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 )
 
 // Service is one of the services of an account.
@@ -35,13 +34,14 @@ type Account struct {
 
 // login makes the credential on first use, once for all copies of an account.
 type login struct {
+	getenv     func(string) string
 	once       sync.Once
 	credential azcore.TokenCredential
 	err        error
 }
 
 func (l *login) get() (azcore.TokenCredential, error) {
-	l.once.Do(func() { l.credential, l.err = azidentity.NewDefaultAzureCredential(nil) })
+	l.once.Do(func() { l.credential, l.err = newCredential(l.getenv) })
 	return l.credential, l.err
 }
 

@@ -140,14 +140,14 @@ func (a *Account) endpoints(flags *settings) error {
 func (a *Account) authorise(flags *settings, getenv func(string) string, key, sas string) error {
 	switch {
 	case flags.AuthMode == "login":
-		a.login = &login{}
+		a.login = &login{getenv: getenv}
 		return nil
 	case flags.AccountKey != "":
 		a.key = flags.AccountKey
 	case flags.SASToken != "":
 		a.sas = strings.TrimPrefix(flags.SASToken, "?")
 	case flags.ConnectionString == "" && flags.AuthMode == "" && getenv("AZURE_STORAGE_AUTH_MODE") == "login":
-		a.login = &login{}
+		a.login = &login{getenv: getenv}
 		return nil
 	case key != "" && sas != "":
 		return hinted("unset one of them, or give --account-key, --sas-token or --auth-mode login", "%s and %s are both set",
@@ -174,7 +174,7 @@ func (a *Account) authorise(flags *settings, getenv func(string) string, key, sa
 		default:
 			return invalid("AZURE_STORAGE_AUTH_MODE %q is neither login nor key", mode)
 		}
-		a.login = &login{}
+		a.login = &login{getenv: getenv}
 	}
 	if a.key != "" && a.name == "" {
 		return hinted("give --account-name", "an account key is given without an account")

@@ -52,6 +52,9 @@ func unanswered(err error) meaning {
 
 // beforeSending recognizes errors which prove that the service has not received the request.
 func beforeSending(err error) (meaning, bool) {
+	if _, ok := errors.AsType[notSent](err); ok {
+		return unreached, true
+	}
 	if _, ok := errors.AsType[*net.DNSError](err); ok {
 		return unreached, true
 	}
@@ -68,6 +71,12 @@ func beforeSending(err error) (meaning, bool) {
 		return badInput, true
 	}
 	return meaning{}, false
+}
+
+// notSent marks an error of azconc's own: the request was held back and has not left.
+type notSent interface {
+	error
+	NotSent()
 }
 
 // invalidHeader begins the error with which net/http refuses a header that it cannot send. It has no type.

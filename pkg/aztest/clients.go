@@ -14,14 +14,14 @@ import (
 )
 
 // TableURL is the Table service's URL for clients whose transport is the Service.
-func (s *Service) TableURL() string { return "http://" + tableservice.Host + "/" + Account }
+func (s *Service) TableURL() string { return "http://" + tableservice.Host + "/" + s.o.Account }
 
 // TableHandler serves the Table service over HTTP, at /devstoreaccount1. A lost response closes the connection.
 func (s *Service) TableHandler() http.Handler { return s.injector.handler(tableservice.Host) }
 
 // TableService returns a client for the account's tables.
 func (s *Service) TableService() *aztables.ServiceClient {
-	credential, err := aztables.NewSharedKeyCredential(Account, Key)
+	credential, err := aztables.NewSharedKeyCredential(s.o.Account, s.o.Key)
 	if err != nil {
 		panic(err) // the constants are wrong
 	}
@@ -41,14 +41,14 @@ func (s *Service) Table(name string) *aztables.Client {
 }
 
 // QueueURL is the Queue service's URL for clients whose transport is the Service.
-func (s *Service) QueueURL() string { return "http://" + queueservice.Host + "/" + Account }
+func (s *Service) QueueURL() string { return "http://" + queueservice.Host + "/" + s.o.Account }
 
 // QueueHandler serves the Queue service over HTTP, at /devstoreaccount1. A lost response closes the connection.
 func (s *Service) QueueHandler() http.Handler { return s.injector.handler(queueservice.Host) }
 
 // QueueService returns a client for the account's queues.
 func (s *Service) QueueService() *azqueue.ServiceClient {
-	credential, err := azqueue.NewSharedKeyCredential(Account, Key)
+	credential, err := azqueue.NewSharedKeyCredential(s.o.Account, s.o.Key)
 	if err != nil {
 		panic(err) // the constants are wrong
 	}
@@ -68,14 +68,14 @@ func (s *Service) Queue(name string) *azqueue.QueueClient {
 }
 
 // FileURL is the File service's URL for clients whose transport is the Service. No emulator has this service.
-func (s *Service) FileURL() string { return "http://" + fileservice.Host + "/" + Account }
+func (s *Service) FileURL() string { return "http://" + fileservice.Host + "/" + s.o.Account }
 
 // FileHandler serves the File service over HTTP, at /devstoreaccount1. A lost response closes the connection.
 func (s *Service) FileHandler() http.Handler { return s.injector.handler(fileservice.Host) }
 
 // FileService returns a client for the File service.
 func (s *Service) FileService() *service.Client {
-	credential, err := service.NewSharedKeyCredential(Account, Key)
+	credential, err := service.NewSharedKeyCredential(s.o.Account, s.o.Key)
 	if err != nil {
 		panic(err) // the constants are wrong
 	}

@@ -8,7 +8,8 @@
 //
 // It implements azcore's policy.Transporter without a socket and without a goroutine, so that the SDK and the code under
 // test run inside a testing/synctest bubble, where leases expire and retries wait in no time. BlobHandler, QueueHandler,
-// TableHandler and FileHandler serve the same state over HTTP to other processes, each service on a port of its own.
+// TableHandler and FileHandler serve the same state over HTTP to other processes, each service on a port of its own; package
+// emulator does so for programs in any language.
 //
 // # Testing your own loop
 //
@@ -40,7 +41,8 @@
 // these recordings.
 //
 // The clock is time.Now, which is fake in a bubble. A state that ends with time, such as a lease, is evaluated when a
-// request needs it. Signatures are required but not verified: a request without a credential is refused.
+// request needs it. A credential is required, and verified only with Options.VerifySignatures: shared keys of the four services,
+// service SAS and account SAS, with the service's errors. There are no tokens of Microsoft Entra, and no user delegation.
 //
 // # Faults
 //
@@ -54,7 +56,7 @@
 //
 // # Limits
 //
-// One account. No versions, soft delete, immutability or encryption, and no queries over tags. Copies come from the same
-// account. Metadata names are in lower case, because HTTP does not keep their case. Everything is in memory: content once,
-// page blobs only where they are written. A Service is safe for concurrent use.
+// One account for each Service. No versions, soft delete, immutability or encryption, no queries of a blob's content: such a
+// request is refused. Copies come from the same account. Metadata names are in lower case, because HTTP does not keep their
+// case. Everything is in memory: content once, page blobs only where they are written. A Service is safe for concurrent use.
 package aztest

@@ -3,6 +3,7 @@ package aztest
 import (
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -74,6 +75,14 @@ type Fault struct {
 	// 0: none skipped, no end.
 	Skip, Count int
 
+	// Rate makes the fault a limit: so many of the selected requests a second pass, and those above that fail. A tenth of
+	// Rate, at least 1, passes at once. Throttle with a Rate is a service that is busy above its limit; the requests that
+	// pass meet the faults that follow. Defaults to 0: no request passes for that reason.
+	Rate float64
+
+	// Per returns what has a Rate of its own. PerBlob and PerPartition return common choices. Defaults to the account.
+	Per func(*Request) string
+
 	Delay      time.Duration // for Slow, DelayCommit, CommitAfterBreak and RepeatLater
 	RetryAfter time.Duration // for Throttle and Answer; sent in whole seconds, at least 1 if set
 	Drop       []string      // names of headers, for Rechunk and Truncate
@@ -89,4 +98,14 @@ func Writes(r *Request) bool {
 // Op selects requests by the operation's name in the REST reference, such as "Put Blob" or "Renew Blob Lease".
 func Op(names ...string) func(*Request) bool {
 	return func(r *Request) bool { return slices.Contains(names, r.Op) }
+}
+
+// PerBlob gives each resource a Rate of its own: each blob, entity or queue.
+func PerBlob(r *Request) string { return r.Resource }
+
+// PerPartition gives each partition of a table a Rate of its own. The requests of transactions share one, because their
+// partition is in their bodies.
+func PerPartition(r *Request) string {
+	words := strings.SplitN(r.Resource, "/", 3)
+	return strings.Join(words[:min(len(words), 2)], "/")
 }

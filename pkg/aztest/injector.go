@@ -29,6 +29,7 @@ type Injector struct {
 	next    policy.Transporter
 	latency func() time.Duration
 	date    func() time.Time // the clock of the Date of responses that it makes itself
+	silent  bool             // it keeps no log
 
 	mu      sync.Mutex // guards what follows; held for map work only
 	rng     *rand.Rand
@@ -43,6 +44,7 @@ type Injector struct {
 type activeFault struct {
 	Fault
 	seen, hit int
+	limits    map[string]*bucket // of a fault with a Rate
 }
 
 // pendingRequest is a request that a DelayCommit, CommitAfterBreak or RepeatLater fault holds back.
@@ -144,7 +146,7 @@ func (i *Injector) Do(hr *http.Request) (*http.Response, error) {
 	if body, ok := response.Body.(storage.CodedBody); ok && entry.Code == "" {
 		entry.Code = body.Code
 	}
-	if entry.resets == i.resets {
+	if entry.resets == i.resets && !i.silent {
 		i.log[entry.slot].Status, i.log[entry.slot].Code = entry.Status, entry.Code
 	}
 	return response, nil
@@ -169,6 +171,9 @@ func (i *Injector) enter(hr *http.Request) (logEntry, Fault) {
 		if f.seen <= f.Skip || f.Count > 0 && f.hit >= f.Count {
 			continue
 		}
+		if f.Rate > 0 && f.passes(&entry.Request) {
+			continue
+		}
 		if f.Probability > 0 && f.Probability < 1 && i.rng.Float64() >= f.Probability {
 			continue
 		}
@@ -178,7 +183,9 @@ func (i *Injector) enter(hr *http.Request) (logEntry, Fault) {
 	}
 	entry.Fault = drawn.Kind
 	i.met[drawn.Kind]++
-	i.log = append(i.log, entry.Request)
+	if !i.silent {
+		i.log = append(i.log, entry.Request)
+	}
 	return entry, drawn
 }
 

@@ -87,8 +87,14 @@ func operation(method, resource string, q url.Values, h http.Header) string {
 	containerName, blobName, _ := strings.Cut(resource, "/")
 	comp, on, write := q.Get("comp"), "Blob", method == http.MethodPut
 	switch {
+	case comp == "batch":
+		return "Blob Batch"
+	case comp == "blobs" && blobName == "":
+		return "Find Blobs by Tags"
 	case containerName == "" && comp == "list":
 		return "List Containers"
+	case containerName == "" && comp == "stats":
+		return "Get Blob Service Stats"
 	case q.Get("restype") == "account":
 		return "Get Account Information"
 	case containerName == "":
@@ -138,6 +144,8 @@ func operation(method, resource string, q url.Values, h http.Header) string {
 		return "Get Page Ranges"
 	case "seal":
 		return "Append Blob Seal"
+	case "undelete":
+		return "Undelete Blob"
 	}
 	return method + " " + comp
 }

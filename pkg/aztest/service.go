@@ -1,6 +1,7 @@
 package aztest
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/azconc/azconc/pkg/aztest/internal/auth"
 	"github.com/azconc/azconc/pkg/aztest/internal/blobservice"
 	"github.com/azconc/azconc/pkg/aztest/internal/fileservice"
 	"github.com/azconc/azconc/pkg/aztest/internal/queueservice"
@@ -17,7 +19,7 @@ import (
 	"github.com/azconc/azconc/pkg/aztest/internal/tableservice"
 )
 
-// Account and Key are those of every Service: the emulators' well-known ones, which protect nothing.
+// Account and Key are those of a Service by default: the emulators' well-known ones, which protect nothing.
 const (
 	Account = storage.AccountName
 	Key     = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
@@ -51,13 +53,26 @@ type Options struct {
 	// refusing them with 401. To refuse every request, set a fault: Answer with Status 403.
 	Anonymous bool
 
+	// Account is the account's name, and Key its key in base64. They default to the constants Account and Key.
+	Account, Key string
+
+	// VerifySignatures refuses a request whose shared key signature or SAS is wrong, expired or not sufficient, with the
+	// service's errors, and permits reads of public containers without a credential. Defaults to requiring a credential and
+	// not looking at it.
+	VerifySignatures bool
+
+	// WithoutLog keeps no log, for a Service that runs for long: Requests and Log return nothing. Defaults to a log, which
+	// grows with every request.
+	WithoutLog bool
+
 	_ struct{}
 }
 
 // Service is an account of Azure Storage in memory.
 type Service struct {
-	o        Options
-	injector *Injector
+	o         Options
+	injector  *Injector
+	authority *auth.Authority
 
 	mu       sync.Mutex // guards what follows; held for map work only, never while waiting
 	blobs    *blobservice.Service
@@ -68,7 +83,7 @@ type Service struct {
 	requests uint64
 }
 
-// New returns an empty account.
+// New returns an empty account. It panics if Key is not base64.
 func New(opts *Options) *Service {
 	s := &Service{}
 	if opts != nil {
@@ -77,10 +92,16 @@ func New(opts *Options) *Service {
 	if s.o.DeletionDelay == 0 {
 		s.o.DeletionDelay = 30 * time.Second
 	}
-	s.account = storage.NewAccount(storage.Limits{Deletion: s.o.DeletionDelay, SharedETags: s.o.SharedPageETags, Anonymous: s.o.Anonymous}, s.o.Seed)
+	s.o.Account, s.o.Key = cmp.Or(s.o.Account, Account), cmp.Or(s.o.Key, Key)
+	var err error
+	if s.authority, err = auth.New(s.o.Account, s.o.Key); err != nil {
+		panic("aztest: " + err.Error())
+	}
+	s.account = storage.NewAccount(s.o.Account, storage.Limits{Deletion: s.o.DeletionDelay, SharedETags: s.o.SharedPageETags, Anonymous: s.o.Anonymous}, s.o.Seed)
 	s.blobs, s.tables = blobservice.New(s.account), tableservice.New(s.account)
 	s.queues, s.files = queueservice.New(s.account), fileservice.New(s.account)
 	s.injector = Inject(transport(s.carry), s.o.Seed)
+	s.injector.silent = s.o.WithoutLog
 	s.injector.latency, s.injector.date = s.o.Latency, func() time.Time {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -114,14 +135,14 @@ func (s *Service) Log() []Request { return s.injector.Log() }
 func (s *Service) Reset() { s.injector.Reset() }
 
 // BlobURL is the Blob service's URL for clients whose transport is the Service.
-func (s *Service) BlobURL() string { return "http://" + blobservice.Host + "/" + Account }
+func (s *Service) BlobURL() string { return "http://" + blobservice.Host + "/" + s.o.Account }
 
 // ClientOptions returns options for any SDK client that is to use the Service.
 func (s *Service) ClientOptions() azcore.ClientOptions { return policy.ClientOptions{Transport: s} }
 
 // Container returns a client for a container, which need not exist.
 func (s *Service) Container(name string) *container.Client {
-	credential, err := container.NewSharedKeyCredential(Account, Key)
+	credential, err := container.NewSharedKeyCredential(s.o.Account, s.o.Key)
 	if err != nil {
 		panic(err) // the constants above are wrong
 	}
@@ -158,7 +179,8 @@ func (s *Service) carry(hr *http.Request) (*http.Response, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests++
-	return s.route(r).Stamped(fmt.Sprintf("aztest-%08d", s.requests), r.Header, s.date()).Response(hr), nil
+	s.account.Endpoint = "http://" + cmp.Or(hr.Host, r.Host) + "/" + s.o.Account
+	return s.answer(hr, r).Stamped(fmt.Sprintf("aztest-%08d", s.requests), r.Header, s.date()).Response(hr), nil
 }
 
 // date returns the time of the clock of the Date header. It is called with mu held.
@@ -169,13 +191,8 @@ func (s *Service) date() time.Time {
 	return time.Now().Add(-time.Duration(s.account.Rng.Int64N(int64(s.o.DateLag))))
 }
 
+// route carries out an authorized request.
 func (s *Service) route(r *storage.Request) *storage.Answer {
-	if r.Account != Account {
-		return storage.Fail(http.StatusNotFound, "ResourceNotFound", "The specified resource does not exist.")
-	}
-	if !s.o.Anonymous && r.Header.Get("Authorization") == "" && r.Query.Get("sig") == "" {
-		return storage.Fail(http.StatusUnauthorized, "NoAuthenticationInformation", "Server failed to authenticate the request.")
-	}
 	switch r.Host {
 	case tableservice.Host:
 		return tableservice.Preferring(s.tables.Route(r), r)

@@ -66,8 +66,9 @@ type Event struct {
 	Took     time.Duration
 	Margin   time.Duration
 	Fence    fence.Token
-	Holder   string   // the owner that another client has given
-	Message  *Message // nil unless Subject is Handled
+	Holder   string    // the owner that another client has given
+	Since    time.Time // when the Holder acquired it, by the service's clock; zero if that is not known
+	Message  *Message  // nil unless Subject is Handled
 	Err      error
 }
 

@@ -17,5 +17,6 @@ func Optional[T comparable](v T) *T {
 	if v == zero {
 		return nil
 	}
-	return &v
+	set := v // v itself would be allocated for zero values too
+	return &set
 }

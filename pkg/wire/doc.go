@@ -12,5 +12,8 @@
 // By default Send repeats a request after every error that passes by itself, whether or not that try may have been
 // applied. A request that must not be repeated blindly has a Judge, which looks at the resource and decides.
 //
+// Wire.Paced holds requests to the rate at which the service carries them out, together with all others of this process that
+// go to the same partition. It has an effect only after the service has refused requests because there were too many.
+//
 // A response that says success but did not come from the service is an *azerr.ForeignError, whose outcome is unknown.
 package wire

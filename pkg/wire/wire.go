@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -22,6 +23,19 @@ type Wire struct {
 	// Trace is called before each request, and the function it returns is called with the request's error. The request
 	// runs in the returned context.
 	Trace func(ctx context.Context, op string) (context.Context, func(error))
+
+	// Paced is the path of the resource, table/partition/row for an entity, if the requests are to keep to the rate at which
+	// the service carries them out. When it refuses requests because there are too many (503 ServerBusy, 500
+	// OperationTimedOut), all that are paced and go to the same partition wait for their turns, whatever client of this
+	// process sends them, at a rate that rises with time and falls with each refusal. A Retry-After holds for all of them.
+	// The time to wait does not count as a part of a try. Requests that must be in time, such as the renewal of a lease,
+	// should not be paced. Defaults to "": not paced. Where nothing is refused, nothing waits.
+	Paced string
+
+	// Turn makes the requests of one operation wait for one turn in common, see there. Defaults to nil: each has its own.
+	Turn *Turn
+
+	gates *paces // those of another process, in simulations; nil for those of this one
 }
 
 // Observed returns a Wire that counts requests and reports each as a span of hooks. count may be nil.
@@ -39,44 +53,86 @@ func Observed(hooks observe.Hooks, resource string, count func()) Wire {
 //
 // If op is empty, send is not a request itself, but sends requests by Request, which are counted and traced by w.
 //
-// The error is send's, or an *azerr.ForeignError if the last response came from an intermediary.
+// The error is send's, or an *azerr.ForeignError if the last response came from an intermediary. If ctx ends while the
+// request waits for its turn, see Paced, nothing is sent, and the error wraps ctx's cause.
 func (w Wire) Once(ctx context.Context, op string, try time.Duration, send func(ctx context.Context) error) error {
+	if err := w.paces().wait(ctx, w.Paced, w.Turn); err != nil {
+		return err
+	}
 	if try > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, try)
 		defer cancel()
 	}
-	if w.Count == nil && w.Trace == nil {
-		return plain(ctx, send)
-	}
-	ctx = context.WithValue(ctx, wireKey{}, w)
+	s := w.sending(ctx)
 	if op == "" {
-		return plain(ctx, send)
+		return s.plain(s.ctx, send)
 	}
-	return w.traced(ctx, op, func(ctx context.Context) error { return plain(ctx, send) })
+	return w.traced(s.ctx, op, func(ctx context.Context) error { return s.plain(ctx, send) })
 }
 
 // Request sends one request of the operation that a Wire is sending in ctx: it is counted and traced by that Wire, and it
 // is sent without the SDK's retries. Without a Wire in ctx it is only sent. The error is send's, or an *azerr.ForeignError
 // if the response came from an intermediary.
 func Request[R any](ctx context.Context, op string, send func(ctx context.Context) (R, error)) (r R, err error) {
-	w, _ := ctx.Value(wireKey{}).(Wire)
-	err = w.traced(ctx, op, func(ctx context.Context) error {
-		return plain(ctx, func(ctx context.Context) (err error) {
+	s, _ := ctx.Value(sendingKey{}).(*sending)
+	if s == nil {
+		s = Wire{}.sending(ctx)
+		ctx = s.ctx
+	}
+	if s.busy.Swap(true) { // requests in parallel, each of which needs a place for its response
+		s = s.w.sending(ctx)
+		ctx = s.ctx
+		s.busy.Store(true)
+	}
+	err = s.w.traced(ctx, op, func(ctx context.Context) error {
+		return s.plain(ctx, func(ctx context.Context) (err error) {
 			r, err = send(ctx)
 			return err
 		})
 	})
+	s.busy.Store(false)
 	return r, err
 }
 
-type wireKey struct{}
+// sending is what the requests of one Once share: settings for the SDK, which are costly to add to a context, so that a
+// request uses those of the Once that it is a part of.
+type sending struct {
+	context.Context                 // the parent
+	ctx             context.Context // with the settings; ctx.Value finds the sending itself
+	w               Wire
+	busy            atomic.Bool    // a Request is using response
+	response        *http.Response // the last one, as the SDK captured it
+}
+
+type sendingKey struct{}
+
+// Value finds the sending itself, and whatever the parent has.
+func (s *sending) Value(key any) any {
+	if key == (sendingKey{}) {
+		return s
+	}
+	return s.Context.Value(key)
+}
+
+func (w Wire) sending(ctx context.Context) *sending {
+	if outer, ok := ctx.Value(sendingKey{}).(*sending); ok && w.Count == nil && w.Trace == nil && w.Paced == "" {
+		w = outer.w // requests of a Wire that does none of it are those of the Wire around it
+	}
+	s := &sending{Context: ctx, w: w}
+	s.ctx = policy.WithCaptureResponse(policy.WithRetryOptions(s, onceOnly), &s.response)
+	return s
+}
+
+var onceOnly = policy.RetryOptions{MaxRetries: -1}
 
 // Part sends a request that is a part of the one that a Wire is sending: the second of a send function that sends several,
 // and so on. It is counted and traced by that Wire. ctx is the one that the send function received.
 func Part(ctx context.Context, op string, send func(ctx context.Context) error) error {
-	w, _ := ctx.Value(wireKey{}).(Wire)
-	return w.traced(ctx, op, send)
+	if s, ok := ctx.Value(sendingKey{}).(*sending); ok {
+		return s.w.traced(ctx, op, send)
+	}
+	return send(ctx)
 }
 
 func (w Wire) traced(ctx context.Context, op string, send func(ctx context.Context) error) error {
@@ -92,9 +148,21 @@ func (w Wire) traced(ctx context.Context, op string, send func(ctx context.Conte
 	return err
 }
 
-func plain(ctx context.Context, send func(ctx context.Context) error) error {
-	var response *http.Response
-	err := send(policy.WithCaptureResponse(policy.WithRetryOptions(ctx, policy.RetryOptions{MaxRetries: -1}), &response))
+func (w Wire) paces() *paces {
+	if w.gates != nil {
+		return w.gates
+	}
+	return &paced
+}
+
+// plain sends requests in a context of s, and forgets their response.
+func (s *sending) plain(ctx context.Context, send func(ctx context.Context) error) error {
+	s.response = nil
+	sent := time.Now()
+	err := send(ctx)
+	response := s.response
+	s.response = nil // the caller of a Request decides what its error means
+	s.w.paces().note(s.w.Paced, s.w.Turn, response, err, sent)
 	return Genuine(response, err)
 }
 

@@ -4,6 +4,20 @@ package main
 // idempotent.
 var ofDeliveries = []mutant{
 	{
+		name: "an idle consumer is not woken by a producer of its process",
+		file: "idempotent/receive.go",
+		old:  "	case <-c.wake:\n",
+		new:  "",
+		pkg:  "./idempotent", run: "TestAWokenConsumerPollsAtOnce",
+	},
+	{
+		name: "the pause of an idle consumer goes on growing beyond its bound",
+		file: "idempotent/receive.go",
+		old:  "Base: c.o.Poll.Base, Cap: c.o.Poll.Cap, Rand",
+		new:  "Base: c.o.Poll.Base, Cap: 6 * c.o.Poll.Cap, Rand",
+		pkg:  "./idempotent", run: "TestAMessageToAnIdleConsumerWaitsAtMostFiveSeconds",
+	},
+	{
 		name: "the renewal of a message is timed from the response",
 		file: "idempotent/internal/queues/receipt.go",
 		old:  "ptr.Value(resp.PopReceipt), u.began.Add(d),",

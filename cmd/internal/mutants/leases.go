@@ -52,6 +52,34 @@ var ofLeases = []mutant{
 		pkg:  "./pessimistic", run: "TestALockIsTimedFromTheRequest",
 	},
 	{
+		name: "a hand-over within a process begins another turn",
+		file: "pessimistic/turns.go",
+		old:  "if a.handed {",
+		new:  "if a.handed && false {",
+		pkg:  "./pessimistic", run: "TestAHandOverContinuesTheTurn",
+	},
+	{
+		name: "a turn that was broken off tells how long turns last",
+		file: "pessimistic/turns.go",
+		old:  "base.State == lease.Available && !present",
+		new:  "base.State != lease.Leased && !present",
+		pkg:  "./pessimistic", run: "TestTheRecordSaysHowLongTheLockIsHeld",
+	},
+	{
+		name: "all waiters look as often as one that waits alone",
+		file: "pessimistic/internal/poll/turns.go",
+		old:  "n, w := max(t.Waiters, 1), ",
+		new:  "n, w := 1.0, ",
+		pkg:  "./pessimistic/internal/poll", run: "TestWaitersShareTheLooks",
+	},
+	{
+		name: "a waiter does not rest early in a long turn",
+		file: "pessimistic/internal/poll/turns.go",
+		old:  "case age < from:",
+		new:  "case age < 0:",
+		pkg:  "./pessimistic/internal/poll", run: "TestAWaiterSleepsEarlyInALongTurn",
+	},
+	{
 		name: "a hand-over restarts the time of the lease",
 		file: "pessimistic/cohort.go",
 		old:  "newLease(a.parent, a.claim, b.granted, a.opts)",
@@ -240,6 +268,13 @@ var ofLeases = []mutant{
 		old:  "fence.Next(max(stored, known), date)",
 		new:  "fence.Next(stored, date)",
 		pkg:  "./pessimistic", run: "TestAQuickFirstFenceFollowsThatOfTheSameProcess",
+	},
+	{
+		name: "a command outlives the shell that started it, under its lock",
+		file: "cmd/azconc/internal/cli/lock/parent.go",
+		old:  "if os.Getppid() != parent {",
+		new:  "if false {",
+		pkg:  "./cmd/azconc", run: "TestACancelledJobFreesTheLock",
 	},
 	{
 		name: "a break hits a later holder of the lock",

@@ -36,6 +36,7 @@ type Call struct {
 func NewCall(op, resource string, s SendOptions) *Call {
 	c := &Call{Op: op, Resource: resource, S: s, Began: time.Now()}
 	c.wire = wire.Observed(s.Hooks, resource, func() { c.requests.Add(1) })
+	c.wire.Paced, c.wire.Turn = resource, new(wire.Turn)
 	return c
 }
 
@@ -256,10 +257,10 @@ func Again[R any](ctx context.Context, c *Call, read func(context.Context) (R, e
 
 // limited runs the send function of one try, counts its requests and bounds its time.
 func limited[R any](ctx context.Context, c *Call, send func(context.Context) (R, error)) (R, error) {
-	ctx, cancel := newTry(ctx, c.S.TryTimeout, c.S.MinRate)
-	defer cancel()
+	t := newTry(ctx, c.S.TryTimeout, c.S.MinRate)
+	defer t.cancel()
 	began := time.Now()
-	r, err := send(ctx)
+	r, err := send(t)
 	if _, answered := errors.AsType[*azcore.ResponseError](err); c.pace != nil && (err == nil || answered) {
 		c.pace.noteTrip(time.Since(began))
 	}

@@ -14,7 +14,8 @@ import (
 // calls in progress, whether goroutines of one client or processes that write once make them. The median is not misled
 // by one slow call; but if it is small, one client may dominate, so the mean decides.
 func (l Lineage) crowd(now time.Time) float64 {
-	var passed []int
+	var window [crowdWindow]int
+	passed := window[:0]
 	var newest int64
 	for _, e := range l.Writes[:min(len(l.Writes), crowdWindow)] {
 		seconds, ok := age(e.ID, now)

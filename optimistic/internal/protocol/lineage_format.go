@@ -75,8 +75,11 @@ func parseWrites(s string) Lineage {
 // cutPassed separates the number behind an id. What is not such a number belongs to the id.
 func cutPassed(s string) (id string, passed int) {
 	id, number, found := strings.Cut(s, passedMark)
+	if !found {
+		return s, 0 // before Atoi, which allocates its error: most entries have none
+	}
 	n, err := strconv.Atoi(number)
-	if !found || err != nil || n < 1 || n > maxPassed || strconv.Itoa(n) != number {
+	if err != nil || n < 1 || n > maxPassed || strconv.Itoa(n) != number {
 		return s, 0
 	}
 	return id, n
@@ -114,18 +117,21 @@ func (l Lineage) Fit(limit int) string {
 
 // closed adds the summary to the encoded entries. To make room for it, it drops marks and then entries.
 func (l Lineage) closed(entries string, limit int) string {
-	if over := len(entries) + len(l.summary()) - min(limit, maxLineageBytes); over > 0 {
+	summary := l.summary()
+	if over := len(entries) + len(summary) - min(limit, maxLineageBytes); over > 0 && l.marks != "" {
 		l.marks = l.marks[:max(len(l.marks)-(over+markSize-1)/markSize*markSize, 0)]
+		summary = l.summary()
 	}
-	for kept := entries; ; l.Writes = l.Writes[:len(l.Writes)-1] {
-		if summary := l.summary(); len(kept)+len(summary) <= limit {
+	for kept := entries; ; {
+		if len(kept)+len(summary) <= limit {
 			return kept + summary
 		}
 		cut := strings.LastIndexByte(kept, ',')
 		if cut < 0 {
 			return entries
 		}
-		kept = kept[:cut]
+		kept, l.Writes = kept[:cut], l.Writes[:len(l.Writes)-1]
+		summary = l.summary()
 	}
 }
 

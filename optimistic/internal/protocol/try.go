@@ -3,6 +3,7 @@ package protocol
 import (
 	"context"
 	"io"
+	"slices"
 	"sync"
 	"time"
 )
@@ -20,14 +21,14 @@ type try struct {
 	err   error
 	until time.Time
 	timer *time.Timer
-	after map[*func()]struct{} // functions to run at the end
+	after []*func() // functions to run at the end; nil for one that is no longer wanted
 }
 
 type tryKey struct{}
 
 // newTry returns a context that ends after timeout, unless that is negative, and a function that ends it.
-func newTry(parent context.Context, timeout time.Duration, rate int64) (*try, context.CancelFunc) {
-	t := &try{Context: parent, rate: rate, done: make(chan struct{}), after: map[*func()]struct{}{}}
+func newTry(parent context.Context, timeout time.Duration, rate int64) *try {
+	t := &try{Context: parent, rate: rate, done: make(chan struct{})}
 	t.release = context.AfterFunc(parent, func() { t.end(parent.Err()) })
 	if timeout >= 0 {
 		t.mu.Lock()
@@ -35,10 +36,13 @@ func newTry(parent context.Context, timeout time.Duration, rate int64) (*try, co
 		t.timer = time.AfterFunc(timeout, func() { t.end(context.DeadlineExceeded) })
 		t.mu.Unlock()
 	}
-	return t, func() {
-		t.release()
-		t.end(context.Canceled)
-	}
+	return t
+}
+
+// cancel ends the try. It has to be called.
+func (t *try) cancel() {
+	t.release()
+	t.end(context.Canceled)
 }
 
 func (t *try) end(err error) {
@@ -52,8 +56,10 @@ func (t *try) end(err error) {
 		t.timer.Stop()
 	}
 	close(t.done)
-	for f := range t.after {
-		go (*f)()
+	for _, f := range t.after {
+		if f != nil {
+			go (*f)()
+		}
 	}
 	t.after = nil
 }
@@ -84,13 +90,19 @@ func (t *try) AfterFunc(f func()) (stop func() bool) {
 		go f()
 		return func() bool { return false }
 	}
-	t.after[&f] = struct{}{}
+	i := slices.Index(t.after, nil)
+	if i < 0 {
+		i, t.after = len(t.after), append(t.after, nil)
+	}
+	t.after[i] = &f
 	return func() bool {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		_, waiting := t.after[&f]
-		delete(t.after, &f)
-		return waiting
+		if i >= len(t.after) || t.after[i] != &f {
+			return false
+		}
+		t.after[i] = nil
+		return true
 	}
 }
 

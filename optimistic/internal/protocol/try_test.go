@@ -16,7 +16,8 @@ func TestATryIsAContext(t *testing.T) {
 		type key struct{}
 		reason := errors.New("shutting down")
 		parent, stop := context.WithCancelCause(context.WithValue(t.Context(), key{}, "value"))
-		ctx, cancel := newTry(parent, 10*time.Second, 1000)
+		ctx := newTry(parent, 10*time.Second, 1000)
+		cancel := ctx.cancel
 		child, cancelChild := context.WithCancel(ctx)
 		defer cancelChild()
 		if ctx.Value(key{}) != "value" || child.Value(key{}) != "value" {
@@ -42,12 +43,14 @@ func TestATryIsAContext(t *testing.T) {
 			t.Errorf("a context derived after the end: %v", late.Err())
 		}
 
-		ctx, cancel = newTry(parent, 10*time.Second, 1000)
+		ctx = newTry(parent, 10*time.Second, 1000)
+		cancel = ctx.cancel
 		cancel()
 		if ctx.Err() != context.Canceled {
 			t.Errorf("after its end: %v", ctx.Err())
 		}
-		ctx, cancel = newTry(parent, -1, 1000)
+		ctx = newTry(parent, -1, 1000)
+		cancel = ctx.cancel
 		defer cancel()
 		ran := make(chan struct{})
 		keep := context.AfterFunc(ctx, func() { close(ran) })

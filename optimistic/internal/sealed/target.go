@@ -92,8 +92,8 @@ type Traits struct {
 	Scope string
 
 	// Lease is the resource as something that an escalated update can lease, to exclude other writers. It is nil if it
-	// cannot be leased.
-	Lease lease.Resource
+	// cannot be leased. It is a function because few calls need it.
+	Lease func() lease.Resource
 }
 
 // TraitsOf returns the traits of target, or of the target that it wraps. A caller's Target that wraps another has a

@@ -1,19 +1,21 @@
-package watermill_test
+package azwatermill_test
 
 import (
-	"flag"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
+	"github.com/ThreeDotsLabs/watermill"
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/ThreeDotsLabs/watermill/pubsub/tests"
 
 	"github.com/azconc/azconc/idempotent"
+	azwatermill "github.com/azconc/azconc/pkg/adapters/watermill"
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/retry"
 )
-
-var full = flag.Bool("full", false, "send as many messages as the suite sends by default, up to 10,000 in a test")
 
 // TestPubSub runs the suite on the service in memory. Of its features these do not fit a storage queue, and the suite skips their
 // tests:
@@ -25,9 +27,44 @@ var full = flag.Bool("full", false, "send as many messages as the suite sends by
 //   - RestartServiceCommand, and with it TestReconnect: the service in memory does not restart; TestAStormOfConsumers of
 //     cmd/azconc restarts Azurite.
 //
+// With the race detector the suite sends fewer messages: ForceShort.
+//
 // ExactlyOnceDelivery is false, though markers are used: a message that is handled when its process dies is delivered again.
 func TestPubSub(t *testing.T) {
-	service := aztest.New(nil)
+	tests.TestPubSub(t, features(raceEnabled), pubSub(t, aztest.New(nil)), nil)
+}
+
+// TestPubSubUnderFaults runs the suite's tests while one answer in five is lost, with fewer messages, and in the time of a bubble,
+// where the waits after a lost answer cost nothing.
+func TestPubSubUnderFaults(t *testing.T) {
+	if raceEnabled {
+		t.Skip("SKIP: scripts/test runs it without the race detector, with which it takes a minute")
+	}
+	for name, test := range map[string]func(*testing.T, tests.TestContext, tests.PubSubConstructor){
+		"PublishSubscribe":                  tests.TestPublishSubscribe,
+		"ConcurrentSubscribe":               tests.TestConcurrentSubscribe,
+		"ConcurrentSubscribeMultipleTopics": tests.TestConcurrentSubscribeMultipleTopics,
+		"ResendOnError":                     tests.TestResendOnError,
+		"ContinueAfterSubscribeClose":       tests.TestContinueAfterSubscribeClose,
+		"ConcurrentClose":                   tests.TestConcurrentClose,
+		"ContinueAfterErrors":               tests.TestContinueAfterErrors,
+		"PublisherClose":                    tests.TestPublisherClose,
+		"Topic":                             tests.TestTopic,
+		"MessageCtx":                        tests.TestMessageCtx,
+		"SubscribeCtx":                      tests.TestSubscribeCtx,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				service := aztest.New(nil)
+				service.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Probability: 0.2})
+				test(t, tests.TestContext{TestID: tests.NewTestID(), Features: features(true)}, pubSub(t, service))
+			})
+		})
+	}
+}
+
+// pubSub makes publishers and subscribers of a service.
+func pubSub(t *testing.T, service *aztest.Service) tests.PubSubConstructor {
 	credential, err := azqueue.NewSharedKeyCredential(aztest.Account, aztest.Key)
 	if err != nil {
 		t.Fatal(err)
@@ -41,13 +78,37 @@ func TestPubSub(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pubSub := func(*testing.T) (message.Publisher, message.Subscriber) {
-		return &publisher{queue: queues.NewQueueClient}, &subscriber{queue: queues.NewQueueClient, markers: markers, closing: make(chan struct{})}
+	return func(t *testing.T) (message.Publisher, message.Subscriber) {
+		publisher, err := azwatermill.NewPublisher(queues, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		subscriber, err := azwatermill.NewSubscriber(queues, &azwatermill.SubscriberOptions{Logger: failing{t}, ConsumerOptions: idempotent.ConsumerOptions{
+			Markers: markers, Visibility: 3 * time.Second, SoftStop: time.Nanosecond, // the suite closes subscribers whose messages it never answers
+			Poll: retry.Backoff{Base: 10 * time.Millisecond, Cap: 100 * time.Millisecond}, Backoff: retry.Backoff{Base: time.Nanosecond, Cap: time.Nanosecond},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return publisher, subscriber
 	}
-	features := tests.Features{
+}
+
+func features(short bool) tests.Features {
+	return tests.Features{
 		Persistent:        true,
-		ForceShort:        !*full,
+		ForceShort:        short,
 		GenerateTopicFunc: func(c tests.TestContext) string { return "t-" + c.TestID.String() },
 	}
-	tests.TestPubSub(t, features, pubSub, nil)
 }
+
+// failing fails the test when a subscription ends with an error.
+type failing struct{ t *testing.T }
+
+func (l failing) Error(msg string, err error, fields watermill.LogFields) {
+	l.t.Error(msg, err, fields)
+}
+func (l failing) Info(string, watermill.LogFields)                 {}
+func (l failing) Debug(string, watermill.LogFields)                {}
+func (l failing) Trace(string, watermill.LogFields)                {}
+func (l failing) With(watermill.LogFields) watermill.LoggerAdapter { return l }

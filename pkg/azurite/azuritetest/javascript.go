@@ -26,13 +26,19 @@ var javascriptLock []byte
 // needs it is skipped if Azurite is skipped.
 func JavaScript(tb testing.TB, account azurite.Account, script string, args ...string) []byte {
 	tb.Helper()
+	return JavaScriptAt(tb, account.ConnectionString(), script, args...)
+}
+
+// JavaScriptAt is JavaScript with the connection string of any account.
+func JavaScriptAt(tb testing.TB, connection, script string, args ...string) []byte {
+	tb.Helper()
 	skip(tb)
 	sdk, err := installJavaScript(tb)
 	if err != nil {
 		tb.Fatalf("the JavaScript SDK is needed and not available: %v", err)
 	}
 	cmd := exec.CommandContext(tb.Context(), "node", append([]string{script}, args...)...)
-	cmd.Env = append(os.Environ(), "SDK="+sdk, "CONNECTION="+account.ConnectionString())
+	cmd.Env = append(os.Environ(), "SDK="+sdk, "CONNECTION="+connection)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {

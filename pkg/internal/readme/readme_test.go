@@ -75,7 +75,7 @@ func TestEveryGoSnippetIsPartOfAnExampleThatRuns(t *testing.T) {
 	}
 	examples["newcomer"] = string(newcomer)
 	total := 0
-	for name, text := range files(t, "README.md") {
+	for name, text := range files(t, ".md") {
 		missing, n := unfounded(text, examples)
 		total += n
 		for _, snippet := range missing {

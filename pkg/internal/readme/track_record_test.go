@@ -55,7 +55,7 @@ func TestTheTrackRecordNamesTestsThatExist(t *testing.T) {
 	for _, m := range missing {
 		t.Errorf("TRACK_RECORD.md: there is no test %s", m)
 	}
-	if lines := strings.Count(string(data), "\n| ") - 4; rows < 60 || rows != lines {
+	if lines := strings.Count(string(data), "\n| ") - strings.Count(string(data), "\n| fault |"); rows < 60 || rows != lines {
 		t.Errorf("%d rows were read of %d, want 60 at least", rows, lines)
 	}
 	if missing, _ := untested("| a | b | `TestNobodyWroteThis` |\n| a | b | none |\n", known); !slices.Equal(missing, []string{"TestNobodyWroteThis", "| a | b | none |"}) {

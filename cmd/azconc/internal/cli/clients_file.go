@@ -25,7 +25,7 @@ func (f *Factory) FileService() (*azfiles.Client, error) {
 	endpoint := a.Endpoint(azaccount.File)
 	switch {
 	case strings.Contains(endpoint, "://"+azurite.DefaultAccount+".file."), endpoint == "" && a.Endpoint(azaccount.Blob) != "":
-		return nil, fail.WithHint(fail.Usagef("the connection has no File service"), "Azurite has none; give the connection of an account, or --file-endpoint")
+		return nil, fail.WithHint(fail.Usagef("the connection has no File service"), "Azurite has none, and azconc dev up does; or give the connection of an account, or --file-endpoint")
 	case endpoint == "":
 		return nil, noAccount()
 	}

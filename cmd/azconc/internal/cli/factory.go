@@ -12,6 +12,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -158,9 +159,11 @@ func (f *Factory) Notef(format string, args ...any) {
 // some SDK constructors append to them.
 func (f *Factory) ClientOptions() azcore.ClientOptions {
 	return azcore.ClientOptions{
-		Transport:        f.sender(),
-		Telemetry:        policy.TelemetryOptions{ApplicationID: "azconc"},
-		Retry:            policy.RetryOptions{RetryDelay: 200 * time.Millisecond, MaxRetryDelay: 10 * time.Second},
+		Transport: f.sender(),
+		Telemetry: policy.TelemetryOptions{ApplicationID: "azconc"},
+		Retry:     policy.RetryOptions{RetryDelay: 200 * time.Millisecond, MaxRetryDelay: 10 * time.Second},
+		// The service logs the id, and sends it back. The id is signed, so a policy that runs before the signature adds it.
+		PerCallPolicies:  []policy.Policy{runtime.NewRequestIDPolicy()},
 		PerRetryPolicies: []policy.Policy{&requestLog{f: f}, f.Monitor},
 	}
 }

@@ -34,7 +34,10 @@ func (g *group) start() error { return g.cmd.Start() }
 func (g *group) send(s syscall.Signal) error { return syscall.Kill(-g.cmd.Process.Pid, s) }
 
 func (g *group) signal(s os.Signal) {
-	if s, ok := s.(syscall.Signal); ok {
+	switch s := s.(type) {
+	case Sent:
+		_ = g.send(syscall.Signal(s))
+	case syscall.Signal:
 		_ = g.send(s)
 	}
 }

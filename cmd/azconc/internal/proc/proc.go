@@ -27,6 +27,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"syscall"
 	"time"
 )
 
@@ -50,7 +51,8 @@ type Command struct {
 	// terminal's foreground if azconc's was.
 	Foreground *os.File
 
-	// Signals are passed on to the command and its process group. On Windows each is a CTRL_BREAK.
+	// Signals are passed on to the command and its process group, unless a key has sent them there already: see Sent. On Windows each
+	// is a CTRL_BREAK.
 	Signals <-chan os.Signal
 
 	// GoOn is called when a suspended command resumes: if it returns false, every process is killed. Nil means true.
@@ -67,6 +69,14 @@ type Command struct {
 	// Started is called with the process id as soon as there is one.
 	Started func(pid int)
 }
+
+// Sent is a signal that azconc sends on its own account. The command cannot have received it by a key, so it always gets it.
+type Sent syscall.Signal
+
+func (s Sent) String() string { return syscall.Signal(s).String() }
+
+// Signal implements os.Signal.
+func (s Sent) Signal() {}
 
 // Status is how a command ended.
 type Status struct {

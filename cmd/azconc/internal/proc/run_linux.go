@@ -177,7 +177,10 @@ func (r *run) accompany(stop <-chan time.Duration) (endedEvent, error) {
 				r.ended = e.Ended
 			}
 		case s := <-r.Signals:
-			if s, ok := s.(syscall.Signal); ok {
+			switch s := s.(type) {
+			case Sent:
+				r.order(order{Signal: syscall.Signal(s)})
+			case syscall.Signal:
 				r.order(order{Signal: s, Typed: r.typed(s)})
 			}
 		case s := <-r.stops:

@@ -149,6 +149,8 @@ func (s *Service) changeBlob(r *storage.Request, c *containerState, cond conditi
 		return s.sealAppend(r, b)
 	case "page":
 		return s.putPage(r, b)
+	case "undelete":
+		return storage.OK(http.StatusOK) // nothing is soft-deleted here (REST: "Undelete Blob")
 	}
 	return storage.NotImplemented()
 }

@@ -49,6 +49,8 @@ func (s *Service) routeAccount(r *storage.Request) *storage.Answer {
 		return storage.InvalidQuery()
 	case comp == "list" && r.Method == http.MethodGet:
 		return s.listContainers(r)
+	case comp == "blobs" && r.Method == http.MethodGet:
+		return s.findByTags(r, "")
 	case comp == "properties" && r.Method == http.MethodPut:
 		s.properties = r.Body
 		return storage.OK(http.StatusAccepted)
@@ -76,6 +78,9 @@ func (s *Service) routeContainer(r *storage.Request, c *containerState) *storage
 	read := r.Method == http.MethodGet || r.Method == http.MethodHead
 	if comp == "list" {
 		return s.listBlobs(r, c)
+	}
+	if comp == "blobs" && read {
+		return s.findByTags(r, c.name)
 	}
 	// Containers have no ETag conditions (REST: "Specifying conditional headers"): only dates, and only on writes.
 	if !read {

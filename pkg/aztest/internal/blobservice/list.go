@@ -104,12 +104,12 @@ func (s *Service) listContainers(r *storage.Request) *storage.Answer {
 			names = append(names, name)
 		}
 	}
-	if bad := storage.MarkerOf(r); bad != nil {
+	if bad := s.MarkerOf(r); bad != nil {
 		return bad
 	}
-	page, next := paged(r, names)
+	page, next := s.paged(r, names)
 	if next != "" {
-		next = storage.ContainerMarker + next
+		next = s.ContainerMarker() + next
 	}
 	list := &listing{}
 	for _, name := range page {
@@ -143,7 +143,7 @@ func (s *Service) listBlobs(r *storage.Request, c *containerState) *storage.Answ
 	for name := range names {
 		all = append(all, name)
 	}
-	page, next := paged(r, all)
+	page, next := s.paged(r, all)
 	list := &listing{}
 	for _, name := range page {
 		if names[name] {
@@ -198,9 +198,9 @@ func listed(name string, b *blobState, include string) listedBlob {
 }
 
 // paged sorts names and returns the page that the request asks for.
-func paged(r *storage.Request, names []string) (page []string, next string) {
+func (s *Service) paged(r *storage.Request, names []string) (page []string, next string) {
 	slices.Sort(names)
-	if marker := strings.TrimPrefix(r.Query.Get("marker"), storage.ContainerMarker); marker != "" {
+	if marker := strings.TrimPrefix(r.Query.Get("marker"), s.ContainerMarker()); marker != "" {
 		at, _ := slices.BinarySearch(names, marker)
 		names = names[at:]
 	}

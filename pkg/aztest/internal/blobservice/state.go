@@ -35,6 +35,31 @@ func (s *Service) Ensure(name string) {
 	}
 }
 
+// Properties returns the service's settings, as they were set.
+func (s *Service) Properties() []byte { return s.properties }
+
+// Policies returns the stored access policies of a container.
+func (s *Service) Policies(name string) []byte {
+	if c := s.containers[name]; c != nil {
+		return c.acl
+	}
+	return nil
+}
+
+// Public returns what is public of a container.
+func (s *Service) Public(name string) string {
+	if c := s.containers[name]; c != nil {
+		return c.access
+	}
+	return ""
+}
+
+// Exists reports whether a blob is there.
+func (s *Service) Exists(containerName, name string) bool {
+	c := s.containers[containerName]
+	return c != nil && c.blob(name) != nil
+}
+
 // containerState is a container as the service keeps it.
 type containerState struct {
 	name         string

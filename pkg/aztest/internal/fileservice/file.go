@@ -21,7 +21,8 @@ const Host = "127.0.0.1:10004"
 // Service is the File service's part of the account.
 type Service struct {
 	*storage.Account
-	named map[string]*shareState
+	named      map[string]*shareState
+	properties []byte // of the service, as they were set
 }
 
 type shareState struct {
@@ -30,6 +31,7 @@ type shareState struct {
 	lastModified time.Time
 	metadata     map[string]string
 	quota        string // in GiB
+	acl          []byte
 	lease        storage.Lease
 	files        map[string]*fileState
 	directories  map[string]*directoryState // except the root, which always exists
@@ -87,6 +89,17 @@ func (s *Service) Ensure(name string) {
 	}
 }
 
+// Properties returns the service's settings, as they were set.
+func (s *Service) Properties() []byte { return s.properties }
+
+// Policies returns the stored access policies of a share.
+func (s *Service) Policies(name string) []byte {
+	if sh := s.share(name); sh != nil {
+		return sh.acl
+	}
+	return nil
+}
+
 // IsFile reports whether a request is to the File service.
 func IsFile(hr *http.Request) bool { return hr.URL.Host == Host }
 
@@ -103,6 +116,12 @@ func Operation(method, resource string, q url.Values, h http.Header) string {
 	switch comp := q.Get("comp"); {
 	case resource == "" && comp == "list":
 		return "List Shares"
+	case resource == "" && comp == "properties":
+		return storage.Verb(write) + "File Service Properties"
+	case comp == "acl":
+		return storage.Verb(write) + "Share ACL"
+	case comp == "rangelist":
+		return "List Ranges"
 	case comp == "lease":
 		action := h.Get("X-Ms-Lease-Action")
 		if action == "" {
@@ -123,6 +142,8 @@ func Operation(method, resource string, q url.Values, h http.Header) string {
 		return "Force Close Handles"
 	case comp != "":
 		return method + " " + comp
+	case write && h.Get("X-Ms-Copy-Source") != "":
+		return "Copy File"
 	case write:
 		return "Create " + on
 	case method == http.MethodDelete:
@@ -138,6 +159,9 @@ func (s *Service) Route(r *storage.Request) *storage.Answer {
 	if r.Container == "" {
 		if r.Method == http.MethodGet && r.Query.Get("comp") == "list" {
 			return s.listShares(r)
+		}
+		if r.Query.Get("comp") == "properties" {
+			return s.routeProperties(r)
 		}
 		return storage.NotImplemented()
 	}
@@ -163,6 +187,19 @@ func (s *Service) Route(r *storage.Request) *storage.Answer {
 		return s.routeDirectory(r, sh)
 	}
 	return s.routeOneFile(r, sh)
+}
+
+// routeProperties reads and writes the service's settings: the last writer wins.
+func (s *Service) routeProperties(r *storage.Request) *storage.Answer {
+	if r.Method == http.MethodPut {
+		s.properties = r.Body
+		return storage.OK(http.StatusAccepted)
+	}
+	a := storage.OK(http.StatusOK).Set("Content-Type", "application/xml")
+	if a.Body = s.properties; len(a.Body) == 0 {
+		a.Body = []byte(xml.Header + "<StorageServiceProperties/>")
+	}
+	return a
 }
 
 // listShares lists by name, in pages (REST: "List Shares").
@@ -238,6 +275,18 @@ func (s *Service) routeShare(r *storage.Request, sh *shareState) *storage.Answer
 			return a
 		}
 		sh.metadata = metadata
+	case comp == "acl" && r.Method != http.MethodPut:
+		a := storage.OK(http.StatusOK).Version(sh.etag, sh.lastModified).Set("Content-Type", "application/xml")
+		if a.Body = sh.acl; len(a.Body) == 0 {
+			a.Body = []byte(xml.Header + "<SignedIdentifiers/>")
+		}
+		return a
+	case comp == "acl":
+		policies, a := storage.PoliciesIn(r.Body)
+		if a != nil {
+			return a
+		}
+		sh.acl = policies
 	case comp == "properties" && r.Method == http.MethodPut:
 		sh.quota = cmp.Or(r.Header.Get("X-Ms-Share-Quota"), sh.quota)
 	default:

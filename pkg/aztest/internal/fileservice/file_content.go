@@ -57,6 +57,8 @@ func (s *Service) routeOneFile(r *storage.Request, sh *shareState) *storage.Answ
 		return storage.OK(http.StatusAccepted)
 	case comp == "" && r.Method == http.MethodGet:
 		return f.get(r)
+	case comp == "rangelist" && !write:
+		return f.listRanges(r)
 	case comp == "metadata" && !write:
 		return storage.OK(http.StatusOK).Version(f.etag, f.lastModified).Describing(f.metadata)
 	case comp == "":
@@ -116,6 +118,9 @@ const (
 
 // createFile makes a file of zeros, and replaces an existing one: the last writer wins.
 func (s *Service) createFile(r *storage.Request, sh *shareState, f *fileState) *storage.Answer {
+	if r.Header.Get("X-Ms-Copy-Source") != "" {
+		return s.copyFile(r, sh, f)
+	}
 	if r.Header.Get("X-Ms-Type") != "file" {
 		return storage.NotImplemented()
 	}

@@ -64,6 +64,17 @@ func (s *Service) queue(name string) *queueState {
 	return q
 }
 
+// Properties returns the service's settings, as they were set.
+func (s *Service) Properties() []byte { return s.properties }
+
+// Policies returns the stored access policies of a queue.
+func (s *Service) Policies(name string) []byte {
+	if q := s.queue(name); q != nil {
+		return q.acl
+	}
+	return nil
+}
+
 // IsQueue reports whether a request is to the Queue service: by the host, or behind a Proxy by properties that only
 // such requests have.
 func IsQueue(hr *http.Request) bool {
@@ -77,6 +88,8 @@ func Operation(method, resource string, q url.Values) string {
 	switch comp := q.Get("comp"); {
 	case name == "" && comp == "list":
 		return "List Queues"
+	case name == "" && comp == "stats":
+		return "Get Queue Service Stats"
 	case name == "":
 		return storage.Verb(write) + "Queue Service Properties"
 	case rest == "messages" && method == http.MethodPost:
@@ -200,12 +213,12 @@ func (s *Service) listQueues(r *storage.Request) *storage.Answer {
 		}
 		limit = min(limit, n)
 	}
-	if bad := storage.MarkerOf(r); bad != nil {
+	if bad := s.MarkerOf(r); bad != nil {
 		return bad
 	}
-	prefix, from := r.Query.Get("prefix"), strings.TrimPrefix(r.Query.Get("marker"), storage.ContainerMarker)
+	prefix, from := r.Query.Get("prefix"), strings.TrimPrefix(r.Query.Get("marker"), s.ContainerMarker())
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "%s<EnumerationResults ServiceEndpoint=\"%s\"><Prefix>%s</Prefix><MaxResults>%d</MaxResults><Queues>", xml.Header, "http://"+Host+"/"+storage.AccountName, storage.Escaped(prefix), limit)
+	fmt.Fprintf(&b, "%s<EnumerationResults ServiceEndpoint=\"%s\"><Prefix>%s</Prefix><MaxResults>%d</MaxResults><Queues>", xml.Header, s.Endpoint, storage.Escaped(prefix), limit)
 	next, n := "", 0
 	for _, name := range slices.Sorted(maps.Keys(s.named)) {
 		q := s.queue(name)
@@ -213,7 +226,7 @@ func (s *Service) listQueues(r *storage.Request) *storage.Answer {
 			continue
 		}
 		if n == limit {
-			next = storage.ContainerMarker + name
+			next = s.ContainerMarker() + name
 			break
 		}
 		n++

@@ -13,6 +13,7 @@ import (
 var statesOnly = map[string]bool{
 	"etag": true, "x-ms-lease-id": true, "x-ms-lease-state": true, "x-ms-lease-status": true, "x-ms-snapshot": true, "x-ms-popreceipt": true,
 	"x-ms-blob-append-offset": true, "x-ms-blob-sequence-number": true,
+	"x-ms-continuation-nextpartitionkey": true, "x-ms-continuation-nextrowkey": true, "x-ms-continuation-nexttablename": true,
 }
 
 // compare returns the differences between a response and the recorded one.

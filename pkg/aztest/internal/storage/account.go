@@ -6,14 +6,16 @@ import (
 	"time"
 )
 
-// AccountName is the name of every account.
+// AccountName is the name of an account that is not given another one.
 const AccountName = "devstoreaccount1"
 
 // Account is what the services of an account share.
 type Account struct {
-	Options Limits
-	Etags   uint64
-	Rng     *rand.Rand
+	Name     string
+	Endpoint string // of the service that the current request was sent to
+	Options  Limits
+	Etags    uint64
+	Rng      *rand.Rand
 }
 
 // Limits are the settings of an account.
@@ -23,9 +25,9 @@ type Limits struct {
 	Anonymous   bool          // every request is authorized
 }
 
-// NewAccount returns an empty account. Its random numbers are not those of the faults.
-func NewAccount(o Limits, seed uint64) *Account {
-	return &Account{Options: o, Rng: rand.New(rand.NewPCG(seed, 2))}
+// NewAccount returns an empty account of a name. Its random numbers are not those of the faults.
+func NewAccount(name string, o Limits, seed uint64) *Account {
+	return &Account{Name: name, Options: o, Rng: rand.New(rand.NewPCG(seed, 2))}
 }
 
 // NewETag returns a new ETag, in the form that the Blob service uses.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -41,6 +42,14 @@ func Fail(status int, code, message string) *Answer {
 	}
 	a.Header.Set("Content-Type", "application/xml")
 	a.Body = fmt.Appendf(nil, "\ufeff<?xml version=\"1.0\" encoding=\"utf-8\"?><Error><Code>%s</Code><Message>%s</Message></Error>", code, message)
+	return a
+}
+
+// FailInDetail is Fail with the detail that the service gives of some failed authentications, in the body only.
+func FailInDetail(status int, code, message, detail string) *Answer {
+	a := Fail(status, code, Escaped(message))
+	plain := strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(detail) // with its quotes and line breaks as they are
+	a.Body = bytes.Replace(a.Body, []byte("</Message>"), []byte("</Message><AuthenticationErrorDetail>"+plain+"</AuthenticationErrorDetail>"), 1)
 	return a
 }
 

@@ -42,12 +42,12 @@ func (a *Answer) Checked(r *Request) *Answer {
 	return a.Set("Content-MD5", r.Header.Get("Content-Md5")).Set("x-ms-content-crc64", r.Header.Get("X-Ms-Content-Crc64"))
 }
 
-// ContainerMarker begins the markers of lists of containers and of queues; others are out of range.
-const ContainerMarker = "/" + AccountName + "/"
+// ContainerMarker begins the markers of the account's lists of containers and of queues; others are out of range.
+func (a *Account) ContainerMarker() string { return "/" + a.Name + "/" }
 
 // MarkerOf refuses a marker that no list has given out.
-func MarkerOf(r *Request) *Answer {
-	if marker := r.Query.Get("marker"); marker != "" && !strings.HasPrefix(marker, ContainerMarker) {
+func (a *Account) MarkerOf(r *Request) *Answer {
+	if marker := r.Query.Get("marker"); marker != "" && !strings.HasPrefix(marker, a.ContainerMarker()) {
 		return Fail(http.StatusBadRequest, "OutOfRangeInput", "One of the request inputs is out of range.")
 	}
 	return nil

@@ -20,6 +20,10 @@ type Request struct {
 	Query     url.Values
 	Header    http.Header
 	Body      []byte
+	Secondary bool // it is sent to the read-only secondary location
+
+	// Permit refuses an operation inside the request that its credential does not permit. Nil permits all of them.
+	Permit func(operation *Request) *Answer
 }
 
 // ParseRequest parses a request. It makes header names canonical, because the SDK puts some in lower case into the map,

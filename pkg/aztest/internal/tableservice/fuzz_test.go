@@ -46,7 +46,7 @@ func rows(s *Service) map[entityKey]string {
 
 // inhabited is an account with an entity in the table box.
 func inhabited(t *testing.T) *Service {
-	s := New(storage.NewAccount(storage.Limits{}, 0))
+	s := New(storage.NewAccount(storage.AccountName, storage.Limits{}, 0))
 	s.Ensure("box")
 	if a := s.Route(&storage.Request{Method: http.MethodPost, Host: Host, Account: storage.AccountName, Container: "box", Query: url.Values{}, Header: http.Header{},
 		Body: []byte(`{"PartitionKey":"p","RowKey":"r"}`)}); a.Failed() {
@@ -67,7 +67,7 @@ func FuzzEntity(f *testing.F) {
 			return
 		}
 		e := &entity{entityKey: entityKey{key["PartitionKey"], key["RowKey"]}, timestamp: time.Unix(0, 0).UTC(), properties: properties}
-		written, err := e.object(&tableState{name: "box"}, edm.FullMetadata, "", nil).MarshalJSON()
+		written, err := e.object(&tableState{account: storage.NewAccount("account", storage.Limits{}, 0), name: "box"}, edm.FullMetadata, "", nil).MarshalJSON()
 		if err != nil {
 			t.Fatal(err)
 		}

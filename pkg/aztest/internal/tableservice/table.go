@@ -33,6 +33,7 @@ type Service struct {
 // tableState is a table as the service keeps it. Entities are never changed in place, so that a transaction can be
 // undone by restoring the old ones.
 type tableState struct {
+	account  *storage.Account
 	name     string
 	entities map[entityKey]*entity
 	acl      []byte
@@ -43,7 +44,7 @@ func (s *Service) addTable(name string) *tableState {
 	if s.named == nil {
 		s.named = map[string]*tableState{}
 	}
-	t := &tableState{name: name, entities: map[entityKey]*entity{}}
+	t := &tableState{account: s.Account, name: name, entities: map[entityKey]*entity{}}
 	s.named[strings.ToLower(name)] = t
 	return t
 }
@@ -66,6 +67,17 @@ func (s *Service) Ensure(name string) {
 	if s.table(name) == nil {
 		s.addTable(name)
 	}
+}
+
+// Properties returns the service's settings, as they were set.
+func (s *Service) Properties() []byte { return s.properties }
+
+// Policies returns the stored access policies of a table.
+func (s *Service) Policies(name string) []byte {
+	if t := s.table(name); t != nil {
+		return t.acl
+	}
+	return nil
 }
 
 // stamp returns the Timestamp of the next write, from which the ETag is derived. No two versions of an entity have the
@@ -133,7 +145,7 @@ func Operation(method, path string, q url.Values, h http.Header) (op, resource s
 		return storage.Verb(method == http.MethodPut) + "Table Service Properties", ""
 	}
 	if m := namedPath.FindStringSubmatch(path); m != nil {
-		return map[string]string{http.MethodDelete: "Delete Table"}[method], m[1]
+		return map[string]string{http.MethodDelete: "Delete Table", http.MethodGet: "Query Tables"}[method], m[1]
 	}
 	at, ok := parseTablePath(path)
 	resource = at.name
@@ -178,7 +190,7 @@ func (s *Service) Route(r *storage.Request) *storage.Answer {
 	}
 	path = strings.TrimSuffix(path, "/")
 	if len(r.Body) > maxBatch {
-		return failTable(http.StatusRequestEntityTooLarge, "RequestBodyTooLarge", "The request body is too large and exceeds the maximum permissible limit.")
+		return Fail(http.StatusRequestEntityTooLarge, "RequestBodyTooLarge", "The request body is too large and exceeds the maximum permissible limit.")
 	}
 	switch path {
 	case "":
@@ -192,7 +204,7 @@ func (s *Service) Route(r *storage.Request) *storage.Answer {
 	at, ok := parseTablePath(path)
 	switch {
 	case !ok:
-		return failTable(http.StatusBadRequest, "InvalidUri", "The requested URI does not represent any resource on the server.")
+		return Fail(http.StatusBadRequest, "InvalidUri", "The requested URI does not represent any resource on the server.")
 	case at.name == "Tables" && r.Method == http.MethodPost:
 		return s.createTable(r)
 	case at.name == "Tables":
@@ -226,9 +238,9 @@ func (s *Service) liveTable(name string) (*tableState, *storage.Answer) {
 	t := s.table(name)
 	switch {
 	case t == nil:
-		return nil, failTable(http.StatusNotFound, "TableNotFound", "The table specified does not exist.")
+		return nil, Fail(http.StatusNotFound, "TableNotFound", "The table specified does not exist.")
 	case !t.deleted.IsZero():
-		return nil, failTable(http.StatusConflict, "TableBeingDeleted", "The specified table is being deleted. Try operation later.")
+		return nil, Fail(http.StatusConflict, "TableBeingDeleted", "The specified table is being deleted. Try operation later.")
 	}
 	return t, nil
 }
@@ -243,35 +255,35 @@ func (s *Service) createTable(r *storage.Request) *storage.Answer {
 	name := wanted.TableName
 	switch {
 	case len(name) < 3 || len(name) > 63:
-		return failTable(http.StatusBadRequest, "OutOfRangeInput", "The specified resource name length is not within the permissible limits.")
+		return Fail(http.StatusBadRequest, "OutOfRangeInput", "The specified resource name length is not within the permissible limits.")
 	case !tableName.MatchString(name) || strings.EqualFold(name, "tables"):
-		return failTable(http.StatusBadRequest, "InvalidResourceName", "The specified resource name contains invalid characters.")
+		return Fail(http.StatusBadRequest, "InvalidResourceName", "The specified resource name contains invalid characters.")
 	}
 	if t := s.table(name); t != nil {
 		if _, bad := s.liveTable(name); bad != nil {
 			return bad
 		}
-		return failTable(http.StatusConflict, "TableAlreadyExists", "The table specified already exists.")
+		return Fail(http.StatusConflict, "TableAlreadyExists", "The table specified already exists.")
 	}
 	s.addTable(name)
 	if noContent(r) {
-		return storage.OK(http.StatusNoContent).Set("DataServiceId", tableURL(name)).Set("Location", tableURL(name))
+		return storage.OK(http.StatusNoContent).Set("DataServiceId", s.tableURL(name)).Set("Location", s.tableURL(name))
 	}
 	level := metadataOfRequest(r)
-	a := jsonAnswer(http.StatusCreated, level, listedTable(name, level, "$metadata#Tables/@Element"))
-	return a.Set("Location", tableURL(name))
+	a := jsonAnswer(http.StatusCreated, level, s.listedTable(name, level, "$metadata#Tables/@Element"))
+	return a.Set("Location", s.tableURL(name))
 }
 
 func (s *Service) routeNamedTable(r *storage.Request, name string) *storage.Answer {
 	t := s.table(name)
 	switch {
 	case r.Method != http.MethodDelete && r.Method != http.MethodGet:
-		return failTable(http.StatusMethodNotAllowed, "MethodNotAllowed", "The requested method is not allowed on the specified resource.")
+		return Fail(http.StatusMethodNotAllowed, "MethodNotAllowed", "The requested method is not allowed on the specified resource.")
 	case t == nil, !t.deleted.IsZero(): // no longer listed, and deleted once only
-		return failTable(http.StatusNotFound, "ResourceNotFound", "The specified resource does not exist.")
+		return Fail(http.StatusNotFound, "ResourceNotFound", "The specified resource does not exist.")
 	case r.Method == http.MethodGet:
 		level := metadataOfRequest(r)
-		return jsonAnswer(http.StatusOK, level, listedTable(t.name, level, "$metadata#Tables/@Element"))
+		return jsonAnswer(http.StatusOK, level, s.listedTable(t.name, level, "$metadata#Tables/@Element"))
 	}
 	t.deleted = time.Now()
 	t.entities = map[entityKey]*entity{}
@@ -304,33 +316,31 @@ func (s *Service) queryTables(r *storage.Request) *storage.Answer {
 			a.Set("x-ms-continuation-NextTableName", t.name)
 			break
 		}
-		page = append(page, listedTable(t.name, level, ""))
+		page = append(page, s.listedTable(t.name, level, ""))
 	}
-	return listAnswer(a, level, "$metadata#Tables", page)
+	return s.listAnswer(a, level, "$metadata#Tables", page)
 }
 
-func listedTable(name string, level edm.Level, metadata string) edm.Object {
+func (s *Service) listedTable(name string, level edm.Level, metadata string) edm.Object {
 	var o edm.Object
 	if level != edm.NoMetadata && metadata != "" {
-		o.Add("odata.metadata", edm.Quote(accountURL()+"/"+metadata))
+		o.Add("odata.metadata", edm.Quote(s.Endpoint+"/"+metadata))
 	}
 	if level == edm.FullMetadata {
-		o.Add("odata.type", edm.Quote(storage.AccountName+".Tables"))
-		o.Add("odata.id", edm.Quote(tableURL(name)))
+		o.Add("odata.type", edm.Quote(s.Name+".Tables"))
+		o.Add("odata.id", edm.Quote(s.tableURL(name)))
 		o.Add("odata.editLink", edm.Quote("Tables('"+name+"')"))
 	}
 	o.Add("TableName", edm.Quote(name))
 	return o
 }
 
-func accountURL() string { return "http://" + Host + "/" + storage.AccountName }
-
-func tableURL(name string) string { return accountURL() + "/Tables('" + name + "')" }
+func (s *Service) tableURL(name string) string { return s.Endpoint + "/Tables('" + name + "')" }
 
 func noContent(r *storage.Request) bool { return r.Header.Get("Prefer") == "return-no-content" }
 
 func invalidInput(m string) *storage.Answer {
-	return failTable(http.StatusBadRequest, "InvalidInput", m)
+	return Fail(http.StatusBadRequest, "InvalidInput", m)
 }
 
 // topOf reads $top: 1 to 1000.
@@ -366,7 +376,7 @@ func (t *tableState) routeACL(r *storage.Request) *storage.Answer {
 func (s *Service) tableServiceProperties(r *storage.Request) *storage.Answer {
 	switch {
 	case r.Query.Get("comp") != "properties":
-		return failTable(http.StatusNotImplemented, "NotImplemented", "The in-memory service does not implement this operation.")
+		return Fail(http.StatusNotImplemented, "NotImplemented", "The in-memory service does not implement this operation.")
 	case r.Method == http.MethodPut:
 		s.properties = r.Body
 		return storage.OK(http.StatusAccepted)
@@ -378,8 +388,8 @@ func (s *Service) tableServiceProperties(r *storage.Request) *storage.Answer {
 	return a
 }
 
-// failTable returns an error response of the Table service, which has the code only in the body.
-func failTable(status int, code, message string) *storage.Answer {
+// Fail returns an error response of the Table service, which has the code only in the body.
+func Fail(status int, code, message string) *storage.Answer {
 	a := storage.OK(status).Set("Content-Type", "application/json;odata=minimalmetadata;streaming=true;charset=utf-8")
 	a.Code = code
 	a.Body = fmt.Appendf(nil, `{"odata.error":{"code":%s,"message":{"lang":"en-US","value":%s}}}`, edm.Quote(code), edm.Quote(message))

@@ -29,7 +29,7 @@ func (s *Service) batch(r *storage.Request) *storage.Answer {
 	s.batchStamp = s.stamp()
 	defer func() { s.batchStamp = time.Time{} }()
 	undo := []func(){}
-	answers, failed := s.runBatch(operations, func(t *tableState, key entityKey, old *entity) {
+	answers, failed := s.runBatch(operations, r.Permit, func(t *tableState, key entityKey, old *entity) {
 		undo = append(undo, func() {
 			if old == nil {
 				delete(t.entities, key)
@@ -48,11 +48,14 @@ func (s *Service) batch(r *storage.Request) *storage.Answer {
 }
 
 // runBatch stops at the first operation that fails, whose response is the last one.
-func (s *Service) runBatch(operations []*storage.Request, changing func(*tableState, entityKey, *entity)) (answers []*storage.Answer, failed bool) {
+func (s *Service) runBatch(operations []*storage.Request, permit func(*storage.Request) *storage.Answer, changing func(*tableState, entityKey, *entity)) (answers []*storage.Answer, failed bool) {
 	seen := map[entityKey]bool{}
 	var group *tablePath
 	for i, op := range operations {
 		at, a := s.admit(i, op, group, seen)
+		if a == nil && permit != nil {
+			a = permit(op)
+		}
 		if a == nil {
 			t, bad := s.liveTable(at.name)
 			if a = bad; a == nil {
@@ -78,7 +81,7 @@ func (s *Service) runBatch(operations []*storage.Request, changing func(*tableSt
 func (s *Service) admit(i int, op *storage.Request, group *tablePath, seen map[entityKey]bool) (tablePath, *storage.Answer) {
 	at, ok := parseTablePath(op.Container)
 	if !ok || at.name == "Tables" {
-		return at, failTable(http.StatusBadRequest, "InvalidUri", "The requested URI does not represent any resource on the server.")
+		return at, Fail(http.StatusBadRequest, "InvalidUri", "The requested URI does not represent any resource on the server.")
 	}
 	if op.Method == http.MethodPost && isMerge(op.Method, op.Header) {
 		op.Method = http.MethodPatch
@@ -95,13 +98,13 @@ func (s *Service) admit(i int, op *storage.Request, group *tablePath, seen map[e
 	case i >= maxBatchOps:
 		return at, invalidInput("The batch request operation exceeds the maximum 100 changes per change set.")
 	case op.Method == http.MethodGet:
-		return at, failTable(http.StatusNotImplemented, "NotImplemented", "The in-memory service does not query in a batch.")
+		return at, Fail(http.StatusNotImplemented, "NotImplemented", "The in-memory service does not query in a batch.")
 	case group != nil && !strings.EqualFold(group.name, at.name):
 		return at, invalidInput("The batch request contains changes of more than one table.")
 	case group != nil && group.partition != at.partition:
-		return at, failTable(http.StatusBadRequest, "CommandsInBatchActOnDifferentPartitions", "All commands in a batch must operate on same entity group.")
+		return at, Fail(http.StatusBadRequest, "CommandsInBatchActOnDifferentPartitions", "All commands in a batch must operate on same entity group.")
 	case seen[key]:
-		return at, failTable(http.StatusBadRequest, "InvalidDuplicateRow", "The batch request contains multiple changes with same row key. An entity can appear only once in a batch request.")
+		return at, Fail(http.StatusBadRequest, "InvalidDuplicateRow", "The batch request contains multiple changes with same row key. An entity can appear only once in a batch request.")
 	}
 	seen[key] = true
 	return at, nil

@@ -59,12 +59,12 @@ func (e *entity) object(t *tableState, level edm.Level, metadata string, selecte
 	var o edm.Object
 	if level != edm.NoMetadata {
 		if metadata != "" {
-			o.Add("odata.metadata", edm.Quote(accountURL()+"/$metadata#"+t.name+metadata))
+			o.Add("odata.metadata", edm.Quote(t.account.Endpoint+"/$metadata#"+t.name+metadata))
 		}
 		if level == edm.FullMetadata {
 			link := t.name + "(PartitionKey='" + escapeKey(e.partition) + "',RowKey='" + escapeKey(e.row) + "')"
-			o.Add("odata.type", edm.Quote(storage.AccountName+"."+t.name))
-			o.Add("odata.id", edm.Quote(accountURL()+"/"+link))
+			o.Add("odata.type", edm.Quote(t.account.Name+"."+t.name))
+			o.Add("odata.id", edm.Quote(t.account.Endpoint+"/"+link))
 			o.Add("odata.etag", edm.Quote(e.etag()))
 			o.Add("odata.editLink", edm.Quote(link))
 		} else {
@@ -123,9 +123,9 @@ func parseEntity(body []byte) (key map[string]string, properties map[string]edm.
 			key[name] = p.Text
 			continue
 		case len(name) > maxPropertyName:
-			return nil, nil, failTable(http.StatusBadRequest, "PropertyNameTooLong", "The property name exceeds the maximum allowed length.")
+			return nil, nil, Fail(http.StatusBadRequest, "PropertyNameTooLong", "The property name exceeds the maximum allowed length.")
 		case !storage.Identifier(name) && !isASCIIless(name):
-			return nil, nil, failTable(http.StatusBadRequest, "PropertyNameInvalid", "The property name is invalid.")
+			return nil, nil, Fail(http.StatusBadRequest, "PropertyNameInvalid", "The property name is invalid.")
 		}
 		properties[name] = p
 	}
@@ -140,17 +140,17 @@ func isASCIIless(name string) bool {
 func badKey(key string) *storage.Answer {
 	switch {
 	case tooLong(key, maxKey):
-		return failTable(http.StatusBadRequest, "KeyValueTooLarge", "The key value exceeds the maximum allowed size (1KB).")
+		return Fail(http.StatusBadRequest, "KeyValueTooLarge", "The key value exceeds the maximum allowed size (1KB).")
 	case strings.ContainsFunc(key, func(r rune) bool {
 		return strings.ContainsRune(`/\#?`, r) || r < 0x20 || 0x7f <= r && r <= 0x9f
 	}):
-		return failTable(http.StatusBadRequest, "OutOfRangeInput", "The 'PartitionKey' or 'RowKey' parameter is out of range.")
+		return Fail(http.StatusBadRequest, "OutOfRangeInput", "The 'PartitionKey' or 'RowKey' parameter is out of range.")
 	}
 	return nil
 }
 
 func noSuchEntity() *storage.Answer {
-	return failTable(http.StatusNotFound, "ResourceNotFound", "The specified resource does not exist.")
+	return Fail(http.StatusNotFound, "ResourceNotFound", "The specified resource does not exist.")
 }
 
 func (s *Service) getEntity(r *storage.Request, t *tableState, at tablePath) *storage.Answer {
@@ -175,7 +175,7 @@ func (s *Service) writeEntity(r *storage.Request, t *tableState, at tablePath, b
 	}
 	merge, remove := isMerge(r.Method, r.Header), r.Method == http.MethodDelete
 	if !at.keyed || !merge && !remove && r.Method != http.MethodPut {
-		return failTable(http.StatusMethodNotAllowed, "MethodNotAllowed", "The requested method is not allowed on the specified resource.")
+		return Fail(http.StatusMethodNotAllowed, "MethodNotAllowed", "The requested method is not allowed on the specified resource.")
 	}
 	// The keys in the URL count. Those in the body are ignored, as for every OData update.
 	var properties map[string]edm.Value
@@ -188,7 +188,7 @@ func (s *Service) writeEntity(r *storage.Request, t *tableState, at tablePath, b
 	old := t.entities[key]
 	match, conditional := r.Header["If-Match"]
 	if remove && !conditional {
-		return failTable(http.StatusBadRequest, "MissingRequiredHeader", "An HTTP header that's mandatory for this request is not specified. If-Match")
+		return Fail(http.StatusBadRequest, "MissingRequiredHeader", "An HTTP header that's mandatory for this request is not specified. If-Match")
 	}
 	if bad := tableCondition(match, conditional, old); bad != nil {
 		return bad
@@ -223,9 +223,9 @@ func tableCondition(match []string, conditional bool, old *entity) *storage.Answ
 	case old == nil:
 		return noSuchEntity()
 	case strings.Contains(value, "''"): // it has the form of an ETag, but none can be like that
-		return failTable(http.StatusPreconditionFailed, "ConditionNotMet", "The condition specified using HTTP conditional header(s) is not met.")
+		return Fail(http.StatusPreconditionFailed, "ConditionNotMet", "The condition specified using HTTP conditional header(s) is not met.")
 	case value != "*" && value != old.etag():
-		return failTable(http.StatusPreconditionFailed, "UpdateConditionNotSatisfied", "The update condition specified in the request was not satisfied.")
+		return Fail(http.StatusPreconditionFailed, "UpdateConditionNotSatisfied", "The update condition specified in the request was not satisfied.")
 	}
 	return nil
 }
@@ -238,7 +238,7 @@ func (s *Service) insertEntity(r *storage.Request, t *tableState, before func(*e
 	for _, name := range []string{"PartitionKey", "RowKey"} {
 		value, given := keys[name]
 		if !given {
-			return failTable(http.StatusBadRequest, "PropertiesNeedValue", "The values are not specified for all properties in the entity.")
+			return Fail(http.StatusBadRequest, "PropertiesNeedValue", "The values are not specified for all properties in the entity.")
 		}
 		if bad := badKey(value); bad != nil {
 			return bad
@@ -246,14 +246,14 @@ func (s *Service) insertEntity(r *storage.Request, t *tableState, before func(*e
 	}
 	key := entityKey{keys["PartitionKey"], keys["RowKey"]}
 	if t.entities[key] != nil {
-		return failTable(http.StatusConflict, "EntityAlreadyExists", "The specified entity already exists.")
+		return Fail(http.StatusConflict, "EntityAlreadyExists", "The specified entity already exists.")
 	}
 	e, bad := s.storeEntity(t, key, properties, func() { before(nil) })
 	if bad != nil {
 		return bad
 	}
 	level := metadataOfRequest(r)
-	location := accountURL() + "/" + t.name + "(PartitionKey='" + escapeKey(key.partition) + "',RowKey='" + escapeKey(key.row) + "')"
+	location := s.Endpoint + "/" + t.name + "(PartitionKey='" + escapeKey(key.partition) + "',RowKey='" + escapeKey(key.row) + "')"
 	if noContent(r) {
 		return storage.OK(http.StatusNoContent).Set("ETag", e.etag()).Set("Preference-Applied", "return-no-content").Set("Location", location).Set("DataServiceId", location)
 	}
@@ -264,9 +264,9 @@ func (s *Service) storeEntity(t *tableState, key entityKey, properties map[strin
 	e := &entity{entityKey: key, properties: properties}
 	switch {
 	case len(properties) > maxProperties:
-		return nil, failTable(http.StatusBadRequest, "TooManyProperties", "The entity contains more properties than allowed. Each entity can include up to 252 properties to store data. Each entity also has 3 system properties.")
+		return nil, Fail(http.StatusBadRequest, "TooManyProperties", "The entity contains more properties than allowed. Each entity can include up to 252 properties to store data. Each entity also has 3 system properties.")
 	case e.size() > maxEntity:
-		return nil, failTable(http.StatusBadRequest, "EntityTooLarge", "The entity is larger than the maximum allowed size (1MB).")
+		return nil, Fail(http.StatusBadRequest, "EntityTooLarge", "The entity is larger than the maximum allowed size (1MB).")
 	}
 	before()
 	e.timestamp = s.stamp()
@@ -288,7 +288,7 @@ const (
 func tooLong(s string, limit int) bool { return 2*len(utf16.Encode([]rune(s))) > limit }
 
 func badValue(name string) *storage.Answer {
-	return failTable(http.StatusBadRequest, "InvalidInput", "An error occurred while processing this request. The value of property '"+name+"' is not of its type.")
+	return Fail(http.StatusBadRequest, "InvalidInput", "An error occurred while processing this request. The value of property '"+name+"' is not of its type.")
 }
 
 // parseProperty parses a member of a JSON entity, with its annotation, if any. A null is no property.
@@ -312,7 +312,7 @@ func parseProperty(name string, raw json.RawMessage, annotation string) (p edm.V
 		return p, false, badValue(name)
 	}
 	if (kind == edm.String || kind == edm.Binary) && tooLarge(kind, value) {
-		return p, false, failTable(http.StatusBadRequest, "PropertyValueTooLarge", "The property value exceeds the maximum allowed size (64KB).")
+		return p, false, Fail(http.StatusBadRequest, "PropertyValueTooLarge", "The property value exceeds the maximum allowed size (64KB).")
 	}
 	return edm.Value{Type: kind, Text: value}, false, nil
 }

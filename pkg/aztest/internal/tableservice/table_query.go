@@ -61,7 +61,7 @@ func (s *Service) queryEntities(r *storage.Request, t *tableState) *storage.Answ
 		}
 		page = append(page, e.object(t, level, "", selected))
 	}
-	return listAnswer(a, level, "$metadata#"+t.name, page)
+	return s.listAnswer(a, level, "$metadata#"+t.name, page)
 }
 
 // A continuation is opaque. A client that uses it as a key fails here.
@@ -108,7 +108,7 @@ func jsonAnswer(status int, level edm.Level, o edm.Object) *storage.Answer {
 }
 
 // list fills a with the response to a query.
-func listAnswer(a *storage.Answer, level edm.Level, metadata string, page []edm.Object) *storage.Answer {
+func (s *Service) listAnswer(a *storage.Answer, level edm.Level, metadata string, page []edm.Object) *storage.Answer {
 	var values bytes.Buffer
 	values.WriteByte('[')
 	for i, item := range page {
@@ -121,7 +121,7 @@ func listAnswer(a *storage.Answer, level edm.Level, metadata string, page []edm.
 	values.WriteByte(']')
 	var o edm.Object
 	if level != edm.NoMetadata {
-		o.Add("odata.metadata", edm.Quote(accountURL()+"/"+metadata))
+		o.Add("odata.metadata", edm.Quote(s.Endpoint+"/"+metadata))
 	}
 	o.Add("value", values.Bytes())
 	full := jsonAnswer(a.Status, level, o)

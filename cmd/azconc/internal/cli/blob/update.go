@@ -74,18 +74,10 @@ code is 5.`,
 	}
 }
 
-// typedBytes stores content unchanged, with a content type for a new blob.
-type typedBytes struct {
-	blobs.BytesCodec
-	contentType string
-}
-
-func (t typedBytes) ContentType() string { return t.contentType }
-
 // contentOf returns the blob's content as a target, with the headers and metadata of the flags.
 func contentOf(client *blockblob.Client, name string, h flags.Headers) blobs.Blob[[]byte] {
 	target := blobs.NewBytes(client)
-	target.Codec = typedBytes{contentType: cli.ContentType(name)}
+	target.Codec = blobs.BytesCodec{Type: cli.ContentType(name)}
 	target.HTTPHeaders, target.Metadata = h.Headers(), h.Metadata
 	return target
 }
@@ -109,13 +101,15 @@ func updateRun(ctx context.Context, f *cli.Factory, opts *updateOptions) error {
 	update.ConfirmConflicts = opts.Confirm
 	var before, after []byte
 	r, err := optimistic.Update(ctx, content, func(ctx context.Context, content *[]byte) (err error) {
-		before = *content
 		base := optimistic.BaseOf(ctx)
-		after, err = opts.change.Apply(ctx, change.BaseContent{
+		changed, err := opts.change.Apply(ctx, change.BaseContent{
 			Resource: opts.Blob.String(), Exists: base.Exists, ETag: string(base.ETag),
-			Attempt: optimistic.EarlierRuns(ctx) + 1, Data: before,
+			Attempt: optimistic.EarlierRuns(ctx) + 1, Data: *content,
 		})
-		*content = after
+		if opts.DryRun { // a write needs no more than the new content
+			before, after = *content, changed
+		}
+		*content = changed
 		return err
 	}, update)
 	if err != nil {

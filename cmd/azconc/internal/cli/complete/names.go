@@ -3,6 +3,8 @@ package complete
 import (
 	"context"
 	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -30,8 +32,10 @@ type list func(ctx context.Context, f *cli.Factory, word string) ([]string, erro
 var lists = map[string]list{
 	"container":           containers,
 	"container/blob":      under(containers, blobs),
+	"container/state":     under(containers, blobs),
 	"container/name":      under(containers, locks),
 	"container/key":       under(containers, keys),
+	"container/counter":   under(containers, counters),
 	"table":               tables,
 	"table[/partition]":   tables,
 	"table/partition":     under(tables, nil),
@@ -107,6 +111,15 @@ func blobs(ctx context.Context, f *cli.Factory, in, word string) ([]string, erro
 		}
 		return names
 	})
+}
+
+// shard is the name of a shard that is not the first, and so not a counter's.
+var shard = regexp.MustCompile(`^[0-9a-f]{8}-.+-[0-9]+$`)
+
+// counters lists blobs, because only their content tells counters from others, without the shards of counters.
+func counters(ctx context.Context, f *cli.Factory, in, word string) ([]string, error) {
+	names, err := blobs(ctx, f, in, word)
+	return slices.DeleteFunc(names, shard.MatchString), err
 }
 
 func locks(ctx context.Context, f *cli.Factory, in, word string) (names []string, err error) {

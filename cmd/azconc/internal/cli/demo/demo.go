@@ -20,13 +20,14 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/engine"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/blobs"
-	"github.com/azconc/azconc/pkg/azurite"
 )
 
 type options struct {
+	Engine     engine.Options
 	Increments int
 	OneIn      int
 }
@@ -37,10 +38,14 @@ func NewCmd(f *cli.Factory) *cobra.Command {
 		Short: "Show failures on an emulator, and how azconc prevents them",
 		Long: `Show failures on an emulator, and how azconc prevents them.
 
-The demo starts a real Azurite (installing it first if it is missing, which takes a minute) behind a proxy that drops some
-responses, and stops it at the end. It needs Node.js and npm, and no account.`,
-		Example: "  azconc demo\n  azconc demo --increments 200 --lose-one-in 3 -o json",
+The demo starts the service in memory behind a proxy that drops some responses, and stops it at the end. It needs no account and
+nothing else. With --engine azurite it starts Microsoft's Azurite, which needs Node.js and npm and is installed first if it is
+missing.`,
+		Example: `  azconc demo
+  azconc demo --increments 200 --lose-one-in 3 -o json
+  azconc demo --engine azurite`,
 		Flags: func(opts *options, set *pflag.FlagSet) {
+			opts.Engine.Flag(set)
 			set.IntVar(&opts.Increments, "increments", 60, "how often the counter is incremented")
 			set.IntVar(&opts.OneIn, "lose-one-in", 5, "one write in this many loses its response")
 		},
@@ -97,23 +102,28 @@ type counter struct {
 
 func run(ctx context.Context, f *cli.Factory, opts *options) error {
 	d := &demo{f: f, o: opts, result: result{Outcome: "done", Increments: opts.Increments}}
-	d.say("starting Azurite …")
-	server, err := azurite.Start(ctx, nil)
+	if opts.Engine.Engine == engine.Azurite {
+		d.say("starting Azurite …")
+	}
+	server, err := engine.Start(ctx, f, opts.Engine)
 	if err != nil {
 		return err
 	}
 	defer server.Stop() //nolint:errcheck // an error at its end does not matter to the demo
-	proxy, err := startLossyProxy(ctx, server.BlobURL(), int64(opts.OneIn))
+	d.say("The emulator is %s.", server.Name)
+	d.account = server.Accounts[0]
+	d.direct = d.account.BlobURL
+	proxy, err := startLossyProxy(ctx, d.direct, int64(opts.OneIn))
 	if err != nil {
 		return err
 	}
 	defer proxy.close()
-	queues, err := startLossyProxy(ctx, server.QueueURL(), int64(opts.OneIn))
+	queues, err := startLossyProxy(ctx, d.account.QueueURL, int64(opts.OneIn))
 	if err != nil {
 		return err
 	}
 	defer queues.close()
-	d.account, d.direct, d.proxy, d.queues = server.Account(), server.BlobURL(), proxy, queues
+	d.proxy, d.queues = proxy, queues
 	for _, scene := range []func(context.Context) error{
 		d.container, d.plainLoop, d.azconcLoop, d.staleWrite, d.createOnce, d.pausedHolder, d.plainQueue, d.inboxQueue,
 	} {
@@ -128,7 +138,7 @@ func run(ctx context.Context, f *cli.Factory, opts *options) error {
 type demo struct {
 	f       *cli.Factory
 	o       *options
-	account azurite.Account
+	account engine.Account
 	direct  string // URL of the service
 	proxy   *lossyProxy
 	queues  *lossyProxy

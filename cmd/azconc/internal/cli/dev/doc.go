@@ -1,2 +1,2 @@
-// Package dev has the verbs of azconc dev, which install and run an Azurite.
+// Package dev has the verbs of azconc dev, which run an emulator: the service in memory, or Azurite.
 package dev

@@ -17,32 +17,42 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/engine"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
-	"github.com/azconc/azconc/pkg/azurite"
 )
 
 type runOptions struct {
+	Engine  engine.Options
 	Command []string
 }
 
 func runVerb() cli.Verb[runOptions] {
 	return cli.Verb[runOptions]{
 		Use:   "run -- <command> [<arg>...]",
-		Short: "Run a command with its own Azurite",
-		Long: `Run a command with its own Azurite, which starts empty and is removed afterwards.
+		Short: "Run a command with its own emulator",
+		Long: `Run a command with its own emulator, which starts empty and whose data is gone afterwards.
+
+It is a service in memory with blobs, queues, tables and files, which starts at once and keeps nothing. --engine azurite runs
+Microsoft's Azurite instead, which needs Node.js and has no files.
 
 The command gets it in AZURE_STORAGE_CONNECTION_STRING; other variables that name a storage account are removed from its
 environment. Signals are passed on to it. azconc exits with its status: 128+n if a signal killed it, 126 or 127 if it could
-not be started.`,
+not be started.
+
+--faults makes the service in memory fail, so that you see what your command does then; azconc dev up --help lists the faults.`,
 		Example: `  azconc dev run -- go test ./...
-  azconc dev run -- sh -c 'azconc container create jobs && azconc container list'`,
+  azconc dev run -- sh -c 'azconc container create jobs && azconc container list'
+  azconc dev run --faults lose-answer=10%@writes -- go test ./...
+  azconc dev run --engine azurite -- go test ./...`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return fail.Usagef("<command> is missing")
 			}
 			return nil
 		},
-		Flags: func(_ *runOptions, set *pflag.FlagSet) {
+		Flags: func(opts *runOptions, set *pflag.FlagSet) {
+			opts.Engine.Flag(set)
+			opts.Engine.FaultFlags(set)
 			set.SetInterspersed(false)
 		},
 		Parse: func(opts *runOptions, in cli.Input) error {
@@ -50,28 +60,28 @@ not be started.`,
 				return fail.Usagef("-o json and the command's output cannot both go to stdout")
 			}
 			opts.Command = in.Args
-			return nil
+			return opts.Engine.Check()
 		},
 		Run: runRun,
 	}
 }
 
-// commandGrace is the time between TERM and KILL for the command when it timed out or its Azurite has died.
+// commandGrace is the time between TERM and KILL for the command when it timed out or its emulator has ended.
 const commandGrace = 10 * time.Second
 
 func runRun(ctx context.Context, f *cli.Factory, opts *runOptions) (err error) {
-	// Find the command before Azurite is started, which may take a while.
+	// Find the command before the emulator is started, which may take a while.
 	path, err := exec.LookPath(opts.Command[0])
 	if err != nil {
 		return commandNotStarted(err)
 	}
-	server, err := startAzurite(f, ctx, &azurite.Options{})
+	server, err := engine.Start(ctx, f, opts.Engine)
 	if err != nil {
 		return err
 	}
 	defer func() {
 		if stopped := server.Stop(); stopped != nil {
-			err = azuriteError(f, stopped)
+			err = stopped
 		}
 	}()
 	cmd := exec.Command(path, opts.Command[1:]...)
@@ -87,7 +97,7 @@ func runRun(ctx context.Context, f *cli.Factory, opts *runOptions) (err error) {
 }
 
 // accompany waits for the command's end and passes signals on until then.
-func accompany(f *cli.Factory, ctx context.Context, cmd *exec.Cmd, server *azurite.Server) error {
+func accompany(f *cli.Factory, ctx context.Context, cmd *exec.Cmd, server engine.Server) error {
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
 	signals := make(chan os.Signal, 1)

@@ -10,28 +10,43 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/engine"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
-	"github.com/azconc/azconc/pkg/azurite"
 )
 
 type upOptions struct {
-	Location     string
-	DefaultPorts bool
+	Engine engine.Options
 }
 
 func upVerb() cli.Verb[upOptions] {
 	return cli.Verb[upOptions]{
 		Use:   "up",
-		Short: "Run Azurite until interrupted",
-		Long: `Run Azurite until interrupted, and print the line that configures a shell to use it.
+		Short: "Run an emulator until interrupted",
+		Long: `Run an emulator until interrupted, and print the line that configures a shell to use it.
 
-It listens on 127.0.0.1 only, on free ports, and its data is deleted when it ends; --default-ports and --location change
-that. When interrupted, it ends with exit code 0.`,
+It is a service in memory with blobs, queues, tables and files. It verifies shared keys and SAS, starts at once, and keeps
+nothing: its data is gone when it ends. --engine azurite runs Microsoft's Azurite instead, which needs Node.js, has no files, and
+keeps its data if --location is given; --location alone means it, too.
+
+It listens on 127.0.0.1 only, on free ports unless --default-ports is given. When interrupted, it ends with exit code 0.
+
+` + engine.FaultHelp(),
 		Example: `  azconc dev up
-  azconc dev up --default-ports --location ./azurite-data`,
+  azconc dev up --default-ports
+  azconc dev up --faults lose-answer=5%,throttle=2%
+  azconc dev up --engine azurite --location ./azurite-data`,
 		Flags: func(opts *upOptions, set *pflag.FlagSet) {
-			set.StringVar(&opts.Location, "location", "", "`directory` for the data, which is kept")
-			set.BoolVar(&opts.DefaultPorts, "default-ports", false, "listen on 10000, 10001 and 10002, where UseDevelopmentStorage=true looks")
+			opts.Engine.Flag(set)
+			opts.Engine.FaultFlags(set)
+			set.StringVar(&opts.Engine.Location, "location", "", "`directory` for the data of Azurite, which are kept")
+			set.BoolVar(&opts.Engine.DefaultPorts, "default-ports", false, "listen on 10000, 10001 and 10002, where UseDevelopmentStorage=true looks, and on 10004 for files")
+			set.StringSliceVar(&opts.Engine.Accounts, "accounts", nil, "`names` of more accounts, with commas between them; each gets a key of its own")
+		},
+		Parse: func(opts *upOptions, in cli.Input) error {
+			if opts.Engine.Location != "" && !in.Flags.Changed("engine") {
+				opts.Engine.Engine = engine.Azurite // only it keeps data
+			}
+			return opts.Engine.Check()
 		},
 		Run: upRun,
 	}
@@ -43,26 +58,26 @@ type upResult struct {
 	BlobEndpoint     string `json:"blob_endpoint"`
 	QueueEndpoint    string `json:"queue_endpoint"`
 	TableEndpoint    string `json:"table_endpoint"`
+	FileEndpoint     string `json:"file_endpoint,omitempty"`
+
+	Engine   string   `json:"engine"`
+	Accounts []string `json:"other_connection_strings,omitempty"`
 }
 
 func upRun(ctx context.Context, f *cli.Factory, opts *upOptions) (err error) {
-	o := &azurite.Options{Location: opts.Location}
-	if opts.DefaultPorts {
-		o.BlobPort, o.QueuePort, o.TablePort = 10000, 10001, 10002
-	}
-	server, err := startAzurite(f, ctx, o)
+	server, err := engine.Start(ctx, f, opts.Engine)
 	if err != nil {
 		return err
 	}
 	defer func() {
 		if stopped := server.Stop(); err == nil {
-			err = azuriteError(f, stopped)
+			err = stopped
 		}
 	}()
-	if err := printConnection(f, server); err != nil {
+	if err := printConnections(f, server, opts.Engine.Engine); err != nil {
 		return err
 	}
-	f.Notef("Azurite %s is up until interrupted", azurite.Version)
+	f.Notef("%s", upNote(server, opts.Engine))
 	select {
 	case <-server.Done():
 		return nil // Stop says why
@@ -74,17 +89,38 @@ func upRun(ctx context.Context, f *cli.Factory, opts *upOptions) (err error) {
 	}
 }
 
-// printConnection does not use Print: the connection string is the result, and Azurite's key is no secret.
-func printConnection(f *cli.Factory, server *azurite.Server) error {
+// upNote says what is up, and what becomes of its data.
+func upNote(server *engine.Running, o engine.Options) string {
+	note := server.Name + " is up until interrupted"
+	if o.Engine == engine.Memory {
+		note += "; it keeps nothing"
+	}
+	if len(o.Faults) > 0 {
+		note += ", and fails as --faults says"
+	}
+	return note
+}
+
+// printConnections does not use Print: the connection string is the result, and the keys of an emulator are no secrets.
+func printConnections(f *cli.Factory, server *engine.Running, name string) error {
 	if f.Quiet {
 		return nil
 	}
+	first, others := server.Accounts[0], server.Accounts[1:]
 	if f.JSON() {
-		return json.NewEncoder(f.Out).Encode(upResult{
-			Outcome: "running", ConnectionString: server.ConnectionString(),
-			BlobEndpoint: server.BlobURL(), QueueEndpoint: server.QueueURL(), TableEndpoint: server.TableURL(),
-		})
+		r := upResult{
+			Outcome: "running", ConnectionString: server.ConnectionString(), Engine: name,
+			BlobEndpoint: first.BlobURL, QueueEndpoint: first.QueueURL, TableEndpoint: first.TableURL, FileEndpoint: first.FileURL,
+		}
+		for _, a := range others {
+			r.Accounts = append(r.Accounts, a.ConnectionString())
+		}
+		return json.NewEncoder(f.Out).Encode(r)
 	}
-	_, err := io.WriteString(f.Out, fmt.Sprintf("export %s='%s'\n", connectionVariable, server.ConnectionString()))
+	text := fmt.Sprintf("export %s='%s'\n", connectionVariable, server.ConnectionString())
+	for _, a := range others {
+		text += fmt.Sprintf("# %s: '%s'\n", a.Name, a.ConnectionString())
+	}
+	_, err := io.WriteString(f.Out, text)
 	return err
 }

@@ -57,7 +57,11 @@ func (machine) issuers(ctx context.Context, address, host string) ([]string, err
 		return nil, err
 	}
 	defer conn.Close()
-	return conn.(*tls.Conn).ConnectionState().PeerCertificates[0].Issuer.Organization, nil
+	secured, ok := conn.(*tls.Conn)
+	if !ok || len(secured.ConnectionState().PeerCertificates) == 0 {
+		return nil, errors.New("the server shows no certificate")
+	}
+	return secured.ConnectionState().PeerCertificates[0].Issuer.Organization, nil
 }
 
 func (machine) proxy(u *url.URL) (*url.URL, error) {

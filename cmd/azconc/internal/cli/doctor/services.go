@@ -14,7 +14,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
-	"github.com/google/uuid"
 
 	"github.com/azconc/azconc/pkg/azaccount"
 	"github.com/azconc/azconc/pkg/azerr/denial"
@@ -46,8 +45,6 @@ func (p *patient) services(ctx context.Context, account *azaccount.Account, reac
 // the service's.
 func (p *patient) ask(ctx context.Context, send func(ctx context.Context) error) (trip, ahead time.Duration, dated bool, err error) {
 	var resp *http.Response
-	// The service sends the id back. A response with another id is one that was kept.
-	ctx = policy.WithHTTPHeader(ctx, http.Header{"X-Ms-Client-Request-Id": {uuid.NewString()}})
 	sent := time.Now()
 	err = wire.Wire{}.Once(ctx, "", patience, func(ctx context.Context) error { return send(policy.WithCaptureResponse(ctx, &resp)) })
 	received := time.Now()
@@ -231,6 +228,7 @@ func (p *patient) intermediaries(resp *http.Response) {
 		p.once("intermediary", warning, "ask whoever runs the proxy to keep response headers; azconc then takes longer to prove what became of a write",
 			"something in between removes the Date of responses")
 	}
+	// A response with the id of another request is one that was kept.
 	if sent := resp.Request.Header.Get("x-ms-client-request-id"); sent != "" && h.Get("x-ms-client-request-id") != "" && h.Get("x-ms-client-request-id") != sent {
 		p.once("intermediary", failed, "turn its cache off for the account", "a response belongs to another request: something in between answers from a cache")
 	}

@@ -51,6 +51,9 @@ reads from the terminal while it is in the foreground. Ctrl-Z suspends the whole
 job is killed when the lease is about to expire. If Ctrl-C ends the command, azconc ends by SIGINT too, so that a shell ends
 its loop.
 
+With --end-with-parent, azconc ends when the process that started it has ended: it stops the command as if the lease was lost, and
+releases the lock. The runner of a pipeline signals only the shell of a step, and what that shell has started gets nothing.
+
 The command gets azconc's process id in AZCONC_PID. azconc exits with the command's status: 128+n if a signal ended it, 126 or
 127 if it could not be started. The exit code is 75 if the lock was not acquired in time (-E changes that), and 76 if it was
 lost while the command ran.`
@@ -139,7 +142,7 @@ func runRun(ctx context.Context, f *cli.Factory, opts *runOptions) error {
 	return RunUnder(f, ctx, &opts.UnderFlags, acquisition(k, opts.Lock.String(), opts.Lock.Blob, &opts.UnderFlags))
 }
 
-// waitingNote prints which holder the command waits for: at a terminal whenever the wait begins again, and elsewhere, where the
+// waitingNote prints which holder the command waits for, and since when it holds the lock: at a terminal whenever the wait begins again, and elsewhere, where the
 // lines may go to a log, at most once a minute.
 func waitingNote(f *cli.Factory) observe.Hooks {
 	if f.Quiet {
@@ -151,7 +154,11 @@ func waitingNote(f *cli.Factory) observe.Hooks {
 			return
 		}
 		last = e.At
-		f.Notef("waiting for %s, held by %s", e.Resource, show.OrAnother(e.Holder))
+		since := ""
+		if !e.Since.IsZero() {
+			since = " since " + show.Time(e.Since)
+		}
+		f.Notef("waiting for %s, held by %s%s", e.Resource, show.OrAnother(e.Holder), since)
 	}}
 }
 

@@ -22,12 +22,12 @@ func TestAWaitIsNotedEveryMinute(t *testing.T) {
 		note := waitingNote(f).Event
 		for _, at := range []int{0, 1, 59, 60, 120} {
 			if note != nil {
-				note(t.Context(), observe.Event{Kind: observe.Waiting, At: time.Unix(int64(at), 0), Resource: "jobs/a", Holder: "web-1"})
+				note(t.Context(), observe.Event{Kind: observe.Waiting, At: time.Unix(int64(at), 0), Resource: "jobs/a", Holder: "web-1", Since: time.Unix(0, 0)})
 				note(t.Context(), observe.Event{Kind: observe.Renewed, At: time.Unix(int64(at), 0)})
 			}
 		}
 		f.Close()
-		if got := strings.Count(said.String(), "azconc: waiting for jobs/a, held by web-1\n"); got != c.want || strings.Count(said.String(), "\n") != got {
+		if got := strings.Count(said.String(), "azconc: waiting for jobs/a, held by web-1 since 1970-01-01T00:00:00Z\n"); got != c.want || strings.Count(said.String(), "\n") != got {
 			t.Errorf("%+v: %q", c, said)
 		}
 	}

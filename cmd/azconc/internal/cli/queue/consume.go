@@ -34,6 +34,8 @@ type consumeOptions struct {
 	SoftStop time.Duration
 	Create   bool
 
+	Manifest manifest
+
 	inbox ref.Table
 }
 
@@ -76,11 +78,18 @@ partition records the messages, so --markers is not used unless it is given.
 After TERM or INT, running commands have --soft-stop to finish; a second signal ends them. Unfinished messages are
 redelivered, and the exit code is 0.
 
+While the queue is empty, it is asked after 0.1 s, and then twice as long each time, up to --poll: 19,200 requests a day with 5s,
+3,200 with 30s.
+
 With --exit-when-empty or --max-messages, the exit code is 8 if a message failed or became poison, and was not handled since. A
-postponed message has not failed. --exit-when-empty reports how many hidden messages are left.`,
+postponed message has not failed. --exit-when-empty reports how many hidden messages are left.
+
+--manifest prints, as YAML, what runs this consumer in a cluster and scales it by the length of the queue, with the other flags that
+are given: a ScaledJob of KEDA, a Deployment with a ScaledObject, or a job of Azure Container Apps.`,
 		Example: `  azconc queue consume orders --exec ./handle
   azconc queue consume orders --exec './order-to-rows' --inbox orders/eu
-  azconc queue consume orders --exec 'jq .order' --exit-when-empty`,
+  azconc queue consume orders --exec 'jq .order' --exit-when-empty
+  azconc queue consume orders --exec ./handle --account-name contoso --manifest keda-job --image contoso.azurecr.io/orders:7`,
 		Flags: func(opts *consumeOptions, set *pflag.FlagSet) {
 			set.StringVar(&opts.Exec, "exec", "", "`command` to run, with a shell")
 			set.StringVar(&opts.Markers, "markers", "", "`table` that records which copy of a message is handled; created if it is missing (default "+defaultMarkers+")")
@@ -96,11 +105,13 @@ postponed message has not failed. --exit-when-empty reports how many hidden mess
 			set.IntVar(&opts.Options.MaxAttempts, "max-attempts", 5, "after this many failures a message is poison; negative: never")
 			set.IntVar(&opts.Options.MaxDeliveries, "max-deliveries", 20, "after this many deliveries without a result a message is poison; negative: never")
 			set.DurationVar(&opts.Backoff, "backoff", time.Second, "pause after the first failure, which then doubles up to 15m")
+			set.DurationVar(&opts.Options.Poll.Cap, "poll", 5*time.Second, "longest pause between two receives while the queue is empty")
 			set.BoolVar(&opts.Options.ExitWhenEmpty, "exit-when-empty", false, "end when no message can be received")
 			set.IntVar(&opts.Options.MaxMessages, "max-messages", 0, "end after this many messages; 0 is no limit")
 			set.DurationVar(&opts.SoftStop, "soft-stop", 20*time.Second, "how long running commands may continue after a signal")
 			flags.Metrics(set)
 			set.StringVar(&encoding, "encoding", "auto", "format of the messages: {auto | envelope | base64 | text}")
+			opts.Manifest.add(set)
 		},
 		Resource: func(opts *consumeOptions, arg string) (err error) { opts.Queue, err = parseQueue(arg); return err },
 		Parse: func(opts *consumeOptions, in cli.Input) (err error) {
@@ -131,7 +142,10 @@ postponed message has not failed. --exit-when-empty reports how many hidden mess
 			if opts.Options.Encoding, err = parseReceiving(encoding); err != nil {
 				return err
 			}
-			return opts.check()
+			if err := opts.check(); err != nil {
+				return err
+			}
+			return opts.Manifest.parse(opts, in)
 		},
 		Run: consumeRun,
 	}
@@ -160,6 +174,8 @@ func (opts *consumeOptions) check() error {
 		return fail.Usagef("--max-attempts 0: a message is tried at least once; a negative number is no limit")
 	case o.MaxDeliveries == 0:
 		return fail.Usagef("--max-deliveries 0: a message is delivered at least once; a negative number is no limit")
+	case o.Poll.Cap < 100*time.Millisecond || o.Poll.Cap > time.Hour:
+		return fail.Usagef("--poll %v is not between 100ms and 1h", o.Poll.Cap)
 	case opts.Backoff < time.Second:
 		return fail.Usagef("--backoff %v is less than 1s", opts.Backoff)
 	case o.MaxMessages < 0:
@@ -173,6 +189,9 @@ func (opts *consumeOptions) check() error {
 }
 
 func consumeRun(ctx context.Context, f *cli.Factory, opts *consumeOptions) error {
+	if opts.Manifest.Form != "" {
+		return opts.Manifest.print(ctx, f, opts)
+	}
 	queue, err := f.Queue(opts.Queue)
 	if err != nil {
 		return err

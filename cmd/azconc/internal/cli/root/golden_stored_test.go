@@ -358,6 +358,7 @@ func (s *shelf) shape(value string) string {
 		{`\bw[a-z2-7]{16}\b`, "<write>"},
 		{`\b8DE[0-9A-F]{12}\b`, "<etag>"},
 		{`^[0-9a-f]{16}$`, "<seal>"},
+		{`^\d+ 946\d{6} \d+ \d+ \d+$`, "<turns>"},
 		{`T\d\d(:|%3A)\d\d(:|%3A)\d\d(\.\d+)?Z`, "T<time>Z"},
 		{`\b946\d{9}\b`, "<fence>"},
 		{`slot/\d+`, "slot/<n>"},

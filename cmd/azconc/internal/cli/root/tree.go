@@ -8,6 +8,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/blob"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/container"
+	counters "github.com/azconc/azconc/cmd/azconc/internal/cli/counter"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/demo"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/dev"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/doctor"
@@ -17,6 +18,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/once"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/queue"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/table"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/tf"
 )
 
 // newRootCmd lists every group. A group lists its verbs in its own file.
@@ -65,10 +67,10 @@ func newRootCmd(f *cli.Factory) *cobra.Command {
 	}
 	tables := table.NewCmd(f)
 	tables.AddCommand(lock.NewTableLockCmd(f)) // a lock, under the noun that it locks
-	add("optimistic", blob.NewCmd(f), container.NewCmd(f), tables)
+	add("optimistic", blob.NewCmd(f), container.NewCmd(f), tables, counters.NewCmd(f))
 	add("pessimistic", lock.NewCmd(f), lock.NewElectCmd(f), lock.NewSemaphoreCmd(f), file.NewCmd(f), file.NewShareCmd(f))
 	add("idempotent", queue.NewCmd(f), once.NewCmd(f))
-	add("tool", demo.NewCmd(f), dev.NewCmd(f), doctor.NewCmd(f), versionVerb().Command(f), newCompletionCmd(f))
+	add("tool", tf.NewCmd(f), demo.NewCmd(f), dev.NewCmd(f), doctor.NewCmd(f), versionVerb().Command(f), newCompletionCmd(f))
 	root.AddCommand(newHelpTopics()...)
 	flags.AsPeopleWriteThem(root)
 	return root

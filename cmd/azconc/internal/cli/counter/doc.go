@@ -1,0 +1,2 @@
+// Package counter has the verbs of counters in several blobs.
+package counter

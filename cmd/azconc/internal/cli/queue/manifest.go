@@ -1,0 +1,233 @@
+package queue
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+)
+
+// manifest says what to print in place of consuming.
+type manifest struct {
+	Form        string // one of forms, "" to consume
+	Image       string
+	Identity    string
+	ClientID    string
+	Environment string
+
+	account string
+	args    []string // of the consumer
+}
+
+// The forms of a manifest.
+const (
+	kedaJob    = "keda-job"
+	kedaScaled = "keda"
+	acaJob     = "aca-job"
+)
+
+const (
+	perReplica    = "5" // messages for each job or pod: KEDA's default
+	maxReplicas   = 10
+	pollingEvery  = 30               // seconds, KEDA's default
+	beyondDrain   = 15 * time.Second // the grace of a pod beyond --soft-stop: five seconds of HardStop, and as much for requests
+	healthPort    = 9090
+	replicaLimit  = 86400 // seconds, after which Container Apps ends a job
+	workloadLabel = "azure.workload.identity/use"
+)
+
+func (m *manifest) add(set *pflag.FlagSet) {
+	set.StringVar(&m.Form, "manifest", "", "print a manifest that scales this consumer, and do not consume: {"+kedaJob+" | "+kedaScaled+" | "+acaJob+"}")
+	set.StringVar(&m.Image, "image", "", "with --manifest, the container `image`, which has azconc and the command")
+	set.StringVar(&m.Identity, "identity", "", "with --manifest, the service account (default azconc), or the resource `id` of the identity in Container Apps")
+	set.StringVar(&m.ClientID, "client-id", "", "with --manifest "+acaJob+", the client `id` of that identity")
+	set.StringVar(&m.Environment, "environment", "", "with --manifest "+acaJob+", the resource `id` of the environment")
+}
+
+// ours are the flags that are not the container's: those of the manifest, and those that would put a secret into it.
+var ours = []string{"manifest", "image", "identity", "client-id", "environment", "account-name", "auth-mode", "exit-when-empty", "output", "quiet", "help", flags.MetricsName}
+
+var secrets = []string{"connection-string", "account-key", "sas-token", "connection-string-file", "account-key-file", "sas-token-file",
+	"blob-endpoint", "table-endpoint", "queue-endpoint", "file-endpoint"}
+
+func (m *manifest) parse(opts *consumeOptions, in cli.Input) error {
+	given := func(name string) bool { return in.Flags.Changed(name) }
+	if m.Form == "" {
+		for _, name := range ours[1:5] {
+			if given(name) {
+				return fail.Usagef("--%s needs --manifest", name)
+			}
+		}
+		return nil
+	}
+	if m.Form != kedaJob && m.Form != kedaScaled && m.Form != acaJob {
+		return fail.Usagef("--manifest %q is neither %s, %s nor %s", m.Form, kedaJob, kedaScaled, acaJob)
+	}
+	for _, name := range secrets {
+		if given(name) {
+			return fail.WithHint(fail.Usagef("--%s and --manifest cannot both be given", name), "the containers sign in with a workload identity: give --account-name alone")
+		}
+	}
+	if flag := in.Flags.Lookup("account-name"); flag != nil {
+		m.account = flag.Value.String()
+	}
+	if m.account == "" {
+		m.account = in.Env.Get("AZURE_STORAGE_ACCOUNT")
+	}
+	switch {
+	case in.JSON:
+		return fail.Usagef("--manifest prints YAML: -o json cannot be given")
+	case m.account == "":
+		return fail.WithHint(fail.Usagef("--manifest without an account"), "give --account-name, or set AZURE_STORAGE_ACCOUNT")
+	case m.Image == "":
+		return fail.Usagef("--image is missing")
+	case m.Form == acaJob && (m.Identity == "" || m.ClientID == "" || m.Environment == ""):
+		return fail.Usagef("--manifest %s needs --identity, --client-id and --environment", acaJob)
+	case m.Form != acaJob && (m.ClientID != "" || m.Environment != ""):
+		return fail.Usagef("--client-id and --environment belong to --manifest %s", acaJob)
+	case m.Form == kedaScaled && (given("exit-when-empty") || given("max-messages")):
+		return fail.WithHint(fail.Usagef("--manifest %s runs without end: --exit-when-empty and --max-messages cannot be given", kedaScaled), "--manifest "+kedaJob+" starts jobs that end")
+	}
+	if m.Identity == "" {
+		m.Identity = "azconc"
+	}
+	m.args = []string{"queue", "consume", opts.Queue}
+	in.Flags.Visit(func(f *pflag.Flag) {
+		if !slices.Contains(ours, f.Name) {
+			m.args = append(m.args, "--"+f.Name+"="+f.Value.String())
+		}
+	})
+	if m.Form != kedaScaled {
+		m.args = append(m.args, "--exit-when-empty")
+	}
+	return nil
+}
+
+// print prints the manifest.
+func (m *manifest) print(_ context.Context, f *cli.Factory, opts *consumeOptions) error {
+	var texts []string
+	for _, d := range m.documents(opts) {
+		texts = append(texts, document(d))
+	}
+	_, err := f.Out.Write([]byte(strings.Join(texts, "---\n")))
+	return err
+}
+
+func (m *manifest) documents(opts *consumeOptions) []object {
+	switch m.Form {
+	case kedaJob:
+		return []object{m.authentication(opts), m.scaledJob(opts)}
+	case kedaScaled:
+		return []object{m.authentication(opts), m.deployment(opts), m.scaledObject(opts)}
+	}
+	return []object{m.containerAppsJob(opts)}
+}
+
+// kubernetes begins an object of Kubernetes. The name of a queue is a name there too.
+func kubernetes(version, kind, name string, spec object) object {
+	return object{{"apiVersion", version}, {"kind", kind}, {"metadata", object{{"name", name}}}, {"spec", spec}}
+}
+
+const kedaVersion = "keda.sh/v1alpha1"
+
+func (m *manifest) authentication(opts *consumeOptions) object {
+	return kubernetes(kedaVersion, "TriggerAuthentication", opts.Queue, object{{"podIdentity", object{{"provider", "azure-workload"}}}})
+}
+
+// trigger is the one of KEDA's scaler azure-queue. The length counts the messages that are being handled: without them, the pods
+// that handle them would be taken away.
+func (m *manifest) trigger(opts *consumeOptions) object {
+	return object{{"type", "azure-queue"}, {"metadata", m.scaling(opts)}}
+}
+
+func (m *manifest) scaling(opts *consumeOptions) object {
+	return object{{"queueName", opts.Queue}, {"accountName", m.account}, {"queueLength", perReplica}, {"queueLengthStrategy", "all"}}
+}
+
+func (m *manifest) triggers(opts *consumeOptions) list {
+	return list{append(m.trigger(opts), field{"authenticationRef", object{{"name", opts.Queue}}})}
+}
+
+// scaledJob starts a job per five messages. Its strategy subtracts the running jobs, because the length counts their messages. A
+// job that fails is not started again: its messages are in the queue.
+func (m *manifest) scaledJob(opts *consumeOptions) object {
+	return kubernetes(kedaVersion, "ScaledJob", opts.Queue, object{
+		{"jobTargetRef", object{{"backoffLimit", 0}, {"template", m.pod(opts, object{{"restartPolicy", "Never"}}, m.container(opts))}}},
+		{"pollingInterval", pollingEvery}, {"maxReplicaCount", maxReplicas},
+		{"scalingStrategy", object{{"strategy", "default"}}}, {"triggers", m.triggers(opts)},
+	})
+}
+
+func (m *manifest) scaledObject(opts *consumeOptions) object {
+	return kubernetes(kedaVersion, "ScaledObject", opts.Queue, object{
+		{"scaleTargetRef", object{{"name", opts.Queue}}}, {"pollingInterval", pollingEvery}, {"minReplicaCount", 0}, {"maxReplicaCount", maxReplicas},
+		{"triggers", m.triggers(opts)},
+	})
+}
+
+func (m *manifest) deployment(opts *consumeOptions) object {
+	c := m.container(opts)
+	for i := range c {
+		if c[i].key == "args" {
+			c[i].value = append(c[i].value.(list), "--metrics=:"+scalar(healthPort))
+		}
+	}
+	get := func(path string) object {
+		return object{{"httpGet", object{{"path", path}, {"port", healthPort}}}, {"periodSeconds", 10}}
+	}
+	c = append(c, field{"readinessProbe", get("/readyz")}, field{"livenessProbe", get("/livez")})
+	labels := object{{"app", opts.Queue}}
+	return kubernetes("apps/v1", "Deployment", opts.Queue, object{
+		{"selector", object{{"matchLabels", labels}}}, {"template", m.pod(opts, nil, c)},
+	})
+}
+
+// pod is the template of a pod. Its grace is longer than azconc takes to drain after TERM, which the kubelet sends to azconc as
+// the first process: a preStop hook is not needed.
+func (m *manifest) pod(opts *consumeOptions, spec, c object) object {
+	grace := int((opts.SoftStop + beyondDrain + time.Second - 1) / time.Second)
+	return object{
+		{"metadata", object{{"labels", object{{"app", opts.Queue}, {workloadLabel, "true"}}}}},
+		{"spec", append(object{{"serviceAccountName", m.Identity}, {"terminationGracePeriodSeconds", grace}}, append(spec, field{"containers", list{c}})...)},
+	}
+}
+
+func (m *manifest) container(opts *consumeOptions) object {
+	args := list{}
+	for _, arg := range m.args {
+		if m.Form != acaJob {
+			arg = strings.ReplaceAll(arg, "$", "$$") // Kubernetes replaces $(NAME), and $$ by $
+		}
+		args = append(args, arg)
+	}
+	env := list{object{{"name", "AZURE_STORAGE_ACCOUNT"}, {"value", m.account}}, object{{"name", "AZURE_STORAGE_AUTH_MODE"}, {"value", "login"}}}
+	if m.ClientID != "" {
+		env = append(env, object{{"name", "AZURE_CLIENT_ID"}, {"value", m.ClientID}})
+	}
+	return object{{"name", opts.Queue}, {"image", m.Image}, {"command", list{"azconc"}}, {"args", args}, {"env", env}}
+}
+
+// containerAppsJob is the file of az containerapp job create --yaml.
+func (m *manifest) containerAppsJob(opts *consumeOptions) object {
+	rule := append(object{{"name", opts.Queue}}, append(m.trigger(opts), field{"identity", m.Identity})...)
+	c := append(m.container(opts), field{"resources", object{{"cpu", 0.5}, {"memory", "1Gi"}}})
+	return object{
+		{"identity", object{{"type", "UserAssigned"}, {"userAssignedIdentities", object{{m.Identity, object{}}}}}},
+		{"properties", object{
+			{"environmentId", m.Environment},
+			{"configuration", object{
+				{"triggerType", "Event"}, {"replicaTimeout", replicaLimit}, {"replicaRetryLimit", 0},
+				{"eventTriggerConfig", object{{"parallelism", 1}, {"replicaCompletionCount", 1}, {"scale", object{
+					{"minExecutions", 0}, {"maxExecutions", maxReplicas}, {"pollingInterval", pollingEvery}, {"rules", list{rule}},
+				}}}},
+			}},
+			{"template", object{{"containers", list{c}}}},
+		}},
+	}
+}

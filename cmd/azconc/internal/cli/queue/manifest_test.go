@@ -1,0 +1,242 @@
+package queue
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/clitest"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden manifests")
+
+// schema is what is kept of an OpenAPI schema.
+type schema struct {
+	Type       string
+	Properties map[string]*schema
+	Required   []string
+	Enum       []any
+	Items      *schema
+	Additional *schema `json:"additionalProperties"`
+	IntOrText  bool    `json:"x-kubernetes-int-or-string"`
+}
+
+// published is what KEDA publishes: see its source in the file.
+type published struct {
+	Kinds map[string]struct {
+		APIVersion string
+		Schema     *schema
+	}
+	Scaler struct {
+		Parameters []struct {
+			Name         string
+			AllowedValue []string
+		}
+	}
+}
+
+func readPublished(t *testing.T) (p published) {
+	t.Helper()
+	data, err := os.ReadFile("testdata/keda.json")
+	if err == nil {
+		err = json.Unmarshal(data, &p)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// plain turns a manifest into what encoding/json makes of the same text.
+func plain(v any) any {
+	switch v := v.(type) {
+	case object:
+		m := map[string]any{}
+		for _, f := range v {
+			m[f.key] = plain(f.value)
+		}
+		return m
+	case list:
+		l := []any{}
+		for _, item := range v {
+			l = append(l, plain(item))
+		}
+		return l
+	}
+	return v
+}
+
+// check returns what a schema does not allow.
+func (s *schema) check(at string, v any) (wrong []string) {
+	is := "string"
+	switch v := v.(type) {
+	case map[string]any:
+		is = "object"
+		for _, name := range s.Required {
+			if _, ok := v[name]; !ok {
+				wrong = append(wrong, at+"."+name+" is missing")
+			}
+		}
+		for name, inner := range v {
+			p := s.Properties[name]
+			if p == nil {
+				p = s.Additional
+			}
+			if p == nil && !(s.Type == "object" && s.Properties == nil) {
+				wrong = append(wrong, at+"."+name+" is unknown")
+			} else if p != nil {
+				wrong = append(wrong, p.check(at+"."+name, inner)...)
+			}
+		}
+	case []any:
+		is = "array"
+		for i, item := range v {
+			wrong = append(wrong, s.Items.check(fmt.Sprintf("%s[%d]", at, i), item)...)
+		}
+	case int:
+		is = "integer"
+	}
+	if s.Type != "" && s.Type != is {
+		wrong = append(wrong, fmt.Sprintf("%s is of type %s, want %s", at, is, s.Type))
+	}
+	if s.Enum != nil && !slices.Contains(s.Enum, v) {
+		wrong = append(wrong, fmt.Sprintf("%s is %v, want one of %v", at, v, s.Enum))
+	}
+	return wrong
+}
+
+// parameters returns what KEDA's scaler does not know of a trigger. The CRD accepts any.
+func (p *published) parameters(trigger map[string]any) (wrong []string) {
+	for name, value := range trigger {
+		known := false
+		for _, q := range p.Scaler.Parameters {
+			if q.Name == name {
+				known = true
+				if text, ok := value.(string); !ok || q.AllowedValue != nil && !slices.Contains(q.AllowedValue, text) {
+					wrong = append(wrong, fmt.Sprintf("%s: %v", name, value))
+				}
+			}
+		}
+		if !known {
+			wrong = append(wrong, name+" is unknown")
+		}
+	}
+	return wrong
+}
+
+// triggersOf finds the triggers in a manifest: KEDA's and those of Container Apps have the same parameters.
+func triggersOf(v any) (all []map[string]any) {
+	switch v := v.(type) {
+	case map[string]any:
+		if v["type"] == "azure-queue" {
+			all = append(all, v["metadata"].(map[string]any))
+		}
+		for _, inner := range v {
+			all = append(all, triggersOf(inner)...)
+		}
+	case []any:
+		for _, inner := range v {
+			all = append(all, triggersOf(inner)...)
+		}
+	}
+	return all
+}
+
+const identity = "/subscriptions/s/resourceGroups/g/providers/Microsoft.ManagedIdentity/userAssignedIdentities/azconc"
+
+var manifests = map[string]*manifest{
+	kedaJob:    {Form: kedaJob, Image: "contoso.azurecr.io/orders:7", Identity: "azconc", account: "contoso", args: []string{"queue", "consume", "orders", "--exec=jq '.a: \"b\"' | ./handle $HOME", "--exit-when-empty"}},
+	kedaScaled: {Form: kedaScaled, Image: "contoso.azurecr.io/orders:7", Identity: "azconc", account: "contoso", args: []string{"queue", "consume", "orders", "--exec=./handle"}},
+	acaJob:     {Form: acaJob, Image: "contoso.azurecr.io/orders:7", Identity: identity, ClientID: "22222222-2222-2222-2222-222222222222", Environment: "/subscriptions/s/env", account: "contoso", args: []string{"queue", "consume", "orders", "--exec=./handle", "--exit-when-empty"}},
+}
+
+// TestManifestsAreValid: by the schemas that KEDA publishes, and by the parameters of its scaler, which the schemas do not check. The
+// text is the golden one.
+func TestManifestsAreValid(t *testing.T) {
+	p := readPublished(t)
+	for form, m := range manifests {
+		opts := &consumeOptions{Queue: "orders", SoftStop: 20 * time.Second, Manifest: *m}
+		var texts []string
+		var triggers []map[string]any
+		for _, d := range m.documents(opts) {
+			texts = append(texts, document(d))
+			v := plain(d).(map[string]any)
+			triggers = append(triggers, triggersOf(v)...)
+			kind, _ := v["kind"].(string)
+			if k, ok := p.Kinds[kind]; ok {
+				if v["apiVersion"] != k.APIVersion {
+					t.Errorf("%s: %v, want %s", kind, v["apiVersion"], k.APIVersion)
+				}
+				for _, wrong := range k.Schema.check(kind, v) {
+					t.Error(wrong)
+				}
+			} else if kind != "Deployment" && form != acaJob {
+				t.Errorf("no schema for %q", kind)
+			}
+		}
+		if len(triggers) != 1 {
+			t.Errorf("%s: %d triggers", form, len(triggers))
+		}
+		for _, trigger := range triggers {
+			for _, wrong := range p.parameters(trigger) {
+				t.Errorf("%s: the scaler azure-queue: %s", form, wrong)
+			}
+		}
+		golden := filepath.Join("testdata", form+".yaml")
+		text := strings.Join(texts, "---\n")
+		if *update {
+			if err := os.WriteFile(golden, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if want, err := os.ReadFile(golden); err != nil || string(want) != text {
+			t.Errorf("%s is not %s (%v); if that is meant, run with -update:\n%s", form, golden, err, text)
+		}
+	}
+}
+
+// TestMistakesInManifestsAreFound: the judge convicts.
+func TestMistakesInManifestsAreFound(t *testing.T) {
+	p := readPublished(t)
+	opts := &consumeOptions{Queue: "orders", Manifest: *manifests[kedaJob]}
+	for name, spoil := range map[string]func(spec map[string]any){
+		"a missing field":       func(spec map[string]any) { delete(spec, "triggers") },
+		"a misspelt field":      func(spec map[string]any) { spec["maxReplicas"] = 3 },
+		"a text for a number":   func(spec map[string]any) { spec["pollingInterval"] = "30" },
+		"a misspelt deep field": func(spec map[string]any) { spec["jobTargetRef"].(map[string]any)["backofLimit"] = 0 },
+	} {
+		d := plain(opts.Manifest.scaledJob(opts)).(map[string]any)
+		s := p.Kinds["ScaledJob"].Schema
+		if wrong := s.check("ScaledJob", d); wrong != nil {
+			t.Fatal(wrong)
+		}
+		spoil(d["spec"].(map[string]any))
+		if s.check("ScaledJob", d) == nil {
+			t.Errorf("%s is not found", name)
+		}
+	}
+	for _, trigger := range []map[string]any{{"queuename": "orders"}, {"queueLengthStrategy": "visible"}, {"queueLength": 5}} {
+		if p.parameters(trigger) == nil {
+			t.Errorf("%v is not found", trigger)
+		}
+	}
+}
+
+func TestManifestFlags(t *testing.T) {
+	base := []string{"orders", "--exec", "./handle"}
+	var cases []clitest.FlagCase[consumeOptions]
+	for flags, err := range map[string]string{
+		"--manifest helm --image i": `--manifest "helm"`,
+		"--image i":                 "--image needs --manifest",
+		"--manifest keda --image i": "without an account",
+	} {
+		cases = append(cases, clitest.FlagCase[consumeOptions]{Args: append(slices.Clone(base), strings.Fields(flags)...), Err: err})
+	}
+	clitest.CheckFlags(t, consumeVerb(), cases)
+}

@@ -1,0 +1,2 @@
+// Package tf has the commands for states of Terraform and OpenTofu: azconc tf.
+package tf

@@ -1,0 +1,194 @@
+package tf
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/lease"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/lock"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
+	"github.com/azconc/azconc/cmd/azconc/internal/proc"
+	"github.com/azconc/azconc/cmd/azconc/internal/tfdir"
+	"github.com/azconc/azconc/cmd/azconc/internal/tfstate"
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/pkg/azerr"
+)
+
+type runOptions struct {
+	State      ref.Blob
+	Command    []string
+	Duration   time.Duration
+	NoSnapshot bool
+
+	duration string
+}
+
+func runVerb() cli.Verb[runOptions] {
+	return cli.Verb[runOptions]{
+		Use:   "run <container/state> [flags] -- <command> [<arg>...]",
+		Short: "Run Terraform or OpenTofu on a state whose lock ends with the run",
+		Long: `Run Terraform or OpenTofu on a state in a blob. Its lock ends by itself within --duration if the run dies, so nobody has to unlock
+it by hand.
+
+The configuration needs an empty backend "http" block, such as a file backend.tf.json with {"terraform":{"backend":{"http":{}}}}.
+azconc serves that backend on the loopback interface while the command runs, and gives address and password to the command
+alone, in TF_HTTP_*. init needs azconc tf run, too. The state is the blob that the azurerm backend uses, and it and its lock are stored in that backend's form, so a team can
+go back and forth. azconc refuses to start where the command would not use the blob, and says what to change.
+
+A write is stored only under the lock, and only over the version that the command has read. Before the first write of each lock,
+the version before is kept in a snapshot, unless the account keeps versions.
+
+If the lock cannot be renewed in time, or is released or broken by another client, the command gets INT, once, and stops in its
+own way. What it writes then is stored if nobody has held the lock since; otherwise it leaves errored.tfstate, and the exit
+code is 76. TERM and HUP are passed on as INT, because TERM ends the plugins, and not at all after an INT, because a second one
+makes the command exit without storing its state. A command that ends without unlocking is unlocked. If azconc is killed, it
+is killed, too, on Linux.`,
+		Example: `  azconc tf run tfstate/prod.tfstate -- terraform init
+  azconc tf run tfstate/prod.tfstate -- terraform apply -lock-timeout=10m
+  azconc tf run tfstate/prod.tfstateenv:eu -- tofu plan -out plan.bin`,
+		Args: cobra.ArbitraryArgs,
+		Flags: func(opts *runOptions, set *pflag.FlagSet) {
+			set.StringVar(&opts.duration, "duration", "45s", "how long others must wait if this process dies: 15s to 60s")
+			set.BoolVar(&opts.NoSnapshot, "no-snapshot", false, "do not keep the version before")
+		},
+		Parse: func(opts *runOptions, in cli.Input) (err error) {
+			dash := in.Flags.ArgsLenAtDash()
+			if dash < 0 {
+				dash = len(in.Args)
+			}
+			if err := cli.ResourceArgs("<container/state>")(nil, in.Args[:dash]); err != nil {
+				return err
+			}
+			if opts.State, err = parseState(in.Args[0]); err != nil {
+				return err
+			}
+			if opts.Command = in.Args[dash:]; len(opts.Command) == 0 || opts.Command[0] == "" {
+				return fail.WithHint(fail.Usagef("<command> is missing"), "it comes after --, as in azconc tf run "+opts.State.String()+" -- terraform plan")
+			}
+			if in.JSON {
+				return fail.WithHint(fail.Usagef("-o json and the command's output cannot both go to stdout"), "omit it; azconc tf show -o json shows the lock")
+			}
+			if opts.duration == "infinite" {
+				return fail.WithHint(fail.Usagef("--duration infinite is a lock that outlives its run"), "the azurerm backend has such locks")
+			}
+			opts.Duration, err = lease.ParseDuration("--duration", opts.duration)
+			return err
+		},
+		Run: runRun,
+	}
+}
+
+// killAfter is the time between TERM and KILL for a Terraform whose parent, a script, has died: it stops what is under way, and stores
+// its state. Half of it passes before its plugins get TERM.
+const killAfter = 2 * time.Minute
+
+func runRun(ctx context.Context, f *cli.Factory, opts *runOptions) error {
+	if _, err := proc.Look(opts.Command[0]); err != nil {
+		return lock.NotStarted(err)
+	}
+	if err := tfdir.Check(".", opts.Command, f.Env.Get, opts.State.Container, opts.State.Blob); err != nil {
+		if r, ok := errors.AsType[*tfdir.Refusal](err); ok {
+			return fail.WithHint(fail.Usagef("%s", r.Text), r.Hint)
+		}
+		return err
+	}
+	client, err := f.Container(opts.State)
+	if err != nil {
+		return err
+	}
+	// A mistake in the account or in the container's name is reported here: clients show the status of an answer, and not its text.
+	if _, err := tfstate.Look(ctx, client.NewBlobClient(opts.State.Blob)); err != nil && (azerr.Absent(err) != "" || !errors.Is(err, optimistic.ErrNotFound)) {
+		return err
+	}
+	proc.Reserve()
+	defer proc.Reap()()
+	signals := catchSignals()
+	defer signals.stop()
+	session := tfstate.New(context.WithoutCancel(ctx), client, opts.State.Blob, tfstate.Options{
+		Name: opts.State.String(), Duration: opts.Duration, NoSnapshots: opts.NoSnapshot, Note: f.Notef,
+		Lost: func(err error) {
+			f.Notef("%s: %v; the command is told to stop", opts.State, err)
+			signals.interrupt()
+		},
+	})
+	server, err := tfstate.Serve(session)
+	if err != nil {
+		return err
+	}
+	status, err := command(ctx, f, opts, server, signals)
+	if status.Left {
+		server.Abandon()
+		return &lock.CommandLeft{Err: err}
+	}
+	id, lost := server.Close()
+	if err != nil {
+		return lock.NotStarted(err)
+	}
+	if id != "" {
+		f.Notef("%s: the command has ended without unlocking; its lock, ID %s, is released", opts.State, id)
+	}
+	if server.Requests() == 0 && status.Code == 0 && !tfdir.Direct(opts.Command) {
+		f.Notef("%s: the command has not asked for the state: is there a backend \"http\" block where it works?", opts.State)
+	}
+	return judge(ctx, status, lost)
+}
+
+// command runs the command with the server's address.
+func command(ctx context.Context, f *cli.Factory, opts *runOptions, server *tfstate.Server, signals *signals) (proc.Status, error) {
+	c := &proc.Command{
+		Args: opts.Command, Env: slices.Concat(f.Env, server.Environ()),
+		// It writes to stderr directly: the redactor would hold back a prompt, and is not a terminal.
+		Stdin: f.In, Stdout: f.Out, Stderr: f.Redactor.W, Signals: signals.out, Job: true, KillAfter: killAfter,
+	}
+	if in, ok := f.In.(*os.File); ok && f.InTerminal {
+		c.Foreground = in
+	}
+	stop := context.AfterFunc(ctx, func() {
+		if _, ok := errors.AsType[*fail.SignalError](context.Cause(ctx)); !ok { // signals has those
+			signals.interrupt()
+		}
+	})
+	defer stop()
+	return c.Run(nil)
+}
+
+// judge turns the end of the command into azconc's own.
+func judge(ctx context.Context, s proc.Status, lost error) error {
+	if lost != nil {
+		return fail.WithHint(&lostError{lost}, "if it has left errored.tfstate, azconc tf run … -- terraform state push errored.tfstate stores that, unless the state has changed since")
+	}
+	// The command has received a signal and decides its own status. Any other end is azconc's.
+	if cause := context.Cause(ctx); cause != nil {
+		if _, ok := errors.AsType[*fail.SignalError](cause); !ok {
+			return cause
+		}
+	}
+	if s.Code == 0 {
+		return nil
+	}
+	text := ""
+	if s.Signal != "" {
+		text = "the command was ended by a signal: " + s.Signal
+	}
+	return &fail.CommandStatus{Code: s.Code, Text: text}
+}
+
+// lostError reports that the lock was lost while the command ran.
+type lostError struct{ err error }
+
+func (e *lostError) Error() string {
+	return fmt.Sprintf("the lock was lost while the command ran: %v", e.err)
+}
+func (e *lostError) Unwrap() error { return e.err }
+func (*lostError) Verdict() fail.Verdict {
+	return fail.Verdict{Code: 76, Outcome: "lost"}
+}

@@ -1,0 +1,130 @@
+package tfdir
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Refusal says why a command would not use the state that it is given, and the way out.
+type Refusal struct{ Text, Hint string }
+
+func (r *Refusal) Error() string { return r.Text }
+
+// given are the attributes of an http backend that must come from the environment.
+var given = []string{"address", "lock_address", "unlock_address", "username", "password"}
+
+// Check judges the directory in which a command works: dir, or the one of its -chdir. It returns a *Refusal if the command would
+// not take its state from TF_HTTP_*, and nil if it does or if that cannot be known, since the directory has no configuration.
+// container and key are those of the blob. lookup returns a variable of the environment.
+func Check(dir string, command []string, lookup func(string) string, container, key string) error {
+	if w := lookup("TF_WORKSPACE"); w != "" && w != "default" {
+		return otherWorkspace("TF_WORKSPACE is "+w, w, container, key)
+	}
+	args := arguments(command)
+	for _, arg := range slices.Concat(args, strings.Fields(lookup("TF_CLI_ARGS_init"))) {
+		if storesAddress(arg) {
+			return &Refusal{"-backend-config would store an address or a password in the working directory, which the next run would use",
+				"omit it: azconc tf run gives them in the environment"}
+		}
+		if chdir, ok := strings.CutPrefix(arg, "-chdir="); ok {
+			if filepath.IsAbs(chdir) {
+				dir = chdir
+			} else {
+				dir = filepath.Join(dir, chdir)
+			}
+		}
+	}
+	b, found, configured, err := find(dir, isTofu(command[0]))
+	if err != nil || !configured {
+		return nil // not a directory of Terraform: the command may change to one
+	}
+	// The only form of the block that has one line.
+	const empty = `{"terraform":{"backend":{"http":{}}}}`
+	switch {
+	case !found:
+		return &Refusal{"the configuration in " + dir + ` has no backend "http" block, so its state would not be the blob`,
+			"echo '" + empty + "' >backend.tf.json"}
+	case b.kind != "http":
+		return &Refusal{fmt.Sprintf(`%s has a backend %q block, not "http", so its state would not be the blob`, b.file, b.kind),
+			"the block can stay: echo '" + empty + "' >azconc_override.tf.json; export TF_DATA_DIR=.terraform-azconc, which leaves .terraform to " + b.kind}
+	}
+	for _, name := range b.sets {
+		if slices.Contains(given, name) {
+			return &Refusal{fmt.Sprintf(`%s sets %s in its backend "http" block, where azconc tf run must give it`, b.file, name), "remove it from the block"}
+		}
+	}
+	data := cmp.Or(lookup("TF_DATA_DIR"), ".terraform")
+	if !filepath.IsAbs(data) {
+		data = filepath.Join(dir, data)
+	}
+	if w, err := os.ReadFile(filepath.Join(data, "environment")); err == nil {
+		if w := strings.TrimSpace(string(w)); w != "" && w != "default" {
+			return otherWorkspace(filepath.Join(data, "environment")+" selects the workspace "+w, w, container, key)
+		}
+	}
+	return checkSaved(filepath.Join(data, "terraform.tfstate"), args, lookup, container, key)
+}
+
+// checkSaved judges the configuration of the backend that the last init has stored.
+func checkSaved(file string, args []string, lookup func(string) string, container, key string) error {
+	var saved struct {
+		Backend struct {
+			Type   string
+			Config map[string]any
+		}
+	}
+	raw, err := os.ReadFile(file)
+	if err != nil || json.Unmarshal(raw, &saved) != nil {
+		return nil
+	}
+	config := saved.Backend.Config
+	switch saved.Backend.Type {
+	case "http":
+		again := slices.Concat(args, strings.Fields(lookup("TF_CLI_ARGS_init")))
+		for _, name := range given {
+			if config[name] != nil && !slices.ContainsFunc(again, func(arg string) bool { return strings.TrimLeft(arg, "-") == "reconfigure" }) {
+				return &Refusal{fmt.Sprintf("%s holds %s of an earlier init, which beats the environment: the run would lock one state and use another", file, name),
+					"init again under azconc tf run, with -reconfigure"}
+			}
+		}
+	case "azurerm":
+		if config["container_name"] == container && config["key"] == key {
+			return &Refusal{file + " says that the backend is azurerm, with this very blob: init would copy the state onto itself, and wait for its own lock",
+				"set TF_DATA_DIR=.terraform-azconc, which leaves .terraform as it is for the way back"}
+		}
+	}
+	return nil
+}
+
+func otherWorkspace(why, w, container, key string) error {
+	return &Refusal{why + ", and an http backend has no workspaces",
+		fmt.Sprintf("azurerm keeps the state of that workspace in %s/%senv:%s: give that name, with the workspace default", container, key, w)}
+}
+
+// Direct reports whether a command is Terraform or OpenTofu itself, and not a script that may call them.
+func Direct(command []string) bool {
+	name := strings.TrimSuffix(filepath.Base(command[0]), ".exe")
+	return name == "terraform" || isTofu(name)
+}
+
+// arguments returns the arguments of a command that is Terraform or OpenTofu itself.
+func arguments(command []string) []string {
+	if Direct(command) {
+		return command[1:]
+	}
+	return nil
+}
+
+func isTofu(name string) bool { return strings.TrimSuffix(filepath.Base(name), ".exe") == "tofu" }
+
+// storesAddress reports whether an argument of init makes it store what azconc gives.
+func storesAddress(arg string) bool {
+	name, ok := strings.CutPrefix(strings.TrimLeft(arg, "-"), "backend-config=")
+	name, _, sets := strings.Cut(name, "=")
+	return ok && sets && slices.Contains(given, strings.TrimSpace(strings.Trim(name, `"'`)))
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// block returns the text below a line "key: |" of a YAML file, the last one with this key.
+func block(t *testing.T, name, key string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("..", "..", ".github", filepath.FromSlash(name)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(data), "\n")
+	var text []string
+	indent := -1
+	for _, line := range lines {
+		own := len(line) - len(strings.TrimLeft(line, " "))
+		if indent >= 0 && (own > indent || line == "") {
+			text = append(text, strings.TrimPrefix(line, strings.Repeat(" ", indent+2)))
+			continue
+		}
+		indent = -1
+		if strings.TrimSpace(line) == key+": |" {
+			text, indent = nil, own
+		}
+	}
+	if len(text) == 0 {
+		t.Fatalf("%s has no %s", name, key)
+	}
+	return strings.Join(text, "\n")
+}
+
+// runner is what a CI runner does: it starts the shell of a step, and when the job is cancelled it signals that shell alone.
+type runner struct {
+	name   string
+	script string
+	env    []string
+}
+
+// TestACancelledJobFreesTheLock: the script of the action and of the template, and a step whose shell does not exec azconc, are
+// cancelled as the runners cancel: INT, then TERM, then KILL, to the shell alone. The lock is free long before 60 s, and nothing of
+// the command is left. (setup-terraform#441: a lock outlives the cancelled job.)
+func TestACancelledJobFreesTheLock(t *testing.T) {
+	const work = `echo $$ > pid; while :; do sleep 0.05; done`
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("SKIP: no bash here")
+	}
+	azconc, err := exec.LookPath("azconc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := []string{"AZCONC=" + azconc, "AZCONC_LOCK=locks/ci", "AZCONC_SCRIPT=" + work, "AZCONC_WAIT=10s"}
+	for _, r := range []runner{
+		{"GitHub's action", block(t, "actions/lock/action.yml", "run"), own},
+		{"Azure's template", strings.ReplaceAll(block(t, "docs/azure-pipelines/lock.yml", "inlineScript"), `--account-name "$AZCONC_ACCOUNT" --auth-mode login`, ""), own},
+		{"no exec", `azconc lock run locks/ci --end-with-parent --kill-after 2s -- sh -c '` + work + `'; echo after`, nil},
+		{"no exec, and the command ignores signals", `azconc lock run locks/ci --end-with-parent --kill-after 2s -- sh -c 'trap "" INT TERM; ` + work + `'; echo after`, nil},
+	} {
+		for _, signals := range [][]syscall.Signal{{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL}, {syscall.SIGKILL}} {
+			execs, killed := strings.Contains(r.script, "exec "), signals[0] == syscall.SIGKILL
+			if execs && killed { // then azconc itself is killed: the watchdog's tests
+				continue
+			}
+			name := r.name
+			if killed {
+				name += ", killed"
+			}
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				s := onMemory(t)
+				if err := os.WriteFile(filepath.Join(s.dir, "step.sh"), []byte(r.script), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				step := stepOf(bash, s, r.env)
+				if err := step.Start(); err != nil {
+					t.Fatal(err)
+				}
+				pids := s.eventually("pid", 1)
+				ended := make(chan struct{})
+				go func() { _ = step.Wait(); close(ended) }()
+				for _, signal := range signals {
+					_ = step.Process.Signal(signal)
+					select { // the runner waits for 7.5 s and 2.5 s
+					case <-ended:
+					case <-time.After(time.Second):
+					}
+				}
+				<-ended
+				began := time.Now()
+				code, _, said := s.run("lock", "run", "locks/ci", "--wait", "25s", "--", "true")
+				if took := time.Since(began); code != 0 || took > 20*time.Second {
+					t.Errorf("the lock is not free after %v: %d %s", took, code, said)
+				}
+				s.allGone(pids)
+			})
+		}
+	}
+}
+
+// stepOf returns a step as a runner starts it: without a terminal, and in a group of its own.
+func stepOf(bash string, s shell, env []string) *exec.Cmd {
+	step := exec.Command(bash, "--noprofile", "--norc", "-eo", "pipefail", "step.sh")
+	step.Dir, step.Env = s.dir, slices.Concat(s.env, env)
+	step.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	return step
+}
+
+// TestACommandGoesOnWithoutItsParentByDefault: a command that is started in the background outlives its shell.
+func TestACommandGoesOnWithoutItsParentByDefault(t *testing.T) {
+	s := onMemory(t)
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("SKIP: no bash here")
+	}
+	if err := os.WriteFile(filepath.Join(s.dir, "step.sh"), []byte(`azconc lock run locks/ci -- sh -c 'until [ -e gone ]; do sleep 0.05; done; sleep 1.2; echo done > end' & until [ "$(azconc lock show locks/ci -o json | tr -d ' ' | grep -c '"held":true')" = 1 ]; do sleep 0.1; done`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := stepOf(bash, s, nil).Run(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(s.dir, "gone"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.eventually("end", 1)
+}

@@ -1,0 +1,395 @@
+package sharded_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
+	"github.com/azconc/azconc/optimistic/internal/optest"
+	"github.com/azconc/azconc/optimistic/sharded"
+	"github.com/azconc/azconc/optimistic/tables"
+	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/bubble"
+)
+
+// inBlobs keeps the parts of counters in blobs, inEntities in entities, each in a partition of its own.
+func inBlobs(s *aztest.Service) sharded.At {
+	s.BlockBlob("box", "any") // makes the container
+	box := s.Container("box")
+	return func(name string) optimistic.Target[sharded.Part] {
+		return blobs.NewJSON[sharded.Part](box.NewBlockBlobClient(name))
+	}
+}
+
+func inEntities(s *aztest.Service) sharded.At {
+	table := s.Table("counters")
+	return func(name string) optimistic.Target[sharded.Part] {
+		return tables.NewEntity[sharded.Part](table, name, "counter")
+	}
+}
+
+var stores = map[string]func(*aztest.Service) sharded.At{"blobs": inBlobs, "entities": inEntities}
+
+func open(t *testing.T, at sharded.At) *sharded.Counter {
+	t.Helper()
+	c, err := sharded.NewCounter("visits", at, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func made(t *testing.T, at sharded.At, shards int) *sharded.Counter {
+	t.Helper()
+	c := open(t, at)
+	if ch, err := c.Create(t.Context(), shards); err != nil || !ch.Changed || ch.Shards != shards {
+		t.Fatalf("create: %+v, %v", ch, err)
+	}
+	return c
+}
+
+func total(t *testing.T, c *sharded.Counter) int64 {
+	t.Helper()
+	sum, err := c.Get(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sum.Value
+}
+
+// TestWhatACounterCosts asserts every request of an undisturbed counter, in blobs and in entities.
+func TestWhatACounterCosts(t *testing.T) {
+	for name, store := range stores {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := aztest.New(nil)
+				at := store(s)
+				c, other := open(t, at), open(t, at)
+				ctx := t.Context()
+				add := func(c *sharded.Counter, n int64) func() (int, error) {
+					return func() (int, error) { res, err := c.Add(ctx, n); return res.Requests, err }
+				}
+				change := func(ch sharded.Change, err error) (int, error) { return ch.Requests, err }
+				get := func() (int, error) { sum, err := c.Get(ctx); return sum.Requests, err }
+				for _, step := range []struct {
+					what string
+					run  func() (int, error)
+					want int
+				}{
+					{"create", func() (int, error) { return change(c.Create(ctx, 4)) }, 5},
+					{"create again", func() (int, error) { return change(other.Create(ctx, 9)) }, 1},
+					{"the first add, the number of shards being known", add(c, 5), 2},
+					{"add", add(c, 1), 1},
+					{"a day without a call", func() (int, error) { bubble.Sleep(24 * time.Hour); return 0, nil }, 0},
+					{"add after it", add(c, 2), 1},
+					{"subtract", add(c, -9), 1},
+					{"add nothing", add(c, 0), 0},
+					{"the first add of another process", add(open(t, at), 10), 3},
+					{"get", get, 4},
+					{"grow", func() (int, error) { return change(c.Grow(ctx, 6)) }, 5},
+					{"grow to less", func() (int, error) { return change(c.Grow(ctx, 2)) }, 1},
+					{"get", get, 6},
+					{"delete", func() (int, error) { return change(c.Delete(ctx)) }, 8},
+				} {
+					s.Reset()
+					reported, err := step.run()
+					if sent := s.Requests(); err != nil || sent != step.want || reported != sent {
+						t.Errorf("%s: sent %d requests and reported %d, want %d (%v):\n%v", step.what, sent, reported, step.want, err, s.Log())
+					}
+					if step.what == "get" {
+						if got := total(t, c); got != 9 {
+							t.Errorf("the sum is %d, want 9", got)
+						}
+					}
+				}
+				if _, err := c.Get(ctx); !errors.Is(err, optimistic.ErrNotFound) {
+					t.Errorf("get after delete: %v, want ErrNotFound", err)
+				}
+			})
+		})
+	}
+}
+
+// TestAddsOfOneProcessShareRequests: goroutines of one process need no shards of their own.
+func TestAddsOfOneProcessShareRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := aztest.New(nil)
+		c := made(t, inBlobs(s), 8)
+		if _, err := c.Add(t.Context(), 1); err != nil {
+			t.Fatal(err)
+		}
+		s.SetFaults(aztest.Fault{Kind: aztest.Slow, Delay: 5e6})
+		s.Reset()
+		done := make(chan error)
+		for range 100 {
+			go func() { _, err := c.Add(t.Context(), 1); done <- err }()
+		}
+		for range 100 {
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}
+		if sent := s.Requests(); sent > 2 {
+			t.Errorf("100 concurrent adds sent %d requests, want at most 2", sent)
+		}
+		if got := total(t, c); got != 101 {
+			t.Errorf("the sum is %d, want 101", got)
+		}
+	})
+}
+
+// TestProcessesFindShardsOfTheirOwn: fewer processes than there are shards end up without conflicts, at one request for each
+// change.
+func TestProcessesFindShardsOfTheirOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := aztest.New(&aztest.Options{Latency: optest.Latencies(3)})
+		at := inBlobs(s)
+		c := made(t, at, 8)
+		done := make(chan int)
+		const each = 300
+		for range 5 {
+			go func() {
+				c, late := open(t, at), 0
+				for n := range each {
+					res, err := c.Add(t.Context(), 1)
+					if err != nil {
+						t.Error(err)
+					}
+					if n >= each-20 {
+						late += res.Requests
+					}
+				}
+				done <- late
+			}()
+		}
+		late := 0
+		for range 5 {
+			late += <-done
+		}
+		if late != 5*20 {
+			t.Errorf("the last 100 adds of 5 processes on 8 shards sent %d requests, want 1 each", late)
+		}
+		if got := total(t, c); got != 5*each {
+			t.Errorf("the sum is %d, want %d", got, 5*each)
+		}
+	})
+}
+
+// TestTheNumberOfShardsIsRaisedInUse: processes that know the old number stay right, and those that sum see every addition.
+func TestTheNumberOfShardsIsRaisedInUse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := aztest.New(nil)
+		at := inBlobs(s)
+		old, reader := made(t, at, 1), open(t, at)
+		ctx := t.Context()
+		if _, err := old.Add(ctx, 1); err != nil || total(t, reader) != 1 {
+			t.Fatal(err)
+		}
+		if ch, err := open(t, at).Grow(ctx, 3); err != nil || ch.Shards != 3 {
+			t.Fatalf("%+v, %v", ch, err)
+		}
+		for met := map[string]bool{}; len(met) < 3; { // until every shard has got something from a process that knows them all
+			s.Reset()
+			if _, err := open(t, at).Add(ctx, 10); err != nil {
+				t.Fatal(err)
+			}
+			met[s.Log()[2].Resource] = true
+			if _, err := old.Add(ctx, 1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var want int64
+		for shard := range 3 {
+			v, err := optimistic.Read(ctx, at(sharded.Name("visits", shard)), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want += v.Value.N; v.Value.N < 10 {
+				t.Errorf("shard %d has %d", shard, v.Value.N)
+			}
+		}
+		if got := total(t, reader); got != want {
+			t.Errorf("a reader that knew one shard got %d, want %d", got, want)
+		}
+	})
+}
+
+// TestAWriterLearnsOfNewShardsByConflicts: growth is for writers in conflict, so a conflict is when they look.
+func TestAWriterLearnsOfNewShardsByConflicts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := aztest.New(&aztest.Options{Latency: optest.Latencies(5)})
+		at := inBlobs(s)
+		c := made(t, at, 1)
+		if _, err := c.Grow(t.Context(), 4); err != nil {
+			t.Fatal(err)
+		}
+		writers := []*sharded.Counter{open(t, at), open(t, at)}
+		done := make(chan bool)
+		for _, w := range writers {
+			go func() {
+				for range 60 {
+					if _, err := w.Add(t.Context(), 1); err != nil {
+						t.Error(err)
+					}
+				}
+				done <- true
+			}()
+		}
+		<-done
+		<-done
+		if got := total(t, c); got != 120 {
+			t.Errorf("the sum is %d, want 120", got)
+		}
+	})
+}
+
+func TestNamesOfShardsAreSpread(t *testing.T) {
+	met, first := map[string]bool{}, map[byte]bool{}
+	for shard := range 64 {
+		name := sharded.Name("stats/visits", shard)
+		if met[name] || shard > 0 && !strings.HasSuffix(name, fmt.Sprintf("-stats/visits-%d", shard)) {
+			t.Errorf("shard %d is %q", shard, name)
+		}
+		met[name], first[name[0]] = true, true
+	}
+	if len(first) < 12 || sharded.Name("stats/visits", 0) != "stats/visits" {
+		t.Errorf("64 names begin with %d digits", len(first))
+	}
+	if got := sharded.Name("visits", 1); got != "6ea7cf8c-visits-1" {
+		t.Errorf("the name of a stored shard has changed: %s", got)
+	}
+}
+
+func TestBadInputIsRefusedBeforeAnythingIsSent(t *testing.T) {
+	s := aztest.New(nil)
+	at := inBlobs(s)
+	for name, run := range map[string]func() error{
+		"the name has 0 bytes":    func() error { _, err := sharded.NewCounter("", at, nil); return err },
+		"the name has 1001 bytes": func() error { _, err := sharded.NewCounter(strings.Repeat("x", 1001), at, nil); return err },
+		"at is nil":               func() error { _, err := sharded.NewCounter("c", nil, nil); return err },
+		`at("c") is nil`: func() error {
+			_, err := sharded.NewCounter("c", func(string) optimistic.Target[sharded.Part] { return nil }, nil)
+			return err
+		},
+		"Options.Elapsed: -1ns": func() error { _, err := sharded.NewCounter("c", at, &sharded.Options{Elapsed: -1}); return err },
+		"LineageSize: 999": func() error {
+			_, err := sharded.NewCounter("c", at, &sharded.Options{SendOptions: optimistic.SendOptions{LineageSize: 999}})
+			return err
+		},
+		"counter: 0 shards; give 1":       func() error { _, err := open(t, at).Create(t.Context(), 0); return err },
+		"counter: 1001 shards; give 1 to": func() error { _, err := open(t, at).Grow(t.Context(), 1001); return err },
+	} {
+		if err := run(); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%v, want %q in it", err, name)
+		}
+	}
+	if s.Requests() != 0 {
+		t.Errorf("sent %v", s.Log())
+	}
+}
+
+func TestWhatIsNoCounterIsLeftAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := aztest.New(nil)
+		at, ctx := inBlobs(s), t.Context()
+		c := open(t, at)
+		if _, err := c.Add(ctx, 1); !errors.Is(err, optimistic.ErrNotFound) {
+			t.Errorf("add to no counter: %v", err)
+		}
+		optest.Put(t, s.BlockBlob("box", "visits"), `{"name":"something else"}`)
+		for name, run := range map[string]func() error{
+			"add":    func() error { _, err := c.Add(ctx, 1); return err },
+			"get":    func() error { _, err := c.Get(ctx); return err },
+			"create": func() error { _, err := c.Create(ctx, 2); return err },
+			"grow":   func() error { _, err := c.Grow(ctx, 2); return err },
+			"delete": func() error { _, err := c.Delete(ctx); return err },
+		} {
+			if err := run(); !errors.Is(err, sharded.ErrNoCounter) {
+				t.Errorf("%s: %v, want ErrNoCounter", name, err)
+			}
+		}
+		if got := optest.Get(t, s.BlockBlob("box", "visits")); got != `{"name":"something else"}` {
+			t.Errorf("the blob is now %s", got)
+		}
+	})
+}
+
+// TestALeftShardIsNotCounted: a number that was left under the name of a shard would be a part of every sum.
+func TestALeftShardIsNotCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := aztest.New(nil)
+		at := inBlobs(s)
+		optest.Put(t, s.BlockBlob("box", sharded.Name("visits", 2)), `{"n":7}`)
+		_, err := open(t, at).Create(t.Context(), 4)
+		if !errors.Is(err, sharded.ErrNoCounter) || !strings.Contains(err.Error(), sharded.Name("visits", 2)) {
+			t.Errorf("%v, want ErrNoCounter with the name of the blob", err)
+		}
+		if _, err := open(t, at).Get(t.Context()); !errors.Is(err, optimistic.ErrNotFound) {
+			t.Errorf("the counter was made: %v", err)
+		}
+	})
+}
+
+// TestADeletionThatFailedIsCompleted: what is half deleted has no sum, takes no additions, and is not created over.
+func TestADeletionThatFailedIsCompleted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := aztest.New(nil)
+		at, ctx := inBlobs(s), t.Context()
+		c, other := made(t, at, 3), open(t, at)
+		if _, err := other.Add(ctx, 4); err != nil {
+			t.Fatal(err)
+		}
+		s.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: 403, Code: "AuthorizationFailure", Match: aztest.Op("Delete Blob"), Skip: 1, Count: 1})
+		if _, err := c.Delete(ctx); err == nil || errors.Is(err, optimistic.ErrNotFound) {
+			t.Fatalf("%v, want the refusal", err)
+		}
+		for name, run := range map[string]func() error{
+			"add":    func() error { _, err := c.Add(ctx, 1); return err },
+			"get":    func() error { _, err := c.Get(ctx); return err },
+			"create": func() error { _, err := c.Create(ctx, 2); return err },
+			"grow":   func() error { _, err := c.Grow(ctx, 5); return err },
+		} {
+			deleting := &sharded.DeletingError{}
+			if err := run(); !errors.As(err, &deleting) || !errors.Is(err, optimistic.ErrNotFound) {
+				t.Errorf("%s: %v, want a DeletingError", name, err)
+			}
+		}
+		if ch, err := c.Delete(ctx); err != nil || !ch.Changed {
+			t.Fatalf("%+v, %v", ch, err)
+		}
+		if _, err := c.Create(ctx, 2); err != nil || total(t, c) != 0 {
+			t.Errorf("the new counter: %v", err)
+		}
+	})
+}
+
+func TestASumBeyondItsRangeIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := aztest.New(nil)
+		at, ctx := inBlobs(s), context.Background()
+		c := made(t, at, 1)
+		if _, err := c.Add(ctx, math.MaxInt64); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Add(ctx, 1); err == nil || !strings.Contains(err.Error(), "beyond the range") {
+			t.Errorf("%v, want a refusal", err)
+		}
+		if got := total(t, c); got != math.MaxInt64 {
+			t.Errorf("the sum is %d", got)
+		}
+		if _, err := c.Grow(ctx, 2); err != nil {
+			t.Fatal(err)
+		}
+		optest.Put(t, s.BlockBlob("box", sharded.Name("visits", 1)), `{"n":1}`)
+		if _, err := c.Get(ctx); err == nil || !strings.Contains(err.Error(), "beyond the range") {
+			t.Errorf("%v, want a refusal", err)
+		}
+	})
+}

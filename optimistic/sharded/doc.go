@@ -1,0 +1,35 @@
+// Package sharded counts beyond what one blob takes.
+//
+// The service carries out about 500 requests a second on one blob, and 2,000 a second on a partition of a table. A Counter
+// has S of them, its shards. Each process adds to one shard and Get sums all, so that S shards take S times as much:
+//
+//	visits, err := sharded.NewCounter("visits", func(name string) optimistic.Target[sharded.Part] {
+//		return blobs.NewJSON[sharded.Part](container.NewBlockBlobClient(name))
+//	}, nil)
+//	…
+//	_, err = visits.Create(ctx, 16) // again, or by several processes: it makes no difference
+//	_, err = visits.Add(ctx, 1)
+//	total, err := visits.Get(ctx)
+//
+// The function makes the target of a name, which may as well be an entity. Below one hundred or so changes a second a single
+// blob with optimistic.Update is simpler, and has a value of one moment.
+//
+// # Promise
+//
+// Each Add is applied at most once, with the same proof as optimistic.Update, because it is one such change of one shard. Add
+// turns to another shard only when it is proved that the first has not been changed. See Get for what a sum may miss.
+//
+// # Storage
+//
+// The first shard has the counter's own name and stores the number of shards beside its own part. The others have names
+// that begin with a hash, see Name. The number of shards can be raised at any time, and is never lowered. New shards are
+// empty and exist before the number is raised, so a process that knows the old number misses none of the others' numbers
+// when it adds; a process that sums reads the number first.
+//
+// # Limits
+//
+//   - A change outside azconc to a shard is a change of the sum. One to the number of shards loses what is in those beyond it.
+//   - A sum is not that of one moment.
+//   - One process needs one shard only, because it folds its concurrent calls into one write.
+//   - Shards of a table that share a partition share its limit.
+package sharded

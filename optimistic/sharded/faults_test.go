@@ -1,0 +1,300 @@
+package sharded_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
+	"github.com/azconc/azconc/optimistic/internal/optest"
+	"github.com/azconc/azconc/optimistic/sharded"
+	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/bubble"
+	"github.com/azconc/azconc/pkg/aztest/history"
+)
+
+// TestACounterIsExactWithOneAnswerInFiveLost: processes add, subtract and sum while the counter grows and every fifth answer
+// to a write is lost. No addition is lost, none is applied twice, and none is left open.
+func TestACounterIsExactWithOneAnswerInFiveLost(t *testing.T) {
+	for name, store := range stores {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := aztest.New(&aztest.Options{Seed: 4, Latency: optest.Latencies(4)})
+				at := store(s)
+				s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Writes, Probability: 0.2})
+				c := open(t, at)
+				if _, err := c.Create(t.Context(), 2); err != nil {
+					t.Fatal(err)
+				}
+				var mu sync.Mutex
+				var want int64
+				ambiguous := 0
+				var wg sync.WaitGroup
+				for i := range 6 {
+					wg.Go(func() {
+						c := open(t, at)
+						for n := range 20 {
+							by := int64(n*n - 7*i)
+							res, err := c.Add(t.Context(), by)
+							if err != nil {
+								t.Errorf("add: %v", err)
+								continue
+							}
+							mu.Lock()
+							want += by
+							ambiguous += res.Ambiguous
+							mu.Unlock()
+						}
+					})
+				}
+				wg.Go(func() {
+					for shards := 3; shards <= 6; shards++ {
+						bubble.Sleep(200 * time.Millisecond)
+						if _, err := open(t, at).Grow(t.Context(), shards); err != nil {
+							t.Errorf("grow: %v", err)
+						}
+					}
+				})
+				wg.Wait()
+				if got := total(t, c); got != want || ambiguous < 10 {
+					t.Errorf("the sum is %d, want %d; %d answers were lost", got, want, ambiguous)
+				}
+				if _, err := c.Delete(t.Context()); err != nil {
+					t.Errorf("delete: %v", err)
+				}
+				if _, err := c.Get(t.Context()); !errors.Is(err, optimistic.ErrNotFound) {
+					t.Errorf("get after delete: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// TestEveryWriteOfACounterUnderEveryFault runs each method with a fault at each of its writes. Success means that it has had
+// its effect, and once; after a failure the sum is what it was, or, of an unknown outcome, either.
+func TestEveryWriteOfACounterUnderEveryFault(t *testing.T) {
+	steps := map[string]func(context.Context, *sharded.Counter) error{
+		"create": func(ctx context.Context, c *sharded.Counter) error { return optest.ErrorOf(c.Create(ctx, 3)) },
+		"add":    func(ctx context.Context, c *sharded.Counter) error { return optest.ErrorOf(c.Add(ctx, 100)) },
+		"grow":   func(ctx context.Context, c *sharded.Counter) error { return optest.ErrorOf(c.Grow(ctx, 4)) },
+		"delete": func(ctx context.Context, c *sharded.Counter) error { return optest.ErrorOf(c.Delete(ctx)) },
+	}
+	writes := map[string]int{"create": 3, "add": 1, "grow": 2, "delete": 4}
+	for name, fault := range optest.Every(aztest.Writes) {
+		for op, run := range steps {
+			for skip := range writes[op] {
+				t.Run(fmt.Sprintf("%s/%s/%d", name, op, skip), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						s := aztest.New(nil)
+						at := inBlobs(s)
+						before, after := int64(5), int64(5)
+						if op != "create" {
+							if _, err := made(t, at, 3).Add(t.Context(), before); err != nil {
+								t.Fatal(err)
+							}
+						} else {
+							before, after = 0, 0
+						}
+						if op == "add" {
+							after += 100
+						}
+						fault.Skip = skip
+						s.SetFaults(fault)
+						err := run(t.Context(), open(t, at))
+						s.SetFaults()
+						bubble.Sleep(2 * time.Hour) // what is delayed arrives
+						s.Flush()
+						if err == nil && s.Requests() == 0 {
+							t.Fatal("nothing was sent")
+						}
+						sum, getErr := open(t, at).Get(t.Context())
+						switch {
+						case op == "delete" && err == nil:
+							if !errors.Is(getErr, optimistic.ErrNotFound) {
+								t.Errorf("after a deletion that succeeded: %+v, %v", sum, getErr)
+							}
+						case op == "delete":
+							if err := run(t.Context(), open(t, at)); err != nil && !errors.Is(err, optimistic.ErrNotFound) {
+								t.Errorf("a second deletion: %v", err)
+							}
+						case err == nil:
+							if getErr != nil || sum.Value != after {
+								t.Errorf("after a success: %+v, %v, want %d", sum, getErr, after)
+							}
+						case errors.Is(err, optimistic.ErrOutcomeUnknown):
+							if getErr == nil && sum.Value != before && sum.Value != after {
+								t.Errorf("after an unknown outcome: %+v", sum)
+							}
+						default:
+							if getErr == nil && sum.Value != before {
+								t.Errorf("after %v: %+v, want %d", err, sum, before)
+							}
+						}
+						if op != "create" || err == nil {
+							return
+						}
+						if err := run(t.Context(), open(t, at)); err != nil {
+							t.Errorf("created again after %v: %v", err, err)
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// TestAnOpenOutcomeStaysOnItsShard: without a lineage a conflict after a lost response proves nothing. A counter that then
+// turned to another shard would count twice.
+func TestAnOpenOutcomeStaysOnItsShard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := aztest.New(nil)
+		at := inBlobs(s)
+		reader := made(t, at, 4)
+		c, err := sharded.NewCounter("visits", at, &sharded.Options{SendOptions: optimistic.SendOptions{LineageSize: -1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Op("Put Blob"), Count: 1})
+		if _, err := c.Add(t.Context(), 1); !errors.Is(err, optimistic.ErrOutcomeUnknown) {
+			t.Errorf("%v, want an unknown outcome", err)
+		}
+		if got := total(t, reader); got != 1 {
+			t.Errorf("the sum is %d, want 1", got)
+		}
+	})
+}
+
+// TestTheNumberIsRaisedOverShardsThatExist: a number that is raised first makes every sum and many additions fail if the
+// growth ends half way.
+func TestTheNumberIsRaisedOverShardsThatExist(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := aztest.New(nil)
+		at, ctx := inBlobs(s), t.Context()
+		c := made(t, at, 2)
+		s.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: 403, Code: "AuthorizationFailure", Match: func(r *aztest.Request) bool {
+			return aztest.Writes(r) && r.Resource == "box/"+sharded.Name("visits", 3)
+		}})
+		if _, err := c.Grow(ctx, 4); err == nil {
+			t.Fatal("a growth without its last shard succeeded")
+		}
+		if sum, err := open(t, at).Get(ctx); err != nil || sum.Shards != 2 {
+			t.Errorf("%+v, %v, want the two shards that there were", sum, err)
+		}
+		s.SetFaults()
+		if ch, err := c.Grow(ctx, 4); err != nil || ch.Shards != 4 {
+			t.Errorf("a second growth: %+v, %v", ch, err)
+		}
+	})
+}
+
+// played runs a few processes that add 1, sum and grow under faults, and returns their calls and results. Of additions of 1
+// every sum is one that the counter had in between, so the judge of a plain number judges the shards.
+func played(t *testing.T, seed uint64, broken bool) []history.Call {
+	var r optest.Recorder
+	synctest.Test(t, func(t *testing.T) {
+		s := aztest.New(&aztest.Options{Seed: seed, Latency: optest.Latencies(int64(seed))})
+		at := inBlobs(s)
+		made(t, at, 2)
+		if broken {
+			box := unconditional(t, s)
+			at = func(name string) optimistic.Target[sharded.Part] {
+				return blobs.NewJSON[sharded.Part](box.NewBlockBlobClient(name))
+			}
+		}
+		commit := aztest.Op("Put Blob")
+		s.SetFaults(
+			aztest.Fault{Kind: aztest.LoseAnswer, Match: commit, Probability: 0.1},
+			aztest.Fault{Kind: aztest.FailAfterCommit, Match: commit, Probability: 0.05},
+			aztest.Fault{Kind: aztest.DelayCommit, Match: commit, Probability: 0.05, Delay: 100 * time.Millisecond},
+			aztest.Fault{Kind: aztest.AnswerTwice, Match: commit, Probability: 0.05},
+		)
+		var wg sync.WaitGroup
+		for i := range 4 {
+			wg.Go(func() {
+				c := open(t, at)
+				for n := range 6 {
+					in := history.Call{Client: i, Kind: history.Add, Value: 1}
+					if (n+i)%3 == 2 {
+						in.Kind = history.Read
+					}
+					if err := r.Do(in, func() (int, error) {
+						if in.Kind == history.Read {
+							sum, err := c.Get(t.Context())
+							return int(sum.Value), err
+						}
+						return 0, optest.ErrorOf(c.Add(t.Context(), 1))
+					}); err != nil {
+						t.Errorf("process %d: %v", i, err)
+					}
+					if n == 2 && i < 2 && !broken {
+						if _, err := c.Grow(t.Context(), 3+i); err != nil && !errors.Is(err, optimistic.ErrOutcomeUnknown) {
+							t.Errorf("process %d: %v", i, err)
+						}
+					}
+				}
+			})
+		}
+		wg.Wait()
+		s.SetFaults()
+		s.Flush()
+		if err := r.Do(history.Call{Client: 99, Kind: history.Read}, func() (int, error) { return int(total(t, open(t, at))), nil }); err != nil {
+			t.Error(err)
+		}
+	})
+	return r.Calls
+}
+
+// unconditional returns a client whose pipeline takes the condition off every write.
+func unconditional(t *testing.T, s *aztest.Service) *container.Client {
+	t.Helper()
+	credential, err := container.NewSharedKeyCredential(aztest.Account, aztest.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts := s.ClientOptions()
+	opts.PerCallPolicies = append(opts.PerCallPolicies, optest.DropCondition{})
+	client, err := container.NewClientWithSharedKeyCredential(s.BlobURL()+"/box", credential, &container.ClientOptions{ClientOptions: opts})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// TestHistoriesOfACounterAreExplained judges the sums that processes saw under faults.
+func TestHistoriesOfACounterAreExplained(t *testing.T) {
+	open, histories := 0, uint64(100/optest.RaceScale)
+	for n := range histories {
+		seed := *optest.FirstSeed + n
+		calls := played(t, seed, false)
+		for _, c := range calls {
+			if c.To == history.Open {
+				open++
+			}
+		}
+		if err := history.Linearizable(calls, optest.JudgeTime); err != nil {
+			t.Errorf("seed %d: %v", seed, err)
+		}
+	}
+	t.Logf("%d histories, %d additions with an unknown outcome", histories, open)
+}
+
+// TestTheJudgeConvictsALostCondition plants the bug that the judge is there for.
+func TestTheJudgeConvictsALostCondition(t *testing.T) {
+	convicted := 0
+	const histories = 10
+	for seed := range uint64(histories) {
+		if optest.Convicted(played(t, seed, true)) {
+			convicted++
+		}
+	}
+	if convicted < histories*7/10 {
+		t.Errorf("%d of %d histories without conditions were convicted", convicted, histories)
+	}
+}

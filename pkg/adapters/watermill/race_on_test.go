@@ -1,0 +1,5 @@
+//go:build race
+
+package azwatermill_test
+
+const raceEnabled = true

@@ -1,0 +1,151 @@
+package aztest
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/azconc/azconc/pkg/aztest/internal/auth"
+	"github.com/azconc/azconc/pkg/aztest/internal/fileservice"
+	"github.com/azconc/azconc/pkg/aztest/internal/queueservice"
+	"github.com/azconc/azconc/pkg/aztest/internal/storage"
+	"github.com/azconc/azconc/pkg/aztest/internal/tableservice"
+)
+
+// services are the names of the services, by the hosts of requests.
+var services = map[string]string{tableservice.Host: auth.Table, queueservice.Host: auth.Queue, fileservice.Host: auth.File}
+
+// serviceOf returns the service that a request is for.
+func serviceOf(r *storage.Request) string {
+	if service := services[r.Host]; service != "" {
+		return service
+	}
+	return auth.Blob
+}
+
+// answer authorizes a request and carries it out. It is called with mu held.
+func (s *Service) answer(hr *http.Request, r *storage.Request) *storage.Answer {
+	r.Account, r.Secondary = strings.CutSuffix(r.Account, auth.Secondary)
+	if r.Account != s.o.Account {
+		return storage.Fail(http.StatusNotFound, "ResourceNotFound", "The specified resource does not exist.")
+	}
+	if r.Method == http.MethodOptions {
+		return s.preflight(r)
+	}
+	if bad := s.authorize(hr, r); bad != nil {
+		return s.cors(bad, r)
+	}
+	if r.Secondary && r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return storage.Fail(http.StatusForbidden, "InsufficientAccountPermissions", "Write operations are not allowed at the secondary location.")
+	}
+	if r.Query.Get("comp") == "batch" && r.Method == http.MethodPost && serviceOf(r) == auth.Blob {
+		return s.cors(s.batch(r), r)
+	}
+	if beyond(r) {
+		return s.cors(storage.NotImplemented(), r)
+	}
+	if r.Container == "" && r.Query.Get("comp") == "stats" && serviceOf(r) != auth.File {
+		return s.stats(r)
+	}
+	a := s.route(r)
+	if a.Status == http.StatusOK && (r.Method == http.MethodGet || r.Method == http.MethodHead) && r.Query.Get("sig") != "" && r.Query.Get("comp") == "" {
+		for _, override := range auth.Overrides {
+			a.Set(override.Header, r.Query.Get(override.Parameter))
+		}
+	}
+	return s.cors(a, r)
+}
+
+// authorize returns why a request is refused, or nil.
+func (s *Service) authorize(hr *http.Request, r *storage.Request) *storage.Answer {
+	switch {
+	case s.o.Anonymous:
+		return nil
+	case s.o.VerifySignatures:
+		grant, denial := s.authority.Check(authRequest(hr, r), resources{s})
+		if denial != nil {
+			return refusal(serviceOf(r), denial)
+		}
+		if grant != nil && serviceOf(r) == auth.Table {
+			r.Permit = func(operation *storage.Request) *storage.Answer { return permit(grant, operation) }
+		}
+	case r.Header.Get("Authorization") == "" && r.Query.Get("sig") == "":
+		return storage.Fail(http.StatusUnauthorized, "NoAuthenticationInformation", "Server failed to authenticate the request.")
+	}
+	return nil
+}
+
+// permit refuses an operation of a transaction that a SAS does not permit.
+func permit(grant *auth.Grant, operation *storage.Request) *storage.Answer {
+	op, resource := tableservice.Operation(operation.Method, operation.Container, operation.Query, operation.Header)
+	table, _, _ := strings.Cut(resource, "/")
+	if d := grant.Check(&auth.Request{HTTP: &http.Request{Method: operation.Method}, Service: auth.Table, Op: op, Container: table}); d != nil {
+		return refusal(auth.Table, d)
+	}
+	return nil
+}
+
+// authRequest describes a request for its authorization.
+func authRequest(hr *http.Request, r *storage.Request) *auth.Request {
+	described := describe(hr)
+	out := &auth.Request{HTTP: hr, Service: serviceOf(r), Op: described.Op, Container: r.Container, Path: r.Blob}
+	if out.Service == auth.Table {
+		out.Container, _, _ = strings.Cut(described.Resource, "/")
+	}
+	return out
+}
+
+// refusal returns a denial in the form of the service's errors. The Table service has no details.
+func refusal(service string, d *auth.Denial) *storage.Answer {
+	var a *storage.Answer
+	switch {
+	case service == auth.Table:
+		a = tableservice.Fail(d.Status, d.Code, d.Message)
+	case d.Detail == "":
+		a = storage.Fail(d.Status, d.Code, d.Message)
+	default:
+		a = storage.FailInDetail(d.Status, d.Code, d.Message, d.Detail)
+	}
+	if d.Status == http.StatusUnauthorized {
+		a.Set("WWW-Authenticate", "SharedKey")
+	}
+	return a
+}
+
+// resources shows the state that an authorization depends on. Its methods are called with mu held.
+type resources struct{ s *Service }
+
+func (r resources) Policies(service, container string) []byte {
+	switch service {
+	case auth.Table:
+		return r.s.tables.Policies(container)
+	case auth.Queue:
+		return r.s.queues.Policies(container)
+	case auth.File:
+		return r.s.files.Policies(container)
+	}
+	return r.s.blobs.Policies(container)
+}
+
+func (r resources) Public(container string) string { return r.s.blobs.Public(container) }
+
+func (r resources) Exists(service, container, path string) bool {
+	return service == auth.Blob && r.s.blobs.Exists(container, path)
+}
+
+// stats returns the state of the replication, which only the secondary location knows (REST: "Get Blob Service Stats").
+func (s *Service) stats(r *storage.Request) *storage.Answer {
+	if !r.Secondary {
+		return storage.InvalidQuery()
+	}
+	a := storage.OK(http.StatusOK).Set("Content-Type", "application/xml")
+	a.Body = []byte("\ufeff<?xml version=\"1.0\" encoding=\"utf-8\"?><StorageServiceStats><GeoReplication><Status>live</Status><LastSyncTime>" +
+		storage.StampOf(s.date()) + "</LastSyncTime></GeoReplication></StorageServiceStats>")
+	return a
+}
+
+// beyond reports whether a request asks for what only a real account has, and what would have another effect without it:
+// keys and scopes of encryption, versions, permanent deletion, and renaming.
+func beyond(r *storage.Request) bool {
+	return r.Header.Get("X-Ms-Encryption-Key") != "" || r.Header.Get("X-Ms-Encryption-Scope") != "" || r.Query.Get("versionid") != "" ||
+		r.Query.Get("deletetype") != "" || r.Query.Get("comp") == "rename"
+}

@@ -1,0 +1,130 @@
+package emulator
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/azconc/azconc/pkg/aztest"
+)
+
+// Server is a running emulator. It is safe for concurrent use.
+type Server struct {
+	accounts []Account
+	services map[string]*aztest.Service // by account
+	servers  []*http.Server
+	cancel   context.CancelFunc // of the requests that are being served
+	serving  sync.WaitGroup
+	stop     sync.Once
+	done     chan struct{} // closed by Stop, when nothing is served any more
+}
+
+// services are those of an account, in the order of their ports.
+var services = []struct {
+	name    string
+	handler func(*aztest.Service) http.Handler
+	url     func(*Account) *string
+}{
+	{"Blob", (*aztest.Service).BlobHandler, func(a *Account) *string { return &a.BlobURL }},
+	{"Queue", (*aztest.Service).QueueHandler, func(a *Account) *string { return &a.QueueURL }},
+	{"Table", (*aztest.Service).TableHandler, func(a *Account) *string { return &a.TableURL }},
+	{"File", (*aztest.Service).FileHandler, func(a *Account) *string { return &a.FileURL }},
+}
+
+// Start starts a server with empty accounts. ctx bounds the start, not the life of the server.
+//
+// Errors are those of the options, and of listening: a port is in use. A failed start leaves nothing behind.
+func Start(ctx context.Context, opts *Options) (*Server, error) {
+	o, err := opts.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	serving, cancel := context.WithCancel(context.Background())
+	s := &Server{services: map[string]*aztest.Service{}, cancel: cancel, done: make(chan struct{})}
+	for i, name := range o.Accounts {
+		a := Account{Name: name, Key: aztest.Key}
+		if name != aztest.Account {
+			key := make([]byte, 64)
+			rand.Read(key)
+			a.Key = base64.StdEncoding.EncodeToString(key)
+		}
+		service := aztest.New(&aztest.Options{Account: name, Key: a.Key, Seed: o.Seed + uint64(i), DeletionDelay: -1, VerifySignatures: true, WithoutLog: true})
+		service.SetFaults(o.Faults...)
+		s.accounts, s.services[name] = append(s.accounts, a), service
+	}
+	var listeners []net.Listener
+	for i, port := range []int{o.BlobPort, o.QueuePort, o.TablePort, o.FilePort} {
+		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err != nil {
+			for _, l := range listeners {
+				_ = l.Close()
+			}
+			cancel()
+			return nil, fmt.Errorf("the %s service: %w", services[i].name, err)
+		}
+		listeners = append(listeners, listener)
+	}
+	for i, listener := range listeners {
+		handlers := map[string]http.Handler{}
+		for j := range s.accounts {
+			a := &s.accounts[j]
+			*services[i].url(a) = "http://" + listener.Addr().String() + "/" + a.Name
+			handlers[a.Name] = services[i].handler(s.services[a.Name])
+		}
+		server := &http.Server{
+			Handler: &front{handlers: handlers}, ReadHeaderTimeout: 10 * time.Second, ErrorLog: log.New(o.Log, "", 0),
+			BaseContext: func(net.Listener) context.Context { return serving },
+		}
+		s.servers = append(s.servers, server)
+		s.serving.Go(func() { _ = server.Serve(listener) }) // ends with ErrServerClosed
+	}
+	return s, nil
+}
+
+// ConnectionString returns the connection string of the first account, with its key.
+func (s *Server) ConnectionString() string { return s.accounts[0].ConnectionString() }
+
+// Account returns the first account.
+func (s *Server) Account() Account { return s.accounts[0] }
+
+// Accounts returns all accounts, in the order of Options.Accounts.
+func (s *Server) Accounts() []Account { return slices.Clone(s.accounts) }
+
+// Done returns a channel that is closed when the server has stopped.
+func (s *Server) Done() <-chan struct{} { return s.done }
+
+// grace is how long Stop waits for requests whose response is being sent.
+const grace = 2 * time.Second
+
+// Stop ends the server: it accepts no connection from now on, ends requests that a fault holds back, lets others finish
+// within 2 s, and drops those that do not, and all data. It may be called any number of times; each call returns when nothing is served
+// any more. The error is always nil.
+func (s *Server) Stop() error {
+	s.stop.Do(func() {
+		s.cancel() // ends what a fault holds back; other requests do not look at it
+		ctx, cancel := context.WithTimeout(context.Background(), grace)
+		defer cancel()
+		var closing sync.WaitGroup
+		for _, server := range s.servers {
+			closing.Go(func() {
+				if errors.Is(server.Shutdown(ctx), context.DeadlineExceeded) {
+					_ = server.Close()
+				}
+			})
+		}
+		closing.Wait()
+		s.serving.Wait()
+		close(s.done)
+	})
+	<-s.done
+	return nil
+}

@@ -1,0 +1,212 @@
+package wire
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+// paces has the gates of this process. All clients of an account share them, so that those which have met no refusal do not
+// send what others have learnt to be too much.
+//
+// Which account a path belongs to is known from its responses only, as SDK clients do not tell. While nothing is refused
+// there are no gates, and nothing is learnt, waited for or locked.
+type paces struct {
+	some atomic.Bool // whether there are gates
+
+	mu     sync.Mutex // guards what follows
+	latest time.Time
+	gates  map[string]*gate // by host and partition, and by host
+	places map[string]place // by path
+}
+
+// place is where a resource is. It is empty if the same path was seen in several accounts.
+type place struct{ host, partition string }
+
+var paced paces
+
+// Bounds of the memory of paces. Beyond them requests are not paced.
+const (
+	gatesKept  = 256
+	placesKept = 4096
+)
+
+// wait waits until a request to the resource of a path may leave. The error means that it must not be sent: ctx has ended.
+func (p *paces) wait(ctx context.Context, path string, turn *Turn) error {
+	if path == "" || !p.some.Load() {
+		return nil
+	}
+	has := turn != nil && turn.taken.Load()
+	p.mu.Lock()
+	var gates []*gate
+	if at := p.places[path]; at.host != "" {
+		for _, key := range []string{at.host, at.host + "/" + at.partition} {
+			if g := p.gates[key]; g != nil && g.rate > 0 {
+				gates = append(gates, g)
+			}
+		}
+	}
+	p.mu.Unlock()
+	for _, g := range gates {
+		if err := p.pass(ctx, g, has); err != nil {
+			return unsent{err}
+		}
+	}
+	if turn != nil {
+		turn.taken.Store(true)
+	}
+	return nil
+}
+
+// pass waits for the turn of a request at a gate. One that has its turn already waits for the end of a Retry-After only.
+func (p *paces) pass(ctx context.Context, g *gate, has bool) error {
+	p.mu.Lock()
+	now, ticket := p.now(), 0.0
+	if has {
+		g.charge(now)
+	} else {
+		ticket = g.ticket(now)
+	}
+	g.waiting++
+	defer func() {
+		p.mu.Lock()
+		g.waiting--
+		p.mu.Unlock()
+	}()
+	p.mu.Unlock()
+	for {
+		p.mu.Lock()
+		now := p.now()
+		d := g.shut.Sub(now)
+		if !has {
+			d = g.due(ticket, now)
+		}
+		p.mu.Unlock()
+		if d <= 0 {
+			return nil
+		}
+		if err := retry.Sleep(ctx, min(d, time.Second)); err != nil { // the rate changes meanwhile
+			return err
+		}
+	}
+}
+
+// Turn is the turn of an operation that sends several requests. It waits for its turn once, unless a request of it is
+// refused. Otherwise what it has read would be out of date when the turn of its write comes. A Turn is for one operation, and
+// safe for concurrent use.
+type Turn struct{ taken atomic.Bool }
+
+// note learns from the response to a request that was sent at a time.
+func (p *paces) note(path string, turn *Turn, response *http.Response, err error, sent time.Time) {
+	if path == "" || response == nil || response.Request == nil || response.Request.URL == nil {
+		return
+	}
+	refused, account, wish := overloaded(response, err)
+	if !refused && !p.some.Load() {
+		return
+	}
+	if refused && turn != nil {
+		turn.taken.Store(false)
+	}
+	at := place{response.Request.URL.Host, partition(path, response.Request)}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.now()
+	if before, ok := p.places[path]; ok && before != at {
+		at = place{}
+	}
+	if len(p.places) >= placesKept {
+		clear(p.places)
+	}
+	if p.places == nil {
+		p.places, p.gates = map[string]place{}, map[string]*gate{}
+	}
+	p.places[path] = at
+	if at.host == "" {
+		return
+	}
+	for _, one := range []struct {
+		key     string
+		refused bool
+	}{{at.host, refused && account}, {at.host + "/" + at.partition, refused && !account}} {
+		g := p.gates[one.key]
+		if g == nil && one.refused && len(p.gates) < gatesKept {
+			g = &gate{began: now, at: now}
+			p.gates[one.key] = g
+		}
+		if g != nil {
+			g.answered(one.refused, wish, sent, now)
+		}
+	}
+	p.drop(now)
+}
+
+// drop removes the gates that are no longer needed.
+func (p *paces) drop(now time.Time) {
+	for key, g := range p.gates {
+		if g.spent(now) {
+			delete(p.gates, key)
+		}
+	}
+	if len(p.gates) == 0 {
+		clear(p.places)
+	}
+	p.some.Store(len(p.gates) > 0)
+}
+
+// now returns the time, and forgets everything if the clock was set back, as it is from one simulation to the next.
+func (p *paces) now() time.Time {
+	now := time.Now()
+	if now.Round(0).Before(p.latest) {
+		clear(p.gates)
+		clear(p.places)
+	}
+	p.latest = now.Round(0)
+	return now
+}
+
+// overloaded reports whether a response says that the partition, or the account, gets more requests than it can take: 503
+// ServerBusy and 500 OperationTimedOut (Microsoft Learn: "Scalability and performance targets for Blob storage"), and 429. A
+// response of an intermediary says nothing about either.
+func overloaded(response *http.Response, err error) (yes, account bool, wish time.Duration) {
+	switch response.StatusCode {
+	case http.StatusServiceUnavailable, http.StatusInternalServerError, http.StatusTooManyRequests:
+	default:
+		return false, false, 0
+	}
+	out := azerr.Classify(err)
+	switch out.Code {
+	case "ServerBusy", "OperationTimedOut", "TooManyRequests":
+	default:
+		return false, false, 0
+	}
+	return true, strings.Contains(err.Error(), "over the account limit"), out.RetryAfter
+}
+
+// partition returns the part of a path that has a limit of its own: a blob, a queue, or the partition of a table.
+func partition(path string, r *http.Request) string {
+	ofTable := false
+	for name := range r.Header {
+		ofTable = ofTable || strings.EqualFold(name, "DataServiceVersion") // only requests to tables have it
+	}
+	if !ofTable {
+		return path
+	}
+	words := strings.SplitN(path, "/", 3)
+	return strings.Join(words[:min(len(words), 2)], "/")
+}
+
+// unsent is the error of a request that was not sent, because its context ended before its turn.
+type unsent struct{ cause error }
+
+func (e unsent) Error() string { return "not sent: " + e.cause.Error() }
+func (e unsent) Unwrap() error { return e.cause }
+
+// NotSent says to azerr that the request cannot have been applied.
+func (e unsent) NotSent() {}
