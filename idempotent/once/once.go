@@ -76,7 +76,7 @@ func New(locks *pessimistic.Locker, table *aztables.Client, opts *Options) (*Onc
 
 // Options configures a Once. The zero value selects the defaults.
 type Options struct {
-	// Hooks receive a span for each call of Do, Begin, Finish, Look, Forget and GC, and one for each of their requests to the table;
+	// Hooks receive a span for each call of Do, Begin, Finish, Look, Forget, List and GC, and one for each of their requests to the table;
 	// those to the lock go to the Hooks of the Locker. Defaults to none.
 	Hooks observe.Hooks
 
@@ -252,5 +252,8 @@ func (o *Once) at(key string) tables.Entity[entity] {
 	return tables.NewEntity[entity](o.table.Client, o.partition, row(key))
 }
 
-// row returns the row key of a key: the key, escaped, or its hash if that is too long. An escaped key has no "!".
-func row(key string) string { return markers.RowUnder("", "!", key) }
+// row returns the row key of a key: the key, escaped, or its hash if that is too long.
+func row(key string) string { return markers.RowUnder("", hashed, key) }
+
+// hashed is how the row key of a hash begins. An escaped key has none.
+const hashed = "!"

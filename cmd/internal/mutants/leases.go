@@ -291,6 +291,13 @@ var ofLeases = []mutant{
 		pkg:  "./pessimistic/election", run: "TestPreemptKnowsALeaderThatHasNotSignedYet",
 	},
 	{
+		name: "a leader under an infinite lease steps down at once",
+		file: "cmd/azconc/internal/cli/lock/elect_resign.go",
+		old:  "\t\t\to.Grace = endlessGrace\n",
+		new:  "\t\t\to.Now = endlessGrace > 0\n",
+		pkg:  "./cmd/azconc/internal/cli/root", run: "TestALeaderIsMadeToStepDown",
+	},
+	{
 		name: "a fence whose request was lost is taken for stored",
 		file: "pessimistic/stamp.go",
 		old:  "\tif f.Outcome.Kind != azerr.Conflict {\n",

@@ -110,9 +110,16 @@ var ofMessages = []mutant{
 	{
 		name: "Once stores its result under a key that no row can have",
 		file: "idempotent/once/once.go",
-		old:  "return markers.RowUnder(\"\", \"!\", key)",
+		old:  "return markers.RowUnder(\"\", hashed, key)",
 		new:  "return url.PathEscape(key)",
 		pkg:  "./idempotent/once", run: "TestEveryKeyIsDoneOnce",
+	},
+	{
+		name: "a key that is finished while keys are listed looks as if it had failed",
+		file: "idempotent/once/list.go",
+		old:  "\t\tkeys[i].Done, keys[i].At = true, e.At\n",
+		new:  "\t\tkeys[i].Done, keys[i].At = !keys[i].Lock.Held, e.At\n",
+		pkg:  "./idempotent/once", run: "TestAKeyThatIsFinishedWhileKeysAreListedIsDone",
 	},
 	{
 		name: "a producer sends again under a new id",

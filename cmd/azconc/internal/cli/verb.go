@@ -16,6 +16,9 @@ type Verb[O any] struct {
 	Use, Short, Long, Example string
 	Annotations               map[string]string
 
+	// Aliases are earlier names of the verb, which the help does not show. Defaults to none.
+	Aliases []string
+
 	// Args checks the number of arguments. Defaults to those that Use names before its first flag or choice.
 	Args cobra.PositionalArgs
 
@@ -51,7 +54,7 @@ func (v Verb[O]) Command(f *Factory) *cobra.Command {
 func (v Verb[O]) Seam(f *Factory, run func(context.Context, *O) error) *cobra.Command {
 	opts := new(O)
 	cmd := &cobra.Command{
-		Use: v.Use, Short: v.Short, Long: v.Long, Example: v.Example, Annotations: v.Annotations, Args: v.Args,
+		Use: v.Use, Short: v.Short, Long: v.Long, Example: v.Example, Annotations: v.Annotations, Args: v.Args, Aliases: v.Aliases,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in := Input{Args: args, Flags: cmd.Flags(), JSON: f.JSON(), Path: strings.TrimPrefix(cmd.CommandPath(), "azconc "), Env: f.Env}
 			if err := v.parse(opts, in); err != nil {

@@ -36,7 +36,7 @@ func NewCmd(f *cli.Factory) *cobra.Command {
 		),
 		snapshotVerb().Command(f),
 		copyVerb().Command(f),
-		copyAbortVerb().Command(f),
+		abortCopyVerb().Command(f),
 		appendVerb().Command(f),
 		newBlockCmd(f),
 		newPageCmd(f),

@@ -37,7 +37,7 @@ func copyVerb() cli.Verb[copyOptions] {
 
 Conditions apply to the destination; those whose names begin with --source apply to the source. The service reads the source,
 so it may also be a URL with a SAS. If the response to the request is lost, an id in the destination's metadata shows whether
-the copy started. A copy that does not end at once is pending: --wait waits for it, azconc blob copy-abort ends it.`,
+the copy started. A copy that does not end at once is pending: --wait waits for it, azconc blob abort-copy ends it.`,
 		Annotations: map[string]string{cli.ResourceArg: "true"},
 		Example: `  azconc blob copy jobs/state.json backup/state.json --wait
   azconc blob copy jobs/state.json jobs/next.json --source-if-match 0x8DE0A1B2C3D4E5F --if-none-match '*'`,
@@ -104,7 +104,7 @@ func copyRun(ctx context.Context, f *cli.Factory, opts *copyOptions) error {
 	if err != nil {
 		err = &copyError{err: fail.Tally(err, r.Result), id: r.CopyID, status: string(r.Status)}
 		if r.CopyID != "" && r.Status == "pending" {
-			return fail.WithHint(err, "the copy continues; to end it: azconc blob copy-abort "+show.Quote(opts.To.String())+" "+r.CopyID)
+			return fail.WithHint(err, "the copy continues; to end it: azconc blob abort-copy "+show.Quote(opts.To.String())+" "+r.CopyID)
 		}
 		return copyHint(err)
 	}

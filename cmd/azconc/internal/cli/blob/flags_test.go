@@ -142,8 +142,8 @@ func TestBlobCopyFlags(t *testing.T) {
 		{Args: []string{"jobs/a", "jobs/b", "--poll", "0s"}, Err: "not positive"},
 	})
 	id := "1f812371-a41d-49e6-b123-f4b542e851c5"
-	clitest.CheckFlags(t, copyAbortVerb(), []clitest.FlagCase[copyAbortOptions]{
-		{Args: []string{"jobs/b", id}, Want: copyAbortOptions{Blob: clitest.Ref("jobs", "b"), CopyID: id}},
+	clitest.CheckFlags(t, abortCopyVerb(), []clitest.FlagCase[abortCopyOptions]{
+		{Args: []string{"jobs/b", id}, Want: abortCopyOptions{Blob: clitest.Ref("jobs", "b"), CopyID: id}},
 		{Args: []string{"jobs/b"}, Err: "<copy-id> is missing"},
 		{Args: []string{"jobs/b", "x"}, Err: "not the id of a copy"},
 	})

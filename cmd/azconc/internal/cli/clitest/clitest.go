@@ -28,7 +28,7 @@ func parsed[T any](t *testing.T, verb cli.Verb[T], args ...string) (*T, error) {
 	f.AddFlags(root)
 	cmd := verb.Seam(f, func(_ context.Context, opts *T) error { got = opts; return nil })
 	root.AddCommand(cmd)
-	flags.SecondsWithoutUnit(root)
+	flags.AsPeopleWriteThem(root)
 	root.SetArgs(append([]string{cmd.Name()}, args...))
 	err := root.ExecuteContext(context.Background())
 	return got, err

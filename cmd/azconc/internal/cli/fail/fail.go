@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/pkg/azerr"
 )
@@ -75,7 +76,7 @@ func (e *CommandStatus) Verdict() Verdict { return Verdict{Code: e.Code, Outcome
 
 type TimeoutError struct{ After time.Duration }
 
-func (e *TimeoutError) Error() string { return fmt.Sprintf("timed out after %v", e.After) }
+func (e *TimeoutError) Error() string { return "timed out after " + show.Duration(e.After) }
 
 // talliedError adds the cost of a failed operation to its error.
 type talliedError struct {

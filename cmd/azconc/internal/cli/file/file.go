@@ -16,6 +16,7 @@ func NewCmd(f *cli.Factory) *cobra.Command {
 		putVerb().Command(f),
 		getVerb().Command(f),
 		showVerb().Command(f),
+		listVerb().Command(f),
 		updateVerb().Command(f),
 		deleteVerb().Command(f),
 		waitVerb().Command(f),
@@ -29,9 +30,10 @@ func NewCmd(f *cli.Factory) *cobra.Command {
 }
 
 func NewShareCmd(f *cli.Factory) *cobra.Command {
-	return cli.NewGroupCmd("share", "Create, delete and lease shares",
+	return cli.NewGroupCmd("share", "Create, delete, list and lease shares",
 		shareCreateVerb().Command(f),
 		shareShowVerb().Command(f),
+		shareListVerb().Command(f),
 		shareDeleteVerb().Command(f),
 		lease.NewCmd(f, "share"),
 	)

@@ -3,9 +3,7 @@ package flags
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -76,40 +74,6 @@ func valuesOf(f *pflag.Flag) (values []string, list bool) {
 	}
 	return nil, false
 }
-
-// SecondsWithoutUnit makes every duration flag of cmd and of its verbs take a bare number as seconds.
-func SecondsWithoutUnit(cmd *cobra.Command) {
-	replace := func(f *pflag.Flag) {
-		if _, done := f.Value.(*durationValue); f.Value.Type() != "duration" || done {
-			return
-		}
-		f.Value = &durationValue{f.Value}
-		if f.DefValue == "0s" {
-			f.DefValue = "0" // the form for which pflag prints no default
-		}
-	}
-	cmd.LocalFlags().VisitAll(replace)
-	for _, verb := range cmd.Commands() {
-		SecondsWithoutUnit(verb)
-	}
-}
-
-type durationValue struct{ pflag.Value }
-
-func (d *durationValue) Set(s string) error { return d.Value.Set(withUnit(s)) }
-
-// withUnit adds the unit to a duration that is a bare number.
-func withUnit(s string) string {
-	if _, err := strconv.ParseFloat(s, 64); err == nil {
-		return s + "s"
-	}
-	return s
-}
-
-// ParseDuration is time.ParseDuration, where a bare number is seconds.
-func ParseDuration(s string) (time.Duration, error) { return time.ParseDuration(withUnit(s)) }
-
-const durationHint = "a duration looks like 30s, 5m or 1h30m; a bare number is seconds"
 
 // FlagError is the usage error of a command line that pflag refused.
 func FlagError(_ *cobra.Command, err error) error {

@@ -10,6 +10,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pessimistic/files"
 	"github.com/azconc/azconc/pkg/azerr"
@@ -66,7 +67,7 @@ func (n leaseNoun) parseBreak(opts *breakOptions, in cli.Input) (err error) {
 	case in.Flags.Changed("period") && opts.now:
 		return fail.Usagef("--period and --now cannot both be given")
 	case opts.period < 0 || opts.period > time.Minute || opts.period%time.Second != 0:
-		return fail.Usagef("--period %v is not between 0s and 60s, in whole seconds", opts.period)
+		return fail.Usagef("--period %s is not between 0s and 60s, in whole seconds", show.Duration(opts.period))
 	case in.Flags.Changed("period") && opts.period == 0:
 		opts.now = true
 	}

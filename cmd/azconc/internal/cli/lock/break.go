@@ -13,6 +13,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/lease"
 )
@@ -52,7 +53,7 @@ lock show, breaks that acquisition and no later one; if there is a new holder by
 			case opts.Now && in.Flags.Changed("period"):
 				return fail.Usagef("--period and --now cannot both be given")
 			case opts.Period < 0 || opts.Period > time.Minute || opts.Period%time.Second != 0:
-				return fail.Usagef("--period %v is not between 0s and 60s, in whole seconds", opts.Period)
+				return fail.Usagef("--period %s is not between 0s and 60s, in whole seconds", show.Duration(opts.Period))
 			case in.Flags.Changed("period") && opts.Period == 0:
 				opts.Now = true
 			}
@@ -74,7 +75,7 @@ func (r breakResult) Text(w io.Writer) {
 	case "free":
 		fmt.Fprintf(w, "free %s: it was not held\n", r.Lock)
 	case "breaking":
-		fmt.Fprintf(w, "breaking %s of %s, free in %v\n", r.Lock, r.Owner, time.Duration(r.RemainingMS)*time.Millisecond)
+		fmt.Fprintf(w, "breaking %s of %s, free in %s\n", r.Lock, r.Owner, show.Duration(time.Duration(r.RemainingMS)*time.Millisecond))
 	default:
 		fmt.Fprintf(w, "broken %s of %s\n", r.Lock, r.Owner)
 	}

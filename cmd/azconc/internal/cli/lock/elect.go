@@ -22,7 +22,11 @@ type electRunOptions struct {
 }
 
 func NewElectCmd(f *cli.Factory) *cobra.Command {
-	return cli.NewGroupCmd("elect", "Elect one leader among many candidates", electRunVerb().Command(f))
+	return cli.NewGroupCmd("elect", "Elect one leader among many candidates",
+		electRunVerb().Command(f),
+		electShowVerb().Command(f),
+		electResignVerb().Command(f),
+	)
 }
 
 func electRunVerb() cli.Verb[electRunOptions] {

@@ -29,7 +29,7 @@ func gcVerb() cli.Verb[gcOptions] {
 		Long: `Delete the blobs of locks that have not been acquired for a while. Only empty blobs that azconc created as locks are deleted.
 Blobs that have content stay, even if they were locked (see azconc lock run --allow-content). Locks that are held, or acquired
 while gc runs, stay as well. Fences keep growing: a new lock of the same name starts above the old one.`,
-		Example: "  azconc lock gc jobs --unused 720h --dry-run",
+		Example: "  azconc lock gc jobs --unused 30d --dry-run",
 		Flags: func(opts *gcOptions, set *pflag.FlagSet) {
 			set.StringVar(&opts.Prefix, "prefix", "", "only names that begin with this `text`")
 			set.DurationVar(&opts.Unused, "unused", 7*24*time.Hour, "time since it was last acquired, at least 1m")
@@ -40,7 +40,7 @@ while gc runs, stay as well. Fences keep growing: a new lock of the same name st
 				return err
 			}
 			if opts.Unused < time.Minute {
-				return fail.Usagef("--unused %v is less than 1m", opts.Unused)
+				return fail.Usagef("--unused %s is less than 1m", show.Duration(opts.Unused))
 			}
 			return nil
 		},

@@ -78,25 +78,41 @@ func showLock(container string, i pessimistic.LockInfo) shown {
 
 // lines prints the lock as text. The owner is the holder, or the last one if the lock is free.
 func (s shown) lines(w io.Writer) {
-	held := "no, " + s.State
-	who := "last owner"
+	fence, who := "", "last owner"
 	if s.Held {
-		held, who = "yes", "owner"
+		who = "owner"
+	}
+	if s.Fence != 0 {
+		fence = fmt.Sprint(s.Fence)
+	}
+	s.fields(w, "lock", "held", who, "fence", fence)
+}
+
+// fields prints the lock as text, with names for what it is, that it is held, who holds it, and its fence.
+func (s shown) fields(w io.Writer, what, holds, who, number, fence string) {
+	held := "no, " + s.State
+	if s.Held {
+		held = "yes"
 		if s.HeldMS > 0 {
-			held += ", for " + (time.Duration(s.HeldMS) * time.Millisecond).String()
+			held += ", for " + show.Duration(time.Duration(s.HeldMS)*time.Millisecond)
 		}
 		if s.State == string(lease.Breaking) {
 			held += ", being broken"
 		}
 	}
-	fence, lease := "", ""
+	lease := ""
 	if s.Infinite {
 		lease = "infinite"
 	} else if s.LeaseMS > 0 {
-		lease = (time.Duration(s.LeaseMS) * time.Millisecond).String()
+		lease = show.Duration(time.Duration(s.LeaseMS) * time.Millisecond)
 	}
-	if s.Fence != 0 {
-		fence = fmt.Sprint(s.Fence)
+	show.Fields(w, what, s.Lock, holds, held, who, s.Owner, "since", s.Since, "lease", lease, number, fence, "etag", s.ETag)
+}
+
+// word says whether the lock is held.
+func (s shown) word() string {
+	if s.Held {
+		return "held"
 	}
-	show.Fields(w, "lock", s.Lock, "held", held, who, s.Owner, "since", s.Since, "lease", lease, "fence", fence, "etag", s.ETag)
+	return "free"
 }

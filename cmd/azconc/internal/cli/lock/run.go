@@ -105,7 +105,7 @@ second. There is no fence, and azconc cannot notice that the connection to the s
 				return err
 			}
 			if opts.TakeoverDelay < 0 || opts.TakeoverDelay > time.Minute {
-				return fail.Usagef("--takeover-delay %v is not between 0s and 60s", opts.TakeoverDelay)
+				return fail.Usagef("--takeover-delay %s is not between 0s and 60s", show.Duration(opts.TakeoverDelay))
 			}
 			return nil
 		},

@@ -21,7 +21,11 @@ type semaphoreRunOptions struct {
 }
 
 func NewSemaphoreCmd(f *cli.Factory) *cobra.Command {
-	return cli.NewGroupCmd("semaphore", "Admit at most n holders at a time", semaphoreRunVerb().Command(f))
+	return cli.NewGroupCmd("semaphore", "Admit at most n holders at a time",
+		semaphoreRunVerb().Command(f),
+		semaphoreShowVerb().Command(f),
+		semaphoreListVerb().Command(f),
+	)
 }
 
 func semaphoreRunVerb() cli.Verb[semaphoreRunOptions] {

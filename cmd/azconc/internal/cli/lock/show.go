@@ -81,11 +81,7 @@ type listResult struct {
 
 func (r listResult) Text(w io.Writer) {
 	for _, l := range r.Locks {
-		state := "free"
-		if l.Held {
-			state = "held"
-		}
-		fmt.Fprintf(w, "%s  %-20s  %s  %s\n", state, l.Since, l.Lock, l.Owner)
+		fmt.Fprintf(w, "%s  %-20s  %s  %s\n", l.word(), l.Since, l.Lock, l.Owner)
 	}
 }
 

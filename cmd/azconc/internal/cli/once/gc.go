@@ -25,7 +25,7 @@ func gcVerb() cli.Verb[gcOptions] {
 		Short: "Forget keys that were completed long ago",
 		Long: `Forget the keys of a container that were completed longer ago than --age. If such a key is used again, its command runs
 again. azconc lock gc deletes the locks of the keys.`,
-		Example: "  azconc once gc jobs --age 2160h",
+		Example: "  azconc once gc jobs --age 90d",
 		Flags: func(opts *gcOptions, set *pflag.FlagSet) {
 			opts.add(set)
 			set.DurationVar(&opts.Age, "age", 90*24*time.Hour, "how long ago they were completed, at least 1m")
@@ -38,7 +38,7 @@ again. azconc lock gc deletes the locks of the keys.`,
 				return err
 			}
 			if opts.Age < time.Minute {
-				return fail.WithHint(fail.Usagef("--age %v is less than 1m", opts.Age), "it has to be longer than the time within which a key is used again")
+				return fail.WithHint(fail.Usagef("--age %s is less than 1m", show.Duration(opts.Age)), "it has to be longer than the time within which a key is used again")
 			}
 			return nil
 		},

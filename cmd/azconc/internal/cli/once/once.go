@@ -20,7 +20,13 @@ import (
 )
 
 func NewCmd(f *cli.Factory) *cobra.Command {
-	return cli.NewGroupCmd("once", "Run a command once per key", runVerb().Command(f), showVerb().Command(f), forgetVerb().Command(f), gcVerb().Command(f))
+	return cli.NewGroupCmd("once", "Run a command once per key",
+		runVerb().Command(f),
+		showVerb().Command(f),
+		listVerb().Command(f),
+		forgetVerb().Command(f),
+		gcVerb().Command(f),
+	)
 }
 
 // options are those of every verb.

@@ -15,6 +15,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/idempotent"
 	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/retry"
@@ -166,7 +167,7 @@ func (opts *consumeOptions) check() error {
 	case o.Concurrency < 1 || o.Concurrency > 1000:
 		return fail.Usagef("--concurrency %d is not between 1 and 1000", o.Concurrency)
 	case o.Visibility < 3*time.Second || o.Visibility > 12*time.Hour || o.Visibility%time.Second != 0:
-		return fail.Usagef("--visibility %v is not between 3s and 12h, in whole seconds", o.Visibility)
+		return fail.Usagef("--visibility %s is not between 3s and 12h, in whole seconds", show.Duration(o.Visibility))
 	case o.HandlerTimeout < 0:
 		return fail.Usagef("--handler-timeout %v is negative", o.HandlerTimeout)
 	case o.MaxAttempts == 0:

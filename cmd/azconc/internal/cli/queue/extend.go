@@ -36,7 +36,7 @@ before it is visible again.`,
 		Example: `  RECEIPT=$(azconc queue extend orders 1f3c… --pop-receipt "$RECEIPT" --visibility 5m)`,
 		Flags: func(opts *extendOptions, set *pflag.FlagSet) {
 			set.StringVar(&opts.PopReceipt, "pop-receipt", "", "`receipt` from the latest receive or extend of it")
-			set.DurationVar(&opts.Visibility, "visibility", 30*time.Second, "for how long it is hidden: 0s to 168h, in whole seconds")
+			set.DurationVar(&opts.Visibility, "visibility", 30*time.Second, "for how long it is hidden: 0s to 7 days, in whole seconds")
 		},
 		Resource: func(opts *extendOptions, arg string) (err error) { opts.Queue, err = parseQueue(arg); return err },
 		Parse: func(opts *extendOptions, in cli.Input) (err error) {

@@ -61,7 +61,7 @@ body was stored. It is safe while senders and consumers are running.`,
 				return err
 			}
 			if opts.Age < time.Hour {
-				return fail.WithHint(fail.Usagef("--claim-age %v is less than 1h", opts.Age), "it has to be longer than the lifetime of a message that needs its body")
+				return fail.WithHint(fail.Usagef("--claim-age %s is less than 1h", show.Duration(opts.Age)), "it has to be longer than the lifetime of a message that needs its body")
 			}
 			return nil
 		},

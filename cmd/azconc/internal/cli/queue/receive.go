@@ -11,6 +11,7 @@ import (
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/idempotent/manual"
 	"github.com/azconc/azconc/pkg/ptr"
@@ -20,13 +21,14 @@ type receiveOptions struct {
 	Queue      string
 	Max        int32
 	Visibility time.Duration
-	Decode     string
+	Encoding   string
 	Envelope   bool
 }
 
 func (o *receiveOptions) add(set *pflag.FlagSet, what string) {
 	set.Int32Var(&o.Max, "max", 1, "how many messages to "+what+", up to 32")
-	set.StringVar(&o.Decode, "decode", "auto", "how to read the text: {auto | base64 | none}; auto decodes an envelope, and base64 whose content is UTF-8")
+	set.StringVar(&o.Encoding, "encoding", "auto", "format of the messages: {auto | base64 | text}; auto decodes an envelope, and base64 whose content is UTF-8")
+	flags.Earlier(set, "decode", "encoding")
 	set.BoolVar(&o.Envelope, "envelope", false, "also show the envelope as it was sent")
 }
 
@@ -34,11 +36,14 @@ func (o *receiveOptions) check() error {
 	if o.Max < 1 || o.Max > 32 {
 		return fail.Usagef("--max %d is not between 1 and 32", o.Max)
 	}
-	switch o.Decode {
-	case "auto", "base64", "none":
-		return nil
+	switch o.Encoding {
+	case "none": // the earlier word for text
+		o.Encoding = "text"
+	case "auto", "base64", "text":
+	default:
+		return fail.Usagef("--encoding %q is neither auto, base64 nor text", o.Encoding)
 	}
-	return fail.Usagef("--decode %q is neither auto, base64 nor none", o.Decode)
+	return nil
 }
 
 func receiveVerb() cli.Verb[receiveOptions] {
@@ -55,7 +60,7 @@ the request, which receives other messages, if there are any; "ambiguous" in the
   azconc queue receive orders --max 32 --visibility 2m`,
 		Flags: func(opts *receiveOptions, set *pflag.FlagSet) {
 			opts.add(set, "receive")
-			set.DurationVar(&opts.Visibility, "visibility", 30*time.Second, "for how long they are hidden: 1s to 168h, in whole seconds")
+			set.DurationVar(&opts.Visibility, "visibility", 30*time.Second, "for how long they are hidden: 1s to 7 days, in whole seconds")
 		},
 		Resource: func(opts *receiveOptions, arg string) (err error) { opts.Queue, err = parseQueue(arg); return err },
 		Parse: func(opts *receiveOptions, in cli.Input) (err error) {
@@ -71,7 +76,7 @@ the request, which receives other messages, if there are any; "ambiguous" in the
 // checkVisibility holds a duration against the service's limits.
 func checkVisibility(flag string, d, least time.Duration) error {
 	if d < least || d > 7*24*time.Hour || d%time.Second != 0 {
-		return fail.Usagef("%s %v is not between %v and 168h, in whole seconds", flag, d, least)
+		return fail.Usagef("%s %s is not between %v and 7 days, in whole seconds", flag, show.Duration(d), least)
 	}
 	return nil
 }
@@ -118,7 +123,7 @@ func receiveRun(ctx context.Context, f *cli.Factory, opts *receiveOptions) error
 			MessageID: m.MessageID, PopReceipt: m.PopReceipt, Inserted: show.Time(m.Inserted), Expires: show.Time(m.Expires),
 			NextVisible: show.Time(m.NextVisible), DequeueCount: int64(m.Deliveries),
 		}
-		one.open(m.Text, opts.Decode, opts.Envelope)
+		one.open(m.Text, opts.Encoding, opts.Envelope)
 		shown = append(shown, one)
 	}
 	return printMessages(f, "received", opts.Queue, shown, lost)
@@ -156,7 +161,7 @@ func peekRun(ctx context.Context, f *cli.Factory, opts *receiveOptions) error {
 			MessageID: ptr.Value(m.MessageID), Inserted: show.Time(ptr.Value(m.InsertionTime)), Expires: show.Time(ptr.Value(m.ExpirationTime)),
 			DequeueCount: ptr.Value(m.DequeueCount),
 		}
-		one.open(ptr.Value(m.MessageText), opts.Decode, opts.Envelope)
+		one.open(ptr.Value(m.MessageText), opts.Encoding, opts.Envelope)
 		shown = append(shown, one)
 	}
 	return printMessages(f, "found", opts.Queue, shown, 0)

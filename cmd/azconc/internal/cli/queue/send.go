@@ -48,8 +48,8 @@ a blob of that container until the message is handled: azconc queue consume need
 			set.StringVar(&opts.Message.ID, "id", "", "`id` for deduplication (default a new one)")
 			set.StringArrayVar(&headers, "header", nil, "`name=value` header of the envelope; may be repeated")
 			set.BoolVar(&opts.Create, "create", false, "create the queue if it is missing")
-			set.DurationVar(&opts.Message.Delay, "delay", 0, "for how long it cannot be received, up to 168h")
-			set.DurationVar(&opts.Message.TTL, "ttl", 0, "time to live: it expires if not deleted by then; negative: never (default 168h)")
+			set.DurationVar(&opts.Message.Delay, "delay", 0, "for how long it cannot be received, up to 7 days")
+			set.DurationVar(&opts.Message.TTL, "ttl", 0, "time to live: it expires if not deleted by then; negative: never (default 7 days)")
 			set.StringVar(&opts.Claims, "claim-check", "", "`container` for a body that is too large for a message; it must exist")
 			set.StringVar(&opts.Encoding, "encoding", "envelope", "format of the message: {envelope | base64 | text}")
 		},
@@ -68,11 +68,11 @@ a blob of that container until the message is handled: azconc queue consume need
 			case !utf8.ValidString(m.ID):
 				return fail.WithHint(fail.Usagef("--id %q is not UTF-8", m.ID), "encode it, such as in hex: distinct ids that are not UTF-8 could become the same id")
 			case m.Delay < 0 || m.Delay > 7*24*time.Hour || m.Delay%time.Second != 0:
-				return fail.Usagef("--delay %v is not between 0s and 168h, in whole seconds", m.Delay)
+				return fail.Usagef("--delay %s is not between 0s and 7 days, in whole seconds", show.Duration(m.Delay))
 			case m.TTL == 0 && in.Flags.Changed("ttl"):
-				return fail.WithHint(fail.Usagef("--ttl %v is no time to live", m.TTL), "omit it for 168h; a negative one never ends")
+				return fail.WithHint(fail.Usagef("--ttl %s is no time to live", show.Duration(m.TTL)), "omit it for 7 days; a negative one never ends")
 			case m.TTL > 0 && (m.TTL%time.Second != 0 || m.TTL <= m.Delay):
-				return fail.Usagef("--ttl %v is not whole seconds beyond the delay of %v", m.TTL, m.Delay)
+				return fail.Usagef("--ttl %s is not whole seconds beyond the delay of %s", show.Duration(m.TTL), show.Duration(m.Delay))
 			}
 			switch idempotent.Encoding(opts.Encoding) {
 			case idempotent.Envelope, idempotent.Base64, idempotent.Text:

@@ -33,11 +33,11 @@ type messageShown struct {
 	Envelope     string            `json:"envelope,omitempty"`
 }
 
-// open fills in what the text of a message holds. A text that is not what decode says is shown as it is.
-func (m *messageShown) open(text, decode string, envelope bool) {
+// open fills in what the text of a message holds. A text that is not what encoding says is shown as it is.
+func (m *messageShown) open(text, encoding string, envelope bool) {
 	as := idempotent.Auto
-	switch decode {
-	case "none":
+	switch encoding {
+	case "text":
 		m.Text = text
 		return
 	case "base64":

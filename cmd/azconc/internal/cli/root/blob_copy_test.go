@@ -29,16 +29,16 @@ func TestAPendingCopyIsReportedAndAborted(t *testing.T) {
 			t.Fatalf("%v", v)
 		}
 		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Op("Abort Copy Blob"), Count: 1})
-		r := runOn(t.Context(), s, nil, nil, "blob", "copy-abort", "jobs/b", id, "-o", "json")
+		r := runOn(t.Context(), s, nil, nil, "blob", "abort-copy", "jobs/b", id, "-o", "json")
 		if v := r.json(t); r.code != 0 || v["outcome"] != "aborted" || v["ambiguous"] != 1.0 {
 			t.Errorf("exit %d, %v, want it aborted", r.code, v)
 		}
 		s.SetFaults()
-		r = runOn(t.Context(), s, nil, nil, "blob", "copy-abort", "jobs/b", id, "-o", "json")
+		r = runOn(t.Context(), s, nil, nil, "blob", "abort-copy", "jobs/b", id, "-o", "json")
 		if v := r.json(t); r.code != 0 || v["outcome"] != "already_applied" || v["requests"] != 2.0 {
 			t.Errorf("again: exit %d, %v", r.code, v)
 		}
-		r = runOn(t.Context(), s, nil, nil, "blob", "copy-abort", "jobs/b", "1f812371-a41d-49e6-b123-f4b542e851c5", "-o", "json")
+		r = runOn(t.Context(), s, nil, nil, "blob", "abort-copy", "jobs/b", "1f812371-a41d-49e6-b123-f4b542e851c5", "-o", "json")
 		if v := r.json(t); r.code != 4 || v["reason"] != "not pending" {
 			t.Errorf("another: exit %d, %v, want 4", r.code, v)
 		}
@@ -50,7 +50,7 @@ func TestACopyThatIsWaitedForInVainTellsHowToEndIt(t *testing.T) {
 		s := pending(t)
 		r := runOn(t.Context(), s, nil, nil, "blob", "copy", "jobs/a", "jobs/b", "--wait", "--timeout", "10s", "-o", "json")
 		v := r.json(t)
-		if id, _ := v["copy_id"].(string); r.code != 124 || id == "" || !strings.Contains(r.stderr, "azconc blob copy-abort jobs/b "+id) {
+		if id, _ := v["copy_id"].(string); r.code != 124 || id == "" || !strings.Contains(r.stderr, "azconc blob abort-copy jobs/b "+id) {
 			t.Errorf("exit %d, %v, %s", r.code, v, r.stderr)
 		}
 	})

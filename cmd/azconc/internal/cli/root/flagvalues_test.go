@@ -83,15 +83,15 @@ func TestTheArgumentsOfAnotherProgramMayBeEmpty(t *testing.T) {
 	}
 }
 
-// TestABareNumberIsSeconds walks the tree, too.
-func TestABareNumberIsSeconds(t *testing.T) {
+// TestDurationsAreTakenAsPeopleWriteThem walks the tree, too. A bare number is seconds.
+func TestDurationsAreTakenAsPeopleWriteThem(t *testing.T) {
 	seen := 0
 	eachFlag(func(cmd *cobra.Command, f *pflag.Flag) {
 		if f.Value.Type() != "duration" {
 			return
 		}
 		seen++
-		for given, want := range map[string]string{"5": "5s", "0.5": "500ms", "2m": "2m0s", "-1": "-1s"} {
+		for given, want := range map[string]string{"5": "5s", "0.5": "500ms", "2m": "2m0s", "-1": "-1s", "7d": "168h0m0s", "1d12h": "36h0m0s"} {
 			err := f.Value.Set(given)
 			if err != nil && strings.HasPrefix(err.Error(), "--"+f.Name+" -1s is ") {
 				continue // a usage error
@@ -162,7 +162,7 @@ func TestATextThatNoHeaderCarriesIsRefused(t *testing.T) {
 func TestAZeroIsNotTheDefault(t *testing.T) {
 	refused := map[string]string{
 		"azconc --timeout":                "version --timeout 0",
-		"azconc table query --top":        "table query jobs --top 0",
+		"azconc table query --max":        "table query jobs --max 0",
 		"azconc lock hold --for":          "lock hold jobs/nightly --for 0s",
 		"azconc queue send --ttl":         "queue send orders --file - --ttl 0",
 		"azconc file lease break --stale": "file lease break jobs/a --stale 0",

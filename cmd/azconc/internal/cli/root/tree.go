@@ -72,6 +72,6 @@ func newRootCmd(f *cli.Factory) *cobra.Command {
 	add("idempotent", queue.NewCmd(f), once.NewCmd(f))
 	add("tool", tf.NewCmd(f), demo.NewCmd(f), dev.NewCmd(f), doctor.NewCmd(f), versionVerb().Command(f), newCompletionCmd(f))
 	root.AddCommand(newHelpTopics()...)
-	flags.SecondsWithoutUnit(root)
+	flags.AsPeopleWriteThem(root)
 	return root
 }

@@ -27,7 +27,7 @@ type queryOptions struct {
 	Table  ref.Table
 	Filter string
 	Select []string
-	Top    int
+	Max    int
 }
 
 func queryVerb() cli.Verb[queryOptions] {
@@ -38,12 +38,13 @@ func queryVerb() cli.Verb[queryOptions] {
 
 A query is not a snapshot: if its result takes several requests, later requests see concurrent writes.`,
 		Example: `  azconc table query jobs
-  azconc table query jobs --filter "PartitionKey eq 'eu' and n gt 5" --select n --top 10`,
+  azconc table query jobs --filter "PartitionKey eq 'eu' and n gt 5" --select n --max 10`,
 		Flags: func(opts *queryOptions, set *pflag.FlagSet) {
 			set.StringVar(&opts.Filter, "filter", "", "OData `expression` that an entity must satisfy")
 			flags.AllowEmpty(set, "filter")
 			set.StringSliceVar(&opts.Select, "select", nil, "`names` of the properties to print")
-			flags.Int(set, &opts.Top, "top", 1, "print at most this many (default all)")
+			flags.Int(set, &opts.Max, "max", 1, "print at most this many (default all)")
+			flags.Earlier(set, "top", "max")
 		},
 		Resource: func(opts *queryOptions, arg string) (err error) { opts.Table, err = ref.ParseTable(arg, 1); return err },
 		Run:      queryRun,
@@ -96,7 +97,7 @@ func queryRun(ctx context.Context, f *cli.Factory, opts *queryOptions) error {
 			if err != nil {
 				return err
 			}
-			if r.Entities = append(r.Entities, e); len(r.Entities) == opts.Top {
+			if r.Entities = append(r.Entities, e); len(r.Entities) == opts.Max {
 				return f.Print(r)
 			}
 		}

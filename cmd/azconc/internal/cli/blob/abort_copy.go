@@ -15,38 +15,39 @@ import (
 	"github.com/azconc/azconc/optimistic/blobs"
 )
 
-type copyAbortOptions struct {
+type abortCopyOptions struct {
 	Blob    ref.Blob
 	CopyID  string
 	LeaseID string
 }
 
-func copyAbortVerb() cli.Verb[copyAbortOptions] {
-	return cli.Verb[copyAbortOptions]{
-		Use:   "copy-abort <container/blob> <copy-id>",
-		Short: "End a pending copy and leave its destination empty",
+func abortCopyVerb() cli.Verb[abortCopyOptions] {
+	return cli.Verb[abortCopyOptions]{
+		Use:     "abort-copy <container/blob> <copy-id>",
+		Aliases: []string{"copy-abort"}, // its name up to v1
+		Short:   "End a pending copy and leave its destination empty",
 		Long: `End a pending copy and leave its destination empty. The id of the copy is the only condition that the service accepts.
 
 If the copy is no longer pending, the exit code is 4; if it was already aborted, it is 0.`,
-		Example: "  azconc blob copy-abort backup/state.json 1f812371-a41d-49e6-b123-f4b542e851c5",
-		Flags: func(opts *copyAbortOptions, set *pflag.FlagSet) {
+		Example: "  azconc blob abort-copy backup/state.json 1f812371-a41d-49e6-b123-f4b542e851c5",
+		Flags: func(opts *abortCopyOptions, set *pflag.FlagSet) {
 			flags.LeaseID(set, &opts.LeaseID, "`id` of the lease that you hold on it")
 		},
-		Resource: func(opts *copyAbortOptions, arg string) (err error) {
+		Resource: func(opts *abortCopyOptions, arg string) (err error) {
 			opts.Blob, err = ref.ParseWritable(arg)
 			return err
 		},
-		Parse: func(opts *copyAbortOptions, in cli.Input) error {
+		Parse: func(opts *abortCopyOptions, in cli.Input) error {
 			if opts.CopyID = in.Args[1]; !flags.GUID.MatchString(opts.CopyID) {
 				return fail.Usagef("%q is not the id of a copy, which is a GUID", opts.CopyID)
 			}
 			return nil
 		},
-		Run: copyAbortRun,
+		Run: abortCopyRun,
 	}
 }
 
-type copyAbortResult struct {
+type abortCopyResult struct {
 	Outcome   string `json:"outcome"`
 	Resource  string `json:"resource"`
 	CopyID    string `json:"copy_id"`
@@ -56,11 +57,11 @@ type copyAbortResult struct {
 	ElapsedMS int64  `json:"elapsed_ms"`
 }
 
-func (r copyAbortResult) Text(w io.Writer) {
+func (r abortCopyResult) Text(w io.Writer) {
 	fmt.Fprintf(w, "%s copy %s to %s\n", r.Outcome, r.CopyID, r.Resource)
 }
 
-func copyAbortRun(ctx context.Context, f *cli.Factory, opts *copyAbortOptions) error {
+func abortCopyRun(ctx context.Context, f *cli.Factory, opts *abortCopyOptions) error {
 	client, err := f.Blob(opts.Blob)
 	if err != nil {
 		return err
@@ -72,7 +73,7 @@ func copyAbortRun(ctx context.Context, f *cli.Factory, opts *copyAbortOptions) e
 	if err != nil {
 		return fail.Tally(err, r)
 	}
-	out := copyAbortResult{
+	out := abortCopyResult{
 		Outcome: "aborted", Resource: opts.Blob.String(), CopyID: opts.CopyID, Ambiguous: r.Ambiguous, Resolved: r.Resolved,
 		Requests: r.Requests, ElapsedMS: r.Elapsed.Milliseconds(),
 	}

@@ -1,0 +1,111 @@
+package once
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
+	idem "github.com/azconc/azconc/idempotent/once"
+)
+
+type listOptions struct {
+	options
+	Prefix string
+}
+
+func listVerb() cli.Verb[listOptions] {
+	return cli.Verb[listOptions]{
+		Use:   "list <container>",
+		Short: "List the keys of a container and their states",
+		Long: `List the keys of a container and their states:
+
+  done     a result is stored: azconc once show prints it, azconc once forget deletes it
+  running  a process is working on the key
+  free     the key was tried, or its result was forgotten: the next azconc once run runs its command
+
+A key that is free is listed until azconc lock gc deletes its lock. For a key that is done, the owner is the last process that had
+it. Results whose keys are no longer known, because only their hashes are stored, are counted on stderr.`,
+		Example: "  azconc once list jobs\n  azconc once list jobs --prefix deploy- -o json",
+		Flags: func(opts *listOptions, set *pflag.FlagSet) {
+			opts.add(set)
+			set.StringVar(&opts.Prefix, "prefix", "", "only keys that begin with this `text`")
+			flags.AllowEmpty(set, "prefix")
+		},
+		Resource: func(opts *listOptions, arg string) (err error) {
+			opts.Key, err = ref.ParseContainer(arg)
+			return err
+		},
+		Parse: func(opts *listOptions, _ cli.Input) error { return opts.checkResults() },
+		Run:   listRun,
+	}
+}
+
+type listResult struct {
+	Outcome   string     `json:"outcome"`
+	Container string     `json:"resource"`
+	Keys      []listItem `json:"keys"`
+	Unnamed   int        `json:"unnamed"` // results whose keys are not known
+	cli.Cost
+}
+
+type listItem struct {
+	Key   string `json:"resource"`
+	State string `json:"state"` // done, running or free
+	At    string `json:"at,omitempty"`
+	Owner string `json:"owner,omitempty"`
+	Since string `json:"since,omitempty"`
+	Fence int64  `json:"fence,omitempty"`
+}
+
+func (r listResult) Text(w io.Writer) {
+	for _, k := range r.Keys {
+		when := k.At
+		if k.State != "done" {
+			when = k.Since
+		}
+		fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("%-7s  %-20s  %s  %s", k.State, when, k.Key, k.Owner), " "))
+	}
+}
+
+func listRun(ctx context.Context, f *cli.Factory, opts *listOptions) error {
+	o, err := opts.once(f)
+	if err != nil {
+		return err
+	}
+	keys, err := o.List(ctx)
+	if err != nil {
+		return err
+	}
+	r := listResult{Outcome: "listed", Container: opts.Key.Container, Keys: []listItem{}}
+	for _, k := range keys {
+		switch {
+		case k.Key == "":
+			r.Unnamed++
+		case strings.HasPrefix(k.Key, opts.Prefix):
+			r.Keys = append(r.Keys, listed(opts.Key.Container, k))
+		}
+	}
+	if r.Unnamed > 0 && !f.JSON() && !f.Quiet {
+		f.Notef("and %s of keys that are not known any more", show.Plural(r.Unnamed, "result"))
+	}
+	r.Cost = f.Cost()
+	return f.Print(r)
+}
+
+func listed(container string, k idem.KeyInfo) listItem {
+	item := listItem{Key: container + "/" + k.Key, State: "free", At: show.Time(k.At), Owner: k.Lock.Owner, Since: show.Time(k.Lock.Since), Fence: int64(k.Lock.Fence)}
+	switch {
+	case k.Done:
+		item.State = "done"
+	case k.Lock.Held:
+		item.State = "running"
+	}
+	return item
+}
