@@ -98,7 +98,7 @@ func TestAnOutageSpendsNoDeliveryAndFewRequests(t *testing.T) {
 							}
 						}
 					}
-					if n >= 60 {
+					if n >= 75 { // about 60 with sessions, whose renewals and new leases are spaced at random
 						ops := map[string]int{}
 						for _, q := range p.wire.Log() {
 							ops[q.Op]++
