@@ -104,8 +104,10 @@ func (g *githubRun) ask(ctx context.Context) (string, error) {
 		return "", retry.Stop(fmt.Errorf("GitHub's token service refuses the job with %s: it needs the permission id-token: write", response.Status))
 	case response.StatusCode != http.StatusOK:
 		return "", fmt.Errorf("GitHub's token service answers %s", response.Status)
-	case err != nil || answer.Value == "":
-		return "", fmt.Errorf("GitHub's token service returns no token (%v)", err)
+	case err != nil:
+		return "", fmt.Errorf("GitHub's token service returns no token: %w", err)
+	case answer.Value == "":
+		return "", errors.New("GitHub's token service returns no token")
 	}
 	return answer.Value, nil
 }

@@ -56,7 +56,7 @@ func (machine) issuers(ctx context.Context, address, host string) ([]string, err
 	if err != nil {
 		return nil, err
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }() // its certificate has been read
 	secured, ok := conn.(*tls.Conn)
 	if !ok || len(secured.ConnectionState().PeerCertificates) == 0 {
 		return nil, errors.New("the server shows no certificate")
