@@ -82,8 +82,8 @@ var crowds sightings
 // sightingsKept bounds the memory of sightings. Contention for more resources at a time than that costs requests only.
 const sightingsKept = 1024
 
-// begin returns the sighting of a resource, or the zero value, to a call that begins. Only one call takes on a turn, and
-// only one has a place.
+// begin returns the sighting of a resource, or the zero value, to a call that begins. The first such call after a commit
+// goes on with the turn, if it is not over. Each of the others has one more call of the process before it.
 func (s *sightings) begin(resource string) sighting {
 	s.mu.Lock()
 	defer s.mu.Unlock()

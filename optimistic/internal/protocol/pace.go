@@ -19,8 +19,9 @@ import (
 // The waits are hints. With wrong ones, a call costs more requests or more time; what becomes of a write is decided by
 // judge alone.
 //
-// In simulation (pace_test.go), 8, 32 and 128 clients, 5 ms from the service, need 3.2, 3.9 and 4.6 requests per commit
-// for 95, 107 and 117 commits a second; full jitter needs 5.6, 10 and 20 for 134, 163 and 190.
+// In simulation (pace_test.go), 8, 32 and 128 clients, 5 ms from the service, need 3.3, 4.0 and 4.7 requests per commit
+// for 95, 107 and 119 commits a second; full jitter needs 5.6, 10 and 20 for 134, 163 and 190. Where the
+// service is near, a process writes several times in a row: see turn.go.
 type pace struct {
 	resource string
 	random   func() float64
@@ -30,7 +31,7 @@ type pace struct {
 	best     time.Duration // the shortest of them, rising slowly
 	ticket   int           // the count at the beginning of the call; see ticketed
 	ticketed bool
-	own      bool // the ticket is that of a call that follows another one of this process, so it is like no other's
+	own      bool // the call follows another one of this process, so its place is not a guess
 	turn     int  // the writes of the turn so far; see turn.go
 	looked   int  // the count at the last look
 	refusals int
@@ -161,7 +162,7 @@ func mean(m *time.Duration, x time.Duration, weight time.Duration) {
 // next: 1.7 round trips for a crowd of 8, less for a larger one, in which collisions cost the commits of fewer others,
 // and for a smaller one, where waiting costs more than they do. Writers of a service that is busy with them measure long
 // round trips and would wait for ever longer, so the rate at which they see others commit is a bound, and so is the time
-// of a round trip to a service that is not busy.
+// of a round trip to a service that is not busy. Where writers take turns, the slots are others: see slotInTurns.
 func (p *pace) slot(crowd float64) time.Duration {
 	trips := 1.74
 	if p.last.length > 1 {
