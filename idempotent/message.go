@@ -54,7 +54,7 @@ func (m *Message) Stopping() <-chan struct{} {
 
 // observed describes the message for Hooks.
 func (m *Message) observed() *observe.Message {
-	return &observe.Message{ID: m.ID, Key: m.Key, Attempt: m.Attempt, Deliveries: m.Deliveries}
+	return &observe.Message{ID: m.ID, Key: m.Key, Attempt: m.Attempt, Deliveries: m.Deliveries, Headers: m.Headers}
 }
 
 // SetResult stores a result of up to 64 KiB with the message's marker, for DedupeComplete; otherwise it has no effect.

@@ -137,7 +137,7 @@ func (p *Producer) Send(ctx context.Context, m Outgoing) (res SendResult, err er
 		}
 		m.ID = id.String()
 	}
-	ctx, end := p.opts.Hooks.Start(ctx, observe.Span{Name: "idempotent.Send", Resource: p.queue.Path, Message: &observe.Message{Key: m.ID}})
+	ctx, end := p.opts.Hooks.Start(ctx, observe.Span{Name: "idempotent.Send", Resource: p.queue.Path, Message: &observe.Message{Key: m.ID, Headers: m.Headers}})
 	defer func() { end(err) }()
 	e := format.Message{ID: m.ID, Sent: time.Now().UTC(), Headers: m.Headers, Body: m.Body}
 	text, err := e.EncodeNew(format.Encoding(p.opts.Encoding))

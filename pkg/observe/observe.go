@@ -44,6 +44,35 @@ type Message struct {
 	Key        string // of the sender, by which duplicates are known
 	Attempt    int    // starts of the handler, this one included
 	Deliveries int    // receives, by the service's count
+
+	// Headers are those that the sender has given the message, among them a trace context. They must not be changed.
+	Headers map[string]string
+}
+
+// Join returns hooks that call those of a and then those of b. Spans of b begin within those of a. Of two Loggers the result has that
+// of a.
+func Join(a, b Hooks) Hooks {
+	joined := Hooks{Logger: a.Logger, Span: a.Span, Event: a.Event}
+	if joined.Logger == nil {
+		joined.Logger = b.Logger
+	}
+	switch {
+	case a.Span == nil:
+		joined.Span = b.Span
+	case b.Span != nil:
+		joined.Span = func(ctx context.Context, s Span) (context.Context, func(error)) {
+			ctx, outer := a.Start(ctx, s)
+			ctx, inner := b.Start(ctx, s)
+			return ctx, func(err error) { inner(err); outer(err) }
+		}
+	}
+	switch {
+	case a.Event == nil:
+		joined.Event = b.Event
+	case b.Event != nil:
+		joined.Event = func(ctx context.Context, e Event) { a.Event(ctx, e); b.Event(ctx, e) }
+	}
+	return joined
 }
 
 // Start begins a span, and returns the context to continue in and the function that ends it. It never returns nil.

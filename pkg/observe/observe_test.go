@@ -69,3 +69,38 @@ func TestEveryEventIsLoggedWithItsFacts(t *testing.T) {
 		}
 	})
 }
+
+// TestJoinedHooksAreBothCalled, the spans of the second within those of the first.
+func TestJoinedHooksAreBothCalled(t *testing.T) {
+	var got []string
+	hooks := func(name string) observe.Hooks {
+		return observe.Hooks{
+			Span: func(ctx context.Context, _ observe.Span) (context.Context, func(error)) {
+				got = append(got, name+" begins")
+				return ctx, func(err error) { got = append(got, name+" ends: "+err.Error()) }
+			},
+			Event: func(_ context.Context, e observe.Event) { got = append(got, name+" "+string(e.Kind)) },
+		}
+	}
+	logger := slog.New(slog.DiscardHandler)
+	for _, c := range []struct {
+		a, b observe.Hooks
+		want string
+	}{
+		{hooks("a"), hooks("b"), "a begins, b begins, a lost, b lost, b ends: 412, a ends: 412"},
+		{hooks("a"), observe.Hooks{Logger: logger}, "a begins, a lost, a ends: 412"},
+		{observe.Hooks{Logger: logger}, hooks("b"), "b begins, b lost, b ends: 412"},
+	} {
+		got = nil
+		joined := observe.Join(c.a, c.b)
+		_, end := joined.Start(t.Context(), observe.Span{Name: "update"})
+		joined.Emit(t.Context(), observe.Event{Kind: observe.Lost})
+		end(errors.New("412"))
+		if s := strings.Join(got, ", "); s != c.want {
+			t.Errorf("%s, want %s", s, c.want)
+		}
+		if (joined.Logger != nil) != (c.a.Logger != nil || c.b.Logger != nil) {
+			t.Error("the logger is gone")
+		}
+	}
+}

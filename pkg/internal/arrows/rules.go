@@ -80,6 +80,12 @@ type ban struct {
 var bans = []ban{
 	{"github.com/spf13", []string{"cmd/azconc/internal/cli", "cmd/azconc/internal/release"}, true,
 		"only the command line knows cobra, and the release, which makes manual pages of its commands"},
+	{"go.opentelemetry.io", []string{"pkg/telemetry", "cmd/azconc/internal/cli/monitor"}, false,
+		"a program that uses the libraries compiles no telemetry that it does not ask for"},
+	{"./pkg/telemetry", []string{"pkg/telemetry", "cmd/azconc/internal/cli/monitor"}, false,
+		"the libraries know the hooks, not what follows them"},
+	{"github.com/prometheus", []string{"cmd/azconc/internal/cli/monitor"}, false,
+		"metrics are served by commands that run long"},
 	{"./pkg/aztest", []string{"pkg/aztest", "cmd/internal/account", "cmd/internal/soak", "optimistic/internal/optest", "pessimistic/internal/pesstest"}, false,
 		"a service in memory must never reach production code"},
 	{"./pkg/azurite", []string{"pkg/azurite", "cmd/azconc/internal/cli", "cmd/internal/soak"}, false,

@@ -16,6 +16,7 @@ import (
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/monitor"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/pkg/azaccount"
@@ -37,6 +38,9 @@ type Factory struct {
 	Terminal  io.Writer // what an editor draws on
 	verbose   bool
 	timeout   time.Duration
+	traceFile string
+	Monitor   *monitor.Monitor
+	failure   error // with which the command has ended
 	Version   bool
 	flags     azaccount.Flags
 	urls      map[azaccount.Service]ref.Account
@@ -66,6 +70,9 @@ func NewFactory(s *Streams, env Env) *Factory {
 
 func (f *Factory) Close() {
 	f.cancel()
+	if err := f.Monitor.Close(f.failure); err != nil {
+		f.Notef("%v", err)
+	}
 	if f.transport != nil {
 		f.transport.CloseIdleConnections()
 	}
@@ -77,6 +84,7 @@ func (f *Factory) AddFlags(cmd *cobra.Command) {
 	p.StringVarP(&f.Output, "output", "o", "text", "form of the result: {text | json}")
 	p.BoolVarP(&f.Quiet, "quiet", "q", false, "print no result, only messages and the exit code")
 	p.BoolVarP(&f.verbose, "verbose", "v", false, "print a line per request to stderr")
+	p.StringVar(&f.traceFile, "trace-file", "", "append what the command does to this `file`, as OpenTelemetry spans in lines of JSON")
 	flags.Duration(p, &f.timeout, "timeout", false, "end the whole command after this long, with exit code 124")
 	addConnectionFlags(p, &f.flags)
 }
@@ -99,11 +107,31 @@ func (f *Factory) Begin(cmd *cobra.Command, args []string) error {
 	if err := f.localNames(cmd, args); err != nil {
 		return err
 	}
+	if err := f.monitor(cmd); err != nil {
+		return err
+	}
 	if f.timeout > 0 {
 		f.ctx, f.cancel = context.WithTimeoutCause(f.ctx, f.timeout, &fail.TimeoutError{After: f.timeout})
 		cmd.SetContext(f.ctx)
 	}
 	return nil
+}
+
+// monitor begins to follow the command, if its flags ask for that.
+func (f *Factory) monitor(cmd *cobra.Command) (err error) {
+	o := monitor.Options{Command: strings.TrimPrefix(cmd.CommandPath(), "azconc "), TraceFile: f.traceFile, Getenv: f.Env.Get}
+	if flag := cmd.Flags().Lookup(flags.MetricsName); flag != nil {
+		o.Address = flag.Value.String()
+	}
+	if o.TraceFile == "" && o.Address == "" {
+		return nil
+	}
+	f.ctx, f.Monitor, err = monitor.Open(f.ctx, o)
+	cmd.SetContext(f.ctx)
+	if at := f.Monitor.Address(); at != "" && !f.Quiet {
+		f.Notef("metrics are at http://%s/metrics", at)
+	}
+	return err
 }
 
 // JSON reports whether -o json is given.
@@ -133,7 +161,7 @@ func (f *Factory) ClientOptions() azcore.ClientOptions {
 		Transport:        f.sender(),
 		Telemetry:        policy.TelemetryOptions{ApplicationID: "azconc"},
 		Retry:            policy.RetryOptions{RetryDelay: 200 * time.Millisecond, MaxRetryDelay: 10 * time.Second},
-		PerRetryPolicies: []policy.Policy{&requestLog{f: f}},
+		PerRetryPolicies: []policy.Policy{&requestLog{f: f}, f.Monitor},
 	}
 }
 

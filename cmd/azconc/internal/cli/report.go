@@ -21,6 +21,7 @@ func (f *Factory) Report(ctx context.Context, cmd *cobra.Command, err error) int
 		ctx = f.ctx
 	}
 	err = fail.Ended(ctx, err)
+	f.failure = err
 	v := fail.Judge(err)
 	command, on := f.where(cmd)
 	message, hint := fail.Message(err, v, command, on), fail.Hint(err, v, command, on)

@@ -108,7 +108,7 @@ func appendRun(ctx context.Context, f *cli.Factory, opts *appendOptions) error {
 	}
 	o := &appends.AppendOptions{
 		Conditions: opts.Conditions, Position: max(opts.Position, 0), Pinned: opts.Position >= 0, MaxSize: opts.MaxSize,
-		Create: opts.Create, Unique: opts.Unique, SendOptions: opts.Sending.Sending(),
+		Create: opts.Create, Unique: opts.Unique, SendOptions: opts.Sending.Sending(f.Monitor.Hooks()),
 	}
 	if opts.Create {
 		o.HTTPHeaders = &blob.HTTPHeaders{BlobContentType: ptr.Optional(opts.ContentType)}

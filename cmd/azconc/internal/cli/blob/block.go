@@ -83,7 +83,7 @@ func blockPutRun(ctx context.Context, f *cli.Factory, opts *blockPutOptions) err
 	if len(data) == 0 {
 		return fail.Usagef("--file %s is empty: there is nothing to stage", opts.File)
 	}
-	r, err := blobs.StageBlock(ctx, client, opts.ID, data, &blobs.BlockOptions{LeaseID: opts.LeaseID, SendOptions: opts.Sending.Sending()})
+	r, err := blobs.StageBlock(ctx, client, opts.ID, data, &blobs.BlockOptions{LeaseID: opts.LeaseID, SendOptions: opts.Sending.Sending(f.Monitor.Hooks())})
 	return f.PrintWrite(opts.Blob, "staged", r, err)
 }
 

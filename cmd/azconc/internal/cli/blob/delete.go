@@ -66,7 +66,8 @@ func deleteRun(ctx context.Context, f *cli.Factory, opts *deleteOptions) error {
 	if err != nil {
 		return err
 	}
-	r, err := blobs.Delete(ctx, client.BlobClient(), &blobs.DeleteOptions{Conditions: opts.Conditions, Snapshots: opts.Snapshots})
+	r, err := blobs.Delete(ctx, client.BlobClient(), &blobs.DeleteOptions{Conditions: opts.Conditions, Snapshots: opts.Snapshots,
+		SendOptions: optimistic.SendOptions{Hooks: f.Monitor.Hooks()}})
 	if azerr.HasSnapshots(err) {
 		err = fail.WithHint(err, "--snapshots deletes its snapshots too; azconc blob list "+
 			show.Quote(opts.Blob.Container)+" --snapshots --prefix "+show.Quote(opts.Blob.Blob)+" shows them")

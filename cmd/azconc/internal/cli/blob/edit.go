@@ -162,7 +162,7 @@ func (e *editing) write(ctx context.Context) error {
 	c := e.opts.Conditions
 	o := &optimistic.WriteOptions{Conditions: optimistic.Conditions{IfTags: c.IfTags, LeaseID: c.LeaseID}}
 	// A conflict leads to a merge of the stored text with the user's. Merging a text that is already stored adds nothing.
-	o.ConfirmConflicts = optimistic.ConfirmNever
+	o.ConfirmConflicts, o.Hooks = optimistic.ConfirmNever, e.f.Monitor.Hooks()
 	var r optimistic.Result
 	var err error
 	if e.base.Exists {

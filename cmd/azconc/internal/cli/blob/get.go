@@ -84,7 +84,7 @@ func getRun(ctx context.Context, f *cli.Factory, opts *getOptions) error {
 	p := f.Progress("get " + opts.Blob.String())
 	var got blobs.DownloadResult
 	stdout, err := f.Into(opts.File, p, func(to io.Writer, restart func() error) (err error) {
-		got, err = blobs.Download(ctx, client, to, &blobs.DownloadOptions{SendOptions: opts.Sending.Sending(), Conditions: opts.Conditions, Progress: p.Show, Restart: restart})
+		got, err = blobs.Download(ctx, client, to, &blobs.DownloadOptions{SendOptions: opts.Sending.Sending(f.Monitor.Hooks()), Conditions: opts.Conditions, Progress: p.Show, Restart: restart})
 		return err
 	})
 	if stdout || err != nil {

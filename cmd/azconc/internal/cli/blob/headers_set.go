@@ -87,6 +87,7 @@ func headersSetRun(ctx context.Context, f *cli.Factory, opts *headersSetOptions)
 	if opts.MaxAttempts > 0 {
 		update.Elapsed = -1
 	}
+	update.Hooks = f.Monitor.Hooks()
 	r, err := optimistic.Update(ctx, blobs.NewHeaders(client), func(_ context.Context, headers *blobs.HTTPHeaders) error {
 		for _, h := range headerFields {
 			if value, ok := opts.Set[h.flag]; ok {

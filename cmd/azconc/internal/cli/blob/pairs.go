@@ -107,7 +107,7 @@ func pairsRun(ctx context.Context, f *cli.Factory, opts *pairsOptions, kind pair
 	if opts.MaxAttempts > 0 {
 		update.Elapsed = -1
 	}
-	update.ConfirmConflicts = opts.Confirm
+	update.ConfirmConflicts, update.Hooks = opts.Confirm, f.Monitor.Hooks()
 	r, err := optimistic.Update(ctx, kind.target(client), func(_ context.Context, pairs *map[string]string) error {
 		// The target compares the result with the value that it read, so the change is made on a copy.
 		*pairs = maps.Clone(*pairs)

@@ -67,7 +67,7 @@ func putRun(ctx context.Context, f *cli.Factory, opts *putOptions) error {
 	if headers.BlobContentType == nil {
 		headers.BlobContentType = ptr.Optional(cli.ContentType(opts.Blob.Blob))
 	}
-	sending := opts.Sending.Sending()
+	sending := opts.Sending.Sending(f.Monitor.Hooks())
 	sending.ConfirmConflicts = opts.Confirm
 	p := f.Progress("put " + opts.Blob.String())
 	r, err := blobs.Upload(ctx, client, content, &blobs.UploadOptions{

@@ -101,7 +101,7 @@ func updateRun(ctx context.Context, f *cli.Factory, opts *updateOptions) error {
 	content := contentOf(client, opts.Blob.Blob, opts.Headers)
 	content.MaxSize = opts.MaxSize
 	update := &optimistic.UpdateOptions{
-		Conditions: opts.Conditions, OperationID: opts.OperationID, Create: opts.Create, DryRun: opts.DryRun, Attempts: opts.MaxAttempts, SendOptions: opts.Sending.Sending(),
+		Conditions: opts.Conditions, OperationID: opts.OperationID, Create: opts.Create, DryRun: opts.DryRun, Attempts: opts.MaxAttempts, SendOptions: opts.Sending.Sending(f.Monitor.Hooks()),
 	}
 	if opts.MaxAttempts > 0 {
 		update.Elapsed = -1

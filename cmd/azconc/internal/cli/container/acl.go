@@ -168,6 +168,7 @@ func aclSetRun(ctx context.Context, f *cli.Factory, opts *aclOptions) error {
 	r, err := optimistic.Update(ctx, settings.NewContainerACL(client), func(_ context.Context, v *settings.ACL) error {
 		*v = acl
 		return nil
-	}, &optimistic.UpdateOptions{Conditions: optimistic.Conditions{LeaseID: opts.LeaseID}})
+	}, &optimistic.UpdateOptions{Conditions: optimistic.Conditions{LeaseID: opts.LeaseID},
+		SendOptions: optimistic.SendOptions{Hooks: f.Monitor.Hooks()}})
 	return f.PrintWrite(opts.Container, "updated", r, err)
 }

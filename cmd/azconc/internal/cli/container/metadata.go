@@ -97,7 +97,8 @@ func (n MetadataNoun) write(ctx context.Context, f *cli.Factory, opts *metadataO
 		change(changed)
 		*metadata = changed
 		return nil
-	}, &optimistic.UpdateOptions{Conditions: optimistic.Conditions{LeaseID: opts.LeaseID}, OperationID: opts.OperationID})
+	}, &optimistic.UpdateOptions{Conditions: optimistic.Conditions{LeaseID: opts.LeaseID}, OperationID: opts.OperationID,
+		SendOptions: optimistic.SendOptions{Hooks: f.Monitor.Hooks()}})
 	return f.PrintWrite(opts.On, "updated", r, err)
 }
 

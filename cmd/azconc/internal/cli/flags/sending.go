@@ -10,6 +10,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/blobs"
+	"github.com/azconc/azconc/pkg/observe"
 )
 
 // Sending bound a single try of a request that carries content.
@@ -23,8 +24,8 @@ func (s *Sending) Add(set *pflag.FlagSet) {
 	Int(set, &s.MinRate, "min-rate", 1, "slowest transfer to wait for, in `bytes` per second (default 65536)").hint = "a slower network needs a smaller rate, such as 8192"
 }
 
-func (s *Sending) Sending() optimistic.SendOptions {
-	return optimistic.SendOptions{TryTimeout: s.TryTimeout, MinRate: s.MinRate}
+func (s *Sending) Sending(hooks observe.Hooks) optimistic.SendOptions {
+	return optimistic.SendOptions{Hooks: hooks, TryTimeout: s.TryTimeout, MinRate: s.MinRate}
 }
 
 // AddMaxSize adds the flag of the verbs that hold the content of a blob in memory.

@@ -13,9 +13,11 @@ import (
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/lease"
 	"github.com/azconc/azconc/cmd/azconc/internal/proc"
 	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pkg/observe"
 )
 
 const (
@@ -75,6 +77,7 @@ func (u *UnderFlags) Add(set *pflag.FlagSet) {
 	set.IntVarP(&u.NotAcquired, "conflict-exit-code", "E", exitNotAcquired, "exit code if it is not acquired in time")
 	set.DurationVar(&u.KillAfter, "kill-after", defaultKillAfter, "time between TERM and KILL, if the lease lasts that long")
 	set.IntVar(&u.StatusFD, "status-fd", 0, "file descriptor `n` to write JSON lines to: acquired or not_acquired, started, lost, exited, released or kept")
+	flags.Metrics(set)
 	set.DurationVar(&u.AtLeast, "hold-at-least", 0, "hold it at least this long, even if the command ends sooner")
 }
 
@@ -115,7 +118,8 @@ func (u *UnderFlags) Parse(in cli.Input) error {
 
 // LockerOptions are those of the lock to run under.
 func (u *UnderFlags) LockerOptions(f *cli.Factory) *pessimistic.LockerOptions {
-	return &pessimistic.LockerOptions{Owner: u.Owner, Duration: u.Duration, AtLeast: u.AtLeast, AllowContent: u.AllowContent, Hooks: waitingNote(f)}
+	return &pessimistic.LockerOptions{Owner: u.Owner, Duration: u.Duration, AtLeast: u.AtLeast, AllowContent: u.AllowContent,
+		Hooks: observe.Join(f.Monitor.Hooks(), waitingNote(f))}
 }
 
 // Held is a lease that a command runs under.
@@ -240,6 +244,8 @@ func (r *running) endOnSignal(cancel context.CancelCauseFunc) (stop func()) {
 // hold runs the command while h is held, and releases h unless a process is left.
 func (r *running) hold(h Held) error {
 	r.status.write("acquired", r.Facts(h))
+	r.f.Monitor.Ready(true)
+	defer r.f.Monitor.Ready(false)
 	err := r.command(h)
 	if err == nil && r.Finish != nil {
 		err = r.Finish(context.WithoutCancel(r.ctx), h)

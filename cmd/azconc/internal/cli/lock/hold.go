@@ -13,6 +13,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pkg/observe"
 )
 
 type holdOptions struct {
@@ -64,7 +65,7 @@ type holdResult struct {
 func (r holdResult) Text(w io.Writer) { fmt.Fprintln(w, r.Fence) }
 
 func holdRun(ctx context.Context, f *cli.Factory, opts *holdOptions) error {
-	k, err := Locker(f, opts.Lock, &pessimistic.LockerOptions{Owner: opts.Owner, Duration: opts.Duration, AllowContent: opts.AllowContent, Hooks: waitingNote(f)})
+	k, err := Locker(f, opts.Lock, &pessimistic.LockerOptions{Owner: opts.Owner, Duration: opts.Duration, AllowContent: opts.AllowContent, Hooks: observe.Join(f.Monitor.Hooks(), waitingNote(f))})
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/idempotent"
 	"github.com/azconc/azconc/pkg/observe"
@@ -97,6 +98,7 @@ postponed message has not failed. --exit-when-empty reports how many hidden mess
 			set.BoolVar(&opts.Options.ExitWhenEmpty, "exit-when-empty", false, "end when no message can be received")
 			set.IntVar(&opts.Options.MaxMessages, "max-messages", 0, "end after this many messages; 0 is no limit")
 			set.DurationVar(&opts.SoftStop, "soft-stop", 20*time.Second, "how long running commands may continue after a signal")
+			flags.Metrics(set)
 			set.StringVar(&encoding, "encoding", "auto", "format of the messages: {auto | envelope | base64 | text}")
 		},
 		Resource: func(opts *consumeOptions, arg string) (err error) { opts.Queue, err = parseQueue(arg); return err },
@@ -210,7 +212,7 @@ func consumeRun(ctx context.Context, f *cli.Factory, opts *consumeOptions) error
 	if o.ExitWhenEmpty || o.MaxMessages > 0 {
 		counts.unhandled = map[string]observe.Kind{}
 	}
-	o.Hooks.Event = counts.add
+	o.Hooks = observe.Join(f.Monitor.Hooks(), observe.Hooks{Span: f.Monitor.Receiving, Event: counts.add})
 	h := &execHandler{f: f, command: opts.Exec, backoff: retry.Backoff{Base: opts.Backoff, Cap: 15 * time.Minute}}
 	h.out = &handlerOutput{to: f.Out, many: o.Concurrency > 1}
 	if f.JSON() {

@@ -147,7 +147,7 @@ func redriveRun(ctx context.Context, f *cli.Factory, opts *redriveOptions) error
 	defer cancel(nil)
 	progress, moved := f.Progress("moved"), 0
 	res, err := redrive.Run(ctx, from, into, &redrive.Options{
-		Max: opts.Max, PerSecond: opts.Rate, Markers: markers, Wait: opts.Wait,
+		Max: opts.Max, PerSecond: opts.Rate, Markers: markers, Wait: opts.Wait, Hooks: f.Monitor.Hooks(),
 		Filter: opts.filter(ctx, cancel),
 		Each: func(redrive.Message) {
 			moved++

@@ -173,7 +173,7 @@ func sendRun(ctx context.Context, f *cli.Factory, opts *sendOptions) error {
 	if opts.Message.Body, err = f.ContentUpTo(ctx, opts.File, limit, what); err != nil {
 		return err
 	}
-	p, err := idempotent.NewProducer(queue, &idempotent.ProducerOptions{Encoding: idempotent.Encoding(opts.Encoding), ClaimCheck: claims, CreateQueue: opts.Create})
+	p, err := idempotent.NewProducer(queue, &idempotent.ProducerOptions{Encoding: idempotent.Encoding(opts.Encoding), ClaimCheck: claims, CreateQueue: opts.Create, Hooks: f.Monitor.Hooks()})
 	if err != nil {
 		return err
 	}

@@ -63,7 +63,7 @@ func entityPut(ctx context.Context, f *cli.Factory, opts *entityWriteOptions, mo
 			return err
 		}
 	}
-	o := &optimistic.WriteOptions{SendOptions: optimistic.SendOptions{ConfirmConflicts: opts.Confirm}}
+	o := &optimistic.WriteOptions{SendOptions: optimistic.SendOptions{ConfirmConflicts: opts.Confirm, Hooks: f.Monitor.Hooks()}}
 	target.Mode = mode
 	r, err := optimistic.Replace(ctx, target, base, properties, o)
 	r.Requests = int(f.Requests.Load()) // with the one that read the base

@@ -183,7 +183,7 @@ func transactRun(ctx context.Context, f *cli.Factory, opts *transactOptions) err
 	}
 	r, err := tables.Transact(ctx, service.NewClient(opts.Partition.Table), opts.Partition.Partition, func(ctx context.Context, tx *tables.Tx) error {
 		return ApplyAll(ctx, tx, ops)
-	}, &tables.TransactOptions{OperationID: opts.OperationID})
+	}, &tables.TransactOptions{OperationID: opts.OperationID, SendOptions: optimistic.SendOptions{Hooks: f.Monitor.Hooks()}})
 	if err != nil {
 		return fail.Tally(err, r.Result)
 	}

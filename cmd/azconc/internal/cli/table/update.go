@@ -85,7 +85,7 @@ func updateRun(ctx context.Context, f *cli.Factory, opts *updateOptions) error {
 	if opts.MaxAttempts > 0 {
 		update.Elapsed = -1
 	}
-	update.ConfirmConflicts = opts.Confirm
+	update.ConfirmConflicts, update.Hooks = opts.Confirm, f.Monitor.Hooks()
 	var before, after []byte
 	r, err := optimistic.Update(ctx, target, func(ctx context.Context, p *tables.Properties) (err error) {
 		if before, err = json.MarshalIndent(*p, "", "  "); err != nil {

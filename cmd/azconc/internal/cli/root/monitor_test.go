@@ -1,0 +1,269 @@
+package root
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/pkg/aztest"
+)
+
+type fileSpan struct {
+	Name        string
+	SpanContext struct{ TraceID, SpanID string }
+	Parent      struct{ TraceID, SpanID string }
+	Status      struct{ Code string }
+	Attributes  []struct {
+		Key   string
+		Value struct{ Value any }
+	}
+	Events []struct{ Name string }
+}
+
+func readSpans(t *testing.T, file string) (all []fileSpan) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		var s fileSpan
+		if err := json.Unmarshal([]byte(line), &s); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// TestATraceFileShowsEachRequestOfACommand below its operation, that below the command, and that below the span that the environment
+// names. A second command appends to the file.
+func TestATraceFileShowsEachRequestOfACommand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := aztest.New(nil)
+		file := filepath.Join(t.TempDir(), "trace")
+		if _, err := s.BlockBlob("jobs", "n").UploadBuffer(t.Context(), []byte(`{"n":0}`), nil); err != nil {
+			t.Fatal(err)
+		}
+		s.Reset()
+		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Op("Put Blob"), Count: 1})
+		const trace = "0af7651916cd43dd8448eb211c80319c"
+		env := cli.Env{"TRACEPARENT=00-" + trace + "-b7ad6b7169203331-01", "AZURE_STORAGE_CONNECTION_STRING=UseDevelopmentStorage=true"}
+		if r := runOn(t.Context(), s, nil, env, "blob", "update", "jobs/n", "--jq", ".n += 1", "--trace-file", file); r.code != 0 {
+			t.Fatalf("%+v", r)
+		}
+		spans := readSpans(t, file)
+		byID, http, lost := map[string]fileSpan{}, 0, 0
+		for _, s := range spans {
+			byID[s.SpanContext.SpanID] = s
+			if s.SpanContext.TraceID != trace {
+				t.Errorf("%s is in the trace %s", s.Name, s.SpanContext.TraceID)
+			}
+			for _, e := range s.Events {
+				if e.Name == "change lost-response" {
+					lost++
+				}
+			}
+		}
+		for _, s := range spans {
+			if strings.HasPrefix(s.Name, "HTTP ") {
+				http++
+				rest := byID[s.Parent.SpanID]
+				update := byID[rest.Parent.SpanID]
+				if !strings.Contains(rest.Name, " Blob") || update.Name != "optimistic.Update" || byID[update.Parent.SpanID].Name != "azconc blob update" {
+					t.Errorf("%s is below %s, %s, %s", s.Name, rest.Name, update.Name, byID[update.Parent.SpanID].Name)
+				}
+			}
+		}
+		if http != s.Requests() || http < 3 || lost != 1 {
+			t.Errorf("%d spans of %d requests, %d lost responses", http, s.Requests(), lost)
+		}
+		r := runOn(t.Context(), s, nil, nil, "blob", "get", "jobs/missing", "--trace-file", file)
+		if all := readSpans(t, file); r.code != 3 || len(all) <= len(spans) || all[len(all)-1].Name != "azconc blob get" || all[len(all)-1].Status.Code != "Error" {
+			t.Errorf("exit %d; the file ends with %+v", r.code, all[len(all)-1])
+		}
+	})
+}
+
+func TestATraceFileThatCannotBeWrittenIsNamed(t *testing.T) {
+	r := runOn(t.Context(), aztest.New(nil), nil, nil, "blob", "get", "jobs/a", "--trace-file", t.TempDir())
+	if r.code == 0 || !strings.Contains(r.stderr, "--trace-file") {
+		t.Errorf("%+v", r)
+	}
+}
+
+// scrape returns the sum of the series of a metric that have all the labels.
+func scrape(t *testing.T, base, name string, labels ...string) (total float64) {
+	t.Helper()
+	code, text := fetch(t, base+"/metrics")
+	if code != http.StatusOK {
+		t.Fatalf("/metrics: %d", code)
+	}
+	for line := range strings.Lines(text) {
+		series, value, ok := strings.Cut(strings.TrimSpace(line), "} ")
+		if !ok || !strings.HasPrefix(series, name+"{") {
+			continue
+		}
+		fits := true
+		for _, l := range labels {
+			fits = fits && strings.Contains(series, l)
+		}
+		var n float64
+		if _, err := fmt.Sscan(value, &n); fits && err == nil {
+			total += n
+		}
+	}
+	return total
+}
+
+func fetch(t *testing.T, url string) (int, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(body)
+}
+
+// serving starts a command with --metrics. It returns the address that the command prints, what a TERM does to it, and a
+// function that waits for its end.
+func serving(t *testing.T, s *aztest.Service, args ...string) (base string, terminate func(), wait func() ran) {
+	t.Helper()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	lines, to := io.Pipe()
+	done := make(chan ran, 1)
+	go func() {
+		r := runOn(ctx, s, func(st *cli.Streams) { st.Err = to }, nil, args...)
+		_ = to.Close()
+		done <- r
+	}()
+	in := bufio.NewScanner(lines)
+	for in.Scan() {
+		if _, at, ok := strings.Cut(in.Text(), "metrics are at "); ok {
+			base = strings.TrimSuffix(at, "/metrics")
+			break
+		}
+	}
+	if base == "" {
+		t.Fatalf("no address: %+v", <-done)
+	}
+	drained := make(chan struct{})
+	go func() { defer close(drained); _, _ = io.Copy(io.Discard, lines) }()
+	terminate = func() { cancel(&fail.SignalError{Signal: syscall.SIGTERM}) }
+	return base, terminate, func() ran {
+		defer terminate()
+		r := <-done
+		<-drained
+		http.DefaultClient.CloseIdleConnections()
+		return r
+	}
+}
+
+func await(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !holds(); <-time.After(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: not within a minute", what)
+		}
+	}
+}
+
+// TestTheMetricsOfAConsumerEqualItsHistory, under lost responses and with a handler that fails.
+func TestTheMetricsOfAConsumerEqualItsHistory(t *testing.T) {
+	s := aztest.New(nil)
+	const n = 20
+	for i := range n {
+		body := func(st *cli.Streams) { st.In = strings.NewReader("x") }
+		if r := runOn(t.Context(), s, body, nil, "queue", "send", "orders", "--id", fmt.Sprint("m", i), "--create", "--file", "-"); r.code != 0 {
+			t.Fatalf("%+v", r)
+		}
+	}
+	s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Op("Delete Message"), Count: 3})
+	failed := filepath.Join(t.TempDir(), "failed")
+	base, terminate, wait := serving(t, s, "queue", "consume", "orders", "--metrics", "127.0.0.1:0", "--exec", `test -e `+failed+` || { touch `+failed+`; exit 1; }`, "-o", "json")
+	await(t, "all messages are handled", func() bool {
+		return scrape(t, base, "azconc_message_events_total", `azconc_event="completed"`) == n
+	})
+	if code, _ := fetch(t, base+"/readyz"); code != http.StatusOK {
+		t.Errorf("/readyz: %d", code)
+	}
+	if code, _ := fetch(t, base+"/livez"); code != http.StatusOK {
+		t.Errorf("/livez: %d", code)
+	}
+	requests := scrape(t, base, "azconc_request_duration_seconds_count", `azconc_request="Delete Message"`)
+	lost := scrape(t, base, "azconc_request_duration_seconds_count", `azconc_request="Delete Message"`, `error_type=`)
+	got := map[string]float64{}
+	for _, event := range []string{"received", "completed", "retried", "duplicate", "poisoned"} {
+		got[event] = scrape(t, base, "azconc_message_events_total", `azconc_event="`+event+`"`, `messaging_destination_name="orders"`)
+	}
+	terminate()
+	r := wait()
+	var result struct{ Messages map[string]float64 }
+	if err := json.Unmarshal([]byte(r.out), &result); err != nil {
+		t.Fatalf("%q: %v", r.out, err)
+	}
+	for event, count := range got {
+		if result.Messages[event] != count {
+			t.Errorf("%s: scraped %v, reported %v", event, count, result.Messages[event])
+		}
+	}
+	if got["completed"] != n || got["retried"] != 1 || lost < 3 || requests < n+3 {
+		t.Errorf("%v, %v of %v deletions lost", got, lost, requests)
+	}
+}
+
+// TestAHolderIsReadyWhileItHoldsTheLock, and alive while it waits: a probe must not kill it for waiting.
+func TestAHolderIsReadyWhileItHoldsTheLock(t *testing.T) {
+	s := aztest.New(nil)
+	if _, err := s.Container("jobs").Create(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	gate := filepath.Join(t.TempDir(), "gate")
+	run := []string{"lock", "run", "jobs/l", "--metrics", "127.0.0.1:0", "--", "sh", "-c"}
+	ready := func(base string) bool { code, _ := fetch(t, base+"/readyz"); return code == http.StatusOK }
+	first, _, waitFirst := serving(t, s, append(run, "while ! test -e "+gate+"; do sleep 0.02; done")...)
+	await(t, "the first is ready", func() bool { return ready(first) })
+	if _, text := fetch(t, first+"/metrics"); !strings.Contains(text, "\nazconc_lease_held 1\n") {
+		t.Errorf("azconc_lease_held is not 1:\n%s", text)
+	}
+	second, _, waitSecond := serving(t, s, append(run, "true")...)
+	if code, _ := fetch(t, second+"/livez"); code != http.StatusOK || ready(second) {
+		t.Errorf("while it waits: /livez %d, ready %t", code, ready(second))
+	}
+	if err := os.WriteFile(gate, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, wait := range []func() ran{waitFirst, waitSecond} {
+		if r := wait(); r.code != 0 {
+			t.Errorf("%+v", r)
+		}
+	}
+}
+
+func TestAnAddressThatCannotBeServedIsNamed(t *testing.T) {
+	r := runOn(t.Context(), aztest.New(nil), nil, nil, "lock", "run", "jobs/l", "--metrics", "127.0.0.1:http-but-not", "--", "true")
+	if r.code == 0 || !strings.Contains(r.stderr, "--metrics") {
+		t.Errorf("%+v", r)
+	}
+}

@@ -1,0 +1,130 @@
+package telemetry
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/observe"
+)
+
+// Scope is the name of the instrumentation scope of all spans and metrics.
+const Scope = "github.com/azconc/azconc"
+
+// Options are the options of New. The zero value is ready for use.
+type Options struct {
+	// TracerProvider makes the spans. Defaults to the global one of OpenTelemetry.
+	TracerProvider trace.TracerProvider
+
+	// MeterProvider makes the instruments. Defaults to the global one of OpenTelemetry.
+	MeterProvider metric.MeterProvider
+
+	// Logger receives every event, as observe.Hooks describes. Defaults to no logging.
+	Logger *slog.Logger
+
+	// Label returns the attribute azconc.resource of the metrics of changes and leases, for the path of a resource. If it returns
+	// "", there is none. It must return few different values, and must be safe for concurrent use. Defaults to no attribute.
+	Label func(resource string) string
+}
+
+// New returns hooks for the options of azconc's packages. One set serves a whole program, and is safe for concurrent use. New
+// sends nothing. It fails only if the MeterProvider refuses an instrument.
+func New(o *Options) (observe.Hooks, error) {
+	if o == nil {
+		o = new(Options)
+	}
+	t := &telemetry{label: o.Label, held: make(map[string]bool)}
+	tracers, meters := o.TracerProvider, o.MeterProvider
+	if tracers == nil {
+		tracers = otel.GetTracerProvider()
+	}
+	if meters == nil {
+		meters = otel.GetMeterProvider()
+	}
+	t.tracer = tracers.Tracer(Scope)
+	if err := t.instruments(meters.Meter(Scope)); err != nil {
+		return observe.Hooks{}, err
+	}
+	return observe.Hooks{Logger: o.Logger, Span: t.span, Event: t.event}, nil
+}
+
+// span begins a span, and measures what it covers.
+func (t *telemetry) span(ctx context.Context, s observe.Span) (context.Context, func(error)) {
+	name, kind := s.Name, trace.SpanKindInternal
+	attrs := []attribute.KeyValue{attribute.String("azconc.resource", s.Resource)}
+	if s.Request {
+		kind = trace.SpanKindClient
+	}
+	message := operationOf(s)
+	if message != "" {
+		attrs = append(attrs, messaging(message, s.Resource)...)
+		name, kind = message+" "+s.Resource, trace.SpanKindProducer
+		if message == "process" {
+			kind = trace.SpanKindConsumer
+		}
+	}
+	if m := s.Message; m != nil {
+		attrs = append(attrs, attribute.String("messaging.message.id", m.ID), attribute.String("azconc.message.key", m.Key),
+			attribute.Int("azconc.message.attempt", m.Attempt), attribute.Int("azconc.message.deliveries", m.Deliveries))
+	}
+	began := time.Now()
+	ctx, span := t.tracer.Start(ctx, name, append(linked(ctx, s.Message), trace.WithSpanKind(kind), trace.WithAttributes(attrs...), trace.WithTimestamp(began))...)
+	return ctx, func(err error) {
+		took := time.Since(began)
+		failure := failed(err)
+		if err != nil {
+			span.SetStatus(codes.Error, azerr.Summary(err))
+			span.SetAttributes(failure...)
+		}
+		if out := azerr.Classify(err); out.Status != 0 {
+			span.SetAttributes(attribute.Int("http.response.status_code", out.Status))
+			if out.RequestID != "" {
+				span.SetAttributes(attribute.String("az.service_request_id", out.RequestID))
+			}
+		}
+		span.End(trace.WithTimestamp(began.Add(took)))
+		t.measure(ctx, s, message, took, failure)
+	}
+}
+
+// measure records the duration of an operation or a request that has ended.
+func (t *telemetry) measure(ctx context.Context, s observe.Span, message string, took time.Duration, failure []attribute.KeyValue) {
+	duration, key := t.operation, "azconc.operation"
+	if s.Request {
+		duration, key = t.request, "azconc.request"
+	}
+	duration.Record(ctx, took.Seconds(), metric.WithAttributes(append(failure, attribute.String(key, s.Name))...))
+	if message == "send" {
+		t.sent.Add(ctx, 1, metric.WithAttributes(append(failure, messaging(message, s.Resource)...)...))
+	}
+}
+
+// operationOf returns the operation of a span as the conventions for messaging name it, or "".
+func operationOf(s observe.Span) string {
+	switch {
+	case s.Request:
+		return ""
+	case s.Name == "idempotent.Handle":
+		return "process"
+	case s.Name == "idempotent.Send":
+		return "send"
+	}
+	return ""
+}
+
+// messaging returns the attributes that the conventions for messaging require.
+func messaging(operation, queue string) []attribute.KeyValue {
+	return []attribute.KeyValue{
+		attribute.String("messaging.system", "azure_queue_storage"),
+		attribute.String("messaging.operation.name", operation),
+		attribute.String("messaging.operation.type", operation),
+		attribute.String("messaging.destination.name", queue),
+	}
+}
