@@ -79,20 +79,28 @@ func TestContendingWritersOfALocalServiceTakeTurns(t *testing.T) {
 		clients             int
 		atMost, rate, least float64
 	}{
-		{"blob", localBlob, 8, 3, 1, 0.5}, {"blob", localBlob, 32, 3.6, 1, 0.5}, {"blob", localBlob, 128, 5, 1, 0.3},
+		{"blob", localBlob, 8, 3, 1, 0.5}, {"blob", localBlob, 32, 3.6, 1, 0.5}, {"blob", localBlob, 128, 5, 1, 0.2},
 		{"entity", localEntity, 8, 3.3, 0.8, 0.5}, {"entity", localEntity, 32, 4, 0.8, 0.5},
 	} {
 		t.Run(fmt.Sprintf("%s/%d", tt.name, tt.clients), func(t *testing.T) {
-			plain := simulate(t, tt.service(1), jitter, tt.clients, 10*time.Second)
-			t.Logf("full jitter: %v", plain)
-			for _, together := range []bool{true, false} {
-				s := tt.service(1)
-				s.together = together
-				got := simulate(t, s, ours, tt.clients, 10*time.Second)
-				t.Logf("ours:        %v (in one process: %v)", got, together)
-				if got.perCommit > tt.atMost || got.rate < tt.rate*plain.rate || got.least < tt.least || got.open > 0 {
-					t.Errorf("want at most %.1f requests per commit, %.1f of the commits, %.1f of the mean for the least busy, and none open", tt.atMost, tt.rate, tt.least)
+			var perCommit, rate float64 // the means: a single run of 10 s may be a quarter off
+			for seed := range uint64(2) {
+				plain := simulate(t, tt.service(seed), jitter, tt.clients, 10*time.Second)
+				t.Logf("full jitter: %v", plain)
+				for _, together := range []bool{true, false} {
+					s := tt.service(seed)
+					s.together = together
+					got := simulate(t, s, ours, tt.clients, 10*time.Second)
+					t.Logf("ours:        %v (in one process: %v)", got, together)
+					perCommit += got.perCommit / 4
+					rate += got.rate / plain.rate / 4
+					if got.least < tt.least || got.open > 0 {
+						t.Errorf("the least busy has %.2f of the mean, %d are open; want %.1f and none", got.least, got.open, tt.least)
+					}
 				}
+			}
+			if perCommit > tt.atMost || rate < tt.rate {
+				t.Errorf("%.2f requests per commit, %.2f of the commits; want at most %.1f, at least %.1f", perCommit, rate, tt.atMost, tt.rate)
 			}
 		})
 	}
