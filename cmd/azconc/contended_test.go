@@ -48,11 +48,23 @@ func TestUpdatesOfEightProcessesAllCount(t *testing.T) {
 	for name, c := range counters {
 		t.Run(name, func(t *testing.T) {
 			connection := connectionTo(server.BlobURL(), server.TableURL())
-			got := contend(t, c, connection, connection)
+			got := contend(t, c, connection, connection, processes, runsEach)
 			if got.ok != processes*runsEach || got.n != got.ok {
 				t.Errorf("%+v, want %d updates, each applied once", got, processes*runsEach)
 			}
 		})
+	}
+}
+
+// TestThirtyTwoShellLoopsLeaveNothingUnknown: without a fault, loops that start a process for every update get a success for
+// each, whatever their number.
+func TestThirtyTwoShellLoopsLeaveNothingUnknown(t *testing.T) {
+	const loops, updates = 32, 3
+	server := startAzurite(t)
+	connection := connectionTo(server.BlobURL(), server.TableURL())
+	got := contend(t, counters["blob"], connection, connection, loops, updates)
+	if got.unknown > 0 || got.ok != loops*updates || got.n != got.ok {
+		t.Errorf("%+v, want %d updates, each applied once, and none unknown", got, loops*updates)
 	}
 }
 
@@ -63,7 +75,7 @@ func TestLostResponsesNeitherLoseNorRepeatAnUpdate(t *testing.T) {
 	for name, c := range counters {
 		t.Run(name, func(t *testing.T) {
 			lossy := connectionTo(lossyWay(t, server.BlobURL()), lossyWay(t, server.TableURL()))
-			got := contend(t, c, connectionTo(server.BlobURL(), server.TableURL()), lossy)
+			got := contend(t, c, connectionTo(server.BlobURL(), server.TableURL()), lossy, processes, runsEach)
 			if got.n < got.ok || got.n > got.ok+got.unknown || got.ok+got.unknown != processes*runsEach {
 				t.Errorf("%+v, want every exit 0 applied once, and nothing but 0 and 5", got)
 			}
@@ -81,8 +93,9 @@ type contention struct {
 	n                            int
 }
 
-// contend has processes add 1 to a number through a connection and reads the number directly.
-func contend(t *testing.T, c counter, direct, through string) contention {
+// contend runs loops that add 1 to a number through a connection, by a process for each of their updates, and reads the
+// number directly.
+func contend(t *testing.T, c counter, direct, through string, loops, updates int) contention {
 	t.Helper()
 	azconc, err := exec.LookPath("azconc")
 	if err != nil {
@@ -113,9 +126,9 @@ func contend(t *testing.T, c counter, direct, through string) contention {
 	var mu sync.Mutex
 	var got contention
 	var wg sync.WaitGroup
-	for range processes {
+	for range loops {
 		wg.Go(func() {
-			for range runsEach {
+			for range updates {
 				out, code, said := run(through, "", c.update...)
 				var result struct{ Resolved int }
 				err := json.Unmarshal(out, &result)

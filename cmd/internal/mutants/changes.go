@@ -142,4 +142,18 @@ var ofChanges = []mutant{
 		new:  "if !l.Narrow && open != nil",
 		pkg:  "./optimistic", run: "TestAConditionThatDoesNotHoldIsNoCrowd",
 	},
+	{
+		name: "a turn has no end",
+		file: "optimistic/internal/protocol/turn.go",
+		old:  "p.turn < turnWrites",
+		new:  "p.turn < 1<<30",
+		pkg:  "./optimistic/internal/protocol", run: "TestOneCallGoesOnWithATurn",
+	},
+	{
+		name: "a call looks for ever for a crowd that has left",
+		file: "optimistic/internal/protocol/turn.go",
+		old:  " || l.count == p.looked {",
+		new:  " {",
+		pkg:  "./optimistic/internal/protocol", run: "TestACallLooksOnceIfNothingMoves",
+	},
 }

@@ -62,6 +62,11 @@ type sighting struct {
 	trip    time.Duration // the running mean of round trips
 	best    time.Duration // the shortest of them
 	gap     time.Duration // the running mean of the time between two writes; 0 if not known
+
+	length float64 // of the turns; see turn.go
+	turn   int     // the writes of the turn that the next call of this process may go on with; 0 if there is none
+	ticket int     // of that turn
+	behind int     // the calls of this process that have begun since, other than the one that goes on
 }
 
 // sightings remembers, for the whole process, the resources for which calls contend, so that a new SDK client, or a
@@ -78,12 +83,21 @@ var crowds sightings
 // sightingsKept bounds the memory of sightings. Contention for more resources at a time than that costs requests only.
 const sightingsKept = 1024
 
-// of returns the sighting of a resource, or the zero value.
-func (s *sightings) of(resource string) sighting {
+// begin returns the sighting of a resource, or the zero value, to a call that begins. The first such call after a commit
+// goes on with the turn, if it is not over. Each of the others has one more call of the process before it.
+func (s *sightings) begin(resource string) sighting {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance()
-	return s.seen[resource]
+	v, ok := s.seen[resource]
+	if ok {
+		next := v
+		if next.turn = 0; v.turn == 0 {
+			next.behind++
+		}
+		s.seen[resource] = next
+	}
+	return v
 }
 
 // add remembers a sighting.
@@ -91,7 +105,16 @@ func (s *sightings) add(resource string, v sighting) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance()
-	if _, known := s.seen[resource]; !known && len(s.seen) >= sightingsKept {
+	before, known := s.seen[resource]
+	if known && before.lineage == v.lineage && v.at.Sub(before.at) < time.Second && (before.count > v.count || before.count == v.count && v.turn == 0) {
+		before.trip, before.best = v.trip, v.best // no more is known about the resource than before
+		if before.count == v.count {
+			before.at = v.at
+		}
+		s.seen[resource] = before
+		return
+	}
+	if !known && len(s.seen) >= sightingsKept {
 		for old, o := range s.seen { // any that is no longer of use, or any
 			delete(s.seen, old)
 			if v.at.Sub(o.at) < time.Minute {

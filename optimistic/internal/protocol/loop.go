@@ -118,6 +118,7 @@ func (l *Loop) Base(ctx context.Context, open *Refusal, read func(context.Contex
 		if err := l.linger(ctx, wait); err != nil {
 			return true, l.Abandon(ctx, open, l.Fail(err))
 		}
+		open = nil // its fate is known; after the wait the proof may be gone
 	}
 }
 

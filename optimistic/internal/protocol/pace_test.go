@@ -24,6 +24,8 @@ import (
 type store struct {
 	trip     time.Duration // of a request, ± 30 % unless it is serial
 	serial   time.Duration // the time that a request occupies the service; 0 if it serves all at once
+	local    *local        // nil if the service is not on the same machine
+	together bool          // all clients are in one process
 	rng      *rand.Rand
 	busy     time.Time
 	state    State
@@ -41,8 +43,12 @@ func near(seed uint64) *store { return &store{trip: time.Millisecond, rng: seede
 func seeded(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 7)) }
 
 // request spends the time of a request and runs serve in the middle of it.
-func (s *store) request(serve func()) {
+func (s *store) request(serve func() bool, write bool) {
 	s.requests++
+	if s.local != nil {
+		s.local.request(s, serve, write)
+		return
+	}
 	trip := s.trip
 	if s.serial == 0 {
 		trip = time.Duration((0.7 + 0.6*s.rng.Float64()) * float64(s.trip))
@@ -77,7 +83,6 @@ const (
 type contender struct {
 	s       *store
 	rule    rule
-	last    sighting // what its process remembers
 	commits int
 	calls   []time.Duration
 	open    int // refused writes whose fate the lineage did not show
@@ -85,13 +90,17 @@ type contender struct {
 
 func (c *contender) update(until time.Time) {
 	began := time.Now()
-	p := &pace{resource: "simulation", random: c.s.rng.Float64, last: c.last, trip: c.last.trip, best: c.last.best}
-	if c.rule == shell {
-		p.last, p.trip, p.best = sighting{}, 0, 0
+	process := "simulation"
+	switch {
+	case c.rule == shell:
+		process = NewWriteID()
+	case !c.s.together:
+		process = fmt.Sprintf("%p", c)
 	}
-	send := func(serve func()) {
+	p := newPace(process, c.s.rng.Float64)
+	send := func(serve func() bool, write bool) {
 		at := time.Now()
-		c.s.request(serve)
+		c.s.request(serve, write)
 		p.noteTrip(time.Since(at))
 	}
 	if c.rule != jitter {
@@ -100,7 +109,7 @@ func (c *contender) update(until time.Time) {
 	var refused *Change
 	for n := 0; time.Now().Before(until); {
 		var base State
-		send(func() { base = c.s.state })
+		send(func() bool { base = c.s.state; return true }, false)
 		if refused != nil {
 			if f, _ := refused.judge(base); f != Refused {
 				c.open++
@@ -114,13 +123,14 @@ func (c *contender) update(until time.Time) {
 			}
 		}
 		id, done := NewWriteID(), false
-		send(func() {
+		send(func() bool {
 			if c.s.state.ETag == base.ETag {
 				done = true
 				c.s.state.Lineage = base.Lineage.Push(DefaultLineageSize, Entry{ID: id, Base: base.ETag, Passed: p.passed(base.Lineage)})
 				c.s.state.ETag = c.s.etag()
 			}
-		})
+			return done
+		}, true)
 		if done {
 			p.committed(base.Lineage, time.Now())
 			c.commits++
@@ -136,15 +146,13 @@ func (c *contender) update(until time.Time) {
 		wait := p.refused(base.Lineage, retry.Backoff{Cap: 2 * time.Second, Rand: c.s.rng.Float64}, time.Now())
 		if p.outlasts(base.Lineage, wait, DefaultLineageSize, time.Now()) {
 			var now State
-			send(func() { now = c.s.state })
+			send(func() bool { now = c.s.state; return true }, false)
 			if f, _ := refused.judge(now); f == Refused {
 				refused = nil
 			}
 		}
 		bubble.Sleep(max(0, wait))
 	}
-	c.last = p.last
-	c.last.trip, c.last.best = p.trip, p.best
 }
 
 // outcome is what a simulation measured after it had settled.
@@ -215,12 +223,22 @@ func TestContendingWritersTakeTurns(t *testing.T) {
 		atMost, rate, least, slowness float64
 	}{{8, 3.3, 0.7, 0.5, 0.5}, {32, 4, 0.65, 0.5, 0.5}, {128, 5, 0.6, 0.3, 0.5}} {
 		t.Run(fmt.Sprint(tt.clients), func(t *testing.T) {
-			plain := simulate(t, far(1), jitter, tt.clients, 20*time.Second)
-			got := simulate(t, far(1), ours, tt.clients, 20*time.Second)
-			t.Logf("full jitter: %v", plain)
-			t.Logf("ours:        %v", got)
-			if got.perCommit > tt.atMost || got.rate < tt.rate*plain.rate || got.least < tt.least || float64(got.p99) > tt.slowness*float64(plain.p99) {
-				t.Errorf("want at most %.2f requests per commit, %.2f of the commits, %.2f of the mean for the least busy, %.2f of the p99", tt.atMost, tt.rate, tt.least, tt.slowness)
+			const seeds = 4 // the mean is nearer to the targets than a single one
+			var perCommit, rate, slow float64
+			for seed := range uint64(seeds) {
+				plain := simulate(t, far(seed), jitter, tt.clients, 20*time.Second)
+				got := simulate(t, far(seed), ours, tt.clients, 20*time.Second)
+				t.Logf("full jitter: %v", plain)
+				t.Logf("ours:        %v", got)
+				perCommit += got.perCommit / seeds
+				rate += got.rate / plain.rate / seeds
+				slow += float64(got.p99) / float64(plain.p99) / seeds
+				if got.least < tt.least {
+					t.Errorf("the least busy client has %.2f of the mean, want %.2f", got.least, tt.least)
+				}
+			}
+			if perCommit > tt.atMost || rate < tt.rate || slow > tt.slowness {
+				t.Errorf("%.2f requests per commit, %.3f of the commits, %.2f of the p99; want at most %.2f, at least %.2f, at most %.2f", perCommit, rate, slow, tt.atMost, tt.rate, tt.slowness)
 			}
 		})
 	}

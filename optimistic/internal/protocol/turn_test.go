@@ -1,0 +1,86 @@
+package protocol
+
+import (
+	"testing"
+	"time"
+)
+
+// passed makes a lineage whose entries, newest first, have these Passed.
+func passed(counts ...int) Lineage {
+	var l Lineage
+	for i := len(counts) - 1; i >= 0; i-- {
+		l = l.Push(DefaultLineageSize, Entry{ID: NewWriteID(), Passed: counts[i]})
+	}
+	return l
+}
+
+func TestTurnsAreRecognized(t *testing.T) {
+	for _, tt := range []struct {
+		l      Lineage
+		length float64
+		newest int
+	}{
+		{Lineage{}, 1, 0},
+		{passed(0), 1, 1},
+		{passed(7, 7, 7, 7), 1, 1},
+		{passed(8, 7, 9, 7), 1, 2}, // neighbours, by chance
+		{passed(31, 30, 29, 28), 4, 4},
+		{passed(29, 28, 31, 30, 29, 28), 3, 2},
+		{passed(28, 31, 30, 29, 28, 31, 30, 29), 8. / 3, 1},
+	} {
+		if length, newest := tt.l.turnLength(), tt.l.newestTurn(); length != tt.length || newest != tt.newest {
+			t.Errorf("%+v: turns of %v, the newest has %d; want %v and %d", tt.l.Writes, length, newest, tt.length, tt.newest)
+		}
+	}
+}
+
+// TestOneCallGoesOnWithATurn: of the calls that begin after a commit, the first goes on, and the others line up behind.
+func TestOneCallGoesOnWithATurn(t *testing.T) {
+	l := passed(7, 6, 7, 6, 7, 6, 7, 6)
+	l.count = 100
+	now := time.Now()
+	commit := func(trip time.Duration, turn int) string {
+		resource := NewWriteID()
+		p := newPace(resource, func() float64 { return 0.5 })
+		p.noteTrip(trip)
+		p.turn, p.ticket, p.ticketed, p.own = turn, 93, true, true
+		p.committed(l, now)
+		return resource
+	}
+	begin := func(resource string) (wait time.Duration, ticket int) {
+		p := newPace(resource, func() float64 { return 0.5 })
+		return p.begin(now), p.ticket
+	}
+
+	quick := commit(time.Millisecond, 0)
+	if wait, ticket := begin(quick); wait != 0 || ticket != 93 {
+		t.Errorf("the next call waits %v with ticket %d, want to go on with ticket 93", wait, ticket)
+	}
+	second, ticket := begin(quick)
+	third, _ := begin(quick)
+	if second <= 0 || ticket != 101 || third <= second {
+		t.Errorf("the others wait %v with ticket %d, and %v: want them behind the crowd, one after the other", second, ticket, third)
+	}
+	if wait, _ := begin(commit(time.Millisecond, turnWrites-1)); wait <= 0 {
+		t.Error("a turn goes on for ever")
+	}
+	if wait, _ := begin(commit(5*time.Millisecond, 0)); wait <= 0 {
+		t.Error("a turn begins where round trips are long")
+	}
+}
+
+// TestACallLooksOnceIfNothingMoves: it does not wait for a crowd that is no longer there.
+func TestACallLooksOnceIfNothingMoves(t *testing.T) {
+	l := passed(31, 30, 29, 28, 31, 30, 29, 28)
+	l.count = 100
+	p := newPace(NewWriteID(), func() float64 { return 0.5 })
+	p.noteTrip(time.Millisecond)
+	p.ticket, p.ticketed, p.own = 95, true, true
+	now := time.Now()
+	if wait, again := p.read(l, now); !again || wait <= 0 {
+		t.Errorf("it waits %v and looks again: %v, though others are ahead", wait, again)
+	}
+	if _, again := p.read(l, now); again {
+		t.Error("it looks again, though nothing has moved")
+	}
+}
