@@ -120,13 +120,13 @@ func TestALockIsTakenSoonAfterItsReleaseAtABoundedBill(t *testing.T) {
 	}{
 		{"1 waiter, 0.2 s", 1, always(200 * time.Millisecond), 60, 100, 350 * time.Millisecond, 4.6},
 		{"1 waiter, 5 s", 1, always(5 * time.Second), 40, 60, 300 * time.Millisecond, 4},
-		{"1 waiter, 10 min", 1, always(10 * time.Minute), 10, 10, 400 * time.Millisecond, 0.7},
+		{"1 waiter, 10 min", 1, always(10 * time.Minute), 10, 60, 400 * time.Millisecond, 0.7},
 		{"2 waiters, 0.2 s", 2, always(200 * time.Millisecond), 60, 100, 400 * time.Millisecond, 5},
 		{"2 waiters, 5 s", 2, always(5 * time.Second), 40, 60, 350 * time.Millisecond, 4},
 		{"8 waiters, 0.2 s", 8, always(200 * time.Millisecond), 60, 100, 450 * time.Millisecond, 5},
 		{"8 waiters, 5 s", 8, always(5 * time.Second), 40, 60, 400 * time.Millisecond, 4.8},
 		{"8 waiters, 5 to 15 s", 8, varied, 40, 60, 400 * time.Millisecond, 4.8},
-		{"8 waiters, 10 min", 8, always(10 * time.Minute), 6, 6, 600 * time.Millisecond, 4},
+		{"8 waiters, 10 min", 8, always(10 * time.Minute), 6, 30, 600 * time.Millisecond, 4},
 		{"32 waiters, 0.2 s", 32, always(200 * time.Millisecond), 60, 100, 300 * time.Millisecond, 14},
 		{"32 waiters, 5 s", 32, always(5 * time.Second), 40, 40, 300 * time.Millisecond, 12},
 	} {
