@@ -83,19 +83,19 @@ func Cells(workloads []string, clients []int) []Cell {
 
 // Bounds end a cell. Zero is no bound; one of them must be set.
 type Bounds struct {
-	For      time.Duration // of the measurement; the clients settle for a quarter of it before
+	For      time.Duration // of the measurement; before it the clients settle, for as long at most
 	Commits  int           // of all clients together, without those in which the clients settle
 	Requests int           // of a cell, with those in which the clients settle. A request of each client may follow, and a release
 }
 
-// Settling is how much passes before the measurement, so that the clients have found their rhythm: four commits for each client,
-// or a quarter of a bound.
+// settling is how much passes before the measurement, so that the clients have found their rhythm: four commits for each client,
+// but no longer than the measurement, and no more than half of the requests.
 func (b Bounds) settling(clients int) (commits int, after time.Duration, requests int) {
 	commits = 4 * clients
 	if b.Commits > 0 {
 		commits = min(commits, b.Commits)
 	}
-	return commits, b.For / 4, b.Requests / 4
+	return commits, b.For, b.Requests / 2
 }
 
 // Cost returns the most requests that the cells cost within b, preparation and removal included. It needs a bound of requests.
@@ -117,7 +117,8 @@ type Measured struct {
 	Failed   int // commits that failed, such as by a fault of the network
 	Requests int64
 	Elapsed  time.Duration
-	// Least is the commits of the client with the fewest, as a part of the mean: 1 is fair. It is negative if it is not known.
+	// Least is the commits of the client with the fewest, as a part of the mean: 1 is fair. It is negative if it is not known: with
+	// fewer than four commits for each client, chance alone would make it small.
 	Least float64
 
 	took []time.Duration // of each commit, in order of length; none if it is not known

@@ -199,7 +199,7 @@ func (r *race) endLocked() {
 		r.result.took = append(r.result.took, s.took)
 	}
 	slices.Sort(r.result.took)
-	if len(measured) > 0 {
+	if len(measured) >= 4*len(done) {
 		r.result.Least = float64(slices.Min(done)) * float64(r.cell.Clients) / float64(len(measured))
 	}
 }
