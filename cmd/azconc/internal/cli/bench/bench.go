@@ -3,7 +3,6 @@ package bench
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -46,6 +45,10 @@ func verb() cli.Verb[options] {
 clients share.
 
 ` + workloadHelp() + `
+Each is measured in several ways. A plain loop reads, writes with If-Match, and starts over on 412; full jitter is the same with
+pauses; lease acquires the lease of a blob around it; one process is azconc with one Document or Locker for all clients. For
+consume, the ways are a loop that receives and deletes, and the modes of --dedupe and --inbox of azconc queue consume.
+
 Without an account in flags or environment, the service in memory is started, as by azconc demo. With an account, a container,
 tables and queues with names of their own, which begin with azconc-bench or azconcbench, are created there and deleted at the
 end, also after an interrupt; what cannot be deleted is named. A real account charges for requests: how many there will be at
@@ -61,7 +64,7 @@ process, so on an emulator on this machine its processors may be the limit.`,
 			opts.RoundTrip = 5 * time.Millisecond
 			flags.Duration(set, &opts.RoundTrip, "round-trip", true, "what each request to the service in memory takes at least, as over a network")
 			set.StringSliceVar(&opts.Workloads, "workload", nil, "`names` of workloads, with commas between them; default all")
-			set.IntSliceVar(&opts.Clients, "clients", nil, "`numbers` of clients, with commas between them; default those of the workload")
+			set.IntSliceVar(&opts.Clients, "clients", nil, "`numbers` of clients, with commas between them; default 1,2,8,32,128 for blob and entity, others for the rest")
 			opts.For = 2 * time.Second
 			flags.Duration(set, &opts.For, "for", false, "end a cell after this long; before it the clients settle, for as long at most")
 			flags.Int(set, &opts.Commits, "commits", 1, "end a cell after this many commits; without --for, whatever the time")
@@ -75,22 +78,13 @@ process, so on an emulator on this machine its processors may be the limit.`,
 	}
 }
 
-// workloadHelp describes the workloads and their ways.
+// workloadHelp describes the workloads.
 func workloadHelp() string {
 	var b strings.Builder
 	for _, k := range workload.Kinds() {
 		fmt.Fprintf(&b, "  %-11s %s\n", k.Name, k.What)
-		fmt.Fprintf(&b, "  %-11s ways: %s; clients: %s\n", "", strings.Join(k.Ways, ", "), numbers(k.Clients))
 	}
 	return b.String()
-}
-
-func numbers(all []int) string {
-	var words []string
-	for _, n := range all {
-		words = append(words, strconv.Itoa(n))
-	}
-	return strings.Join(words, ", ")
 }
 
 func parse(opts *options, in cli.Input) error {
