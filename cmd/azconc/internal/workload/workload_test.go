@@ -182,8 +182,9 @@ func TestARunStaysWithinItsRequests(t *testing.T) {
 func TestACellEndsWithItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		for _, m := range measure(t, append(only(Blob, 8), only(Consume, 1)...), Bounds{For: 2 * time.Second}) {
-			if m.Elapsed > 2*time.Second || m.Commits == 0 || m.Workload == Blob && m.Elapsed < 2*time.Second {
+		cells := append(only(Blob, 8), Cell{Consume, BareLoop, 1})
+		for _, m := range measure(t, cells, Bounds{For: 500 * time.Millisecond, Requests: 2000}) {
+			if m.Elapsed > 500*time.Millisecond || m.Commits == 0 || m.Workload == Blob && m.Elapsed < 500*time.Millisecond {
 				t.Errorf("%v: %d commits in %v", m.Cell, m.Commits, m.Elapsed)
 			}
 			p50, known := m.Quantile(0.5)
@@ -208,15 +209,18 @@ func TestAnInterruptedRunLeavesNothing(t *testing.T) {
 					s := siteOf(t, service)
 					ctx, cancel := context.WithCancelCause(t.Context())
 					stop := errors.New("interrupted")
-					during := 400 * time.Millisecond
-					if c.Workload == Lock || c.Workload == TableLock {
+					during, b := 100*time.Millisecond, Bounds{Commits: 1 << 20}
+					switch c.Workload {
+					case Lock, TableLock:
 						during = 2500 * time.Millisecond // the first holder of a lock waits
+					case Consume:
+						during, b.Commits = 60*time.Millisecond, 100 // which are sent in 35 ms, and not handled in 25
 					}
 					time.AfterFunc(during, func() { cancel(stop) })
 					if err := s.Create(ctx, []Cell{c}); err != nil {
 						t.Fatal(err)
 					}
-					if _, err := s.Run(ctx, c, Bounds{Commits: 1 << 20}); !errors.Is(err, stop) {
+					if _, err := s.Run(ctx, c, b); !errors.Is(err, stop) {
 						t.Errorf("%v, want the cause of the context", err)
 					}
 					removed(t, s, service)
