@@ -39,7 +39,7 @@ func (r result) page() string {
 		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>azconc bench</title>\n<style>" + style + "</style>\n</head>\n<body>\n")
 	fmt.Fprintf(&b, "<h1>azconc bench</h1>\n<p class=\"soft\">On %s, %s, from a machine with %d processors (%s). %s, %d requests in all.</p>\n",
 		html.EscapeString(r.Service), r.At.Format("2006-01-02 15:04 UTC"), r.CPUs, html.EscapeString(r.System), html.EscapeString(r.ends()), r.Requests)
-	b.WriteString("<p class=\"soft\">All clients run in one process. Compare the ways with one another, and figures of one run only.</p>\n")
+	b.WriteString("<p class=\"soft\">All clients run in one process. Compare the ways with one another, and figures of one run only. What one client alone, or fewer than four commits for each client, cannot show is left out.</p>\n")
 	for _, k := range workload.Kinds() {
 		if cells := r.of(k.Name); len(cells) > 0 {
 			section(&b, k, cells)
