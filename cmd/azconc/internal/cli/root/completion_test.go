@@ -193,7 +193,9 @@ func TestNamesOfTheAccountAreCompleted(t *testing.T) {
 			{"help blob up", "update :4"},
 			{"help exit", "exit-codes :4"},
 			{"-o j", "json :4"},
-			{"blob show --output=", "text json :4"},
+			{"-o t", "text table tsv :4"},
+			{"blob list jobs --query b", ":4"},
+			{"blob show --output=", "text json table tsv :4"},
 			{"--auth-mode ", "login key :4"},
 			{"blob block list jobs/a --type c", "committed :4"},
 		} {
