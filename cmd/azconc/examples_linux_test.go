@@ -11,12 +11,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/root"
@@ -105,18 +104,18 @@ func TestTheExamplesOfTheHelpRun(t *testing.T) {
 			runExample(t, line)
 		})
 	}
-	var walk func(*cobra.Command)
-	walk = func(cmd *cobra.Command) {
-		for line := range strings.Lines(cmd.Example) {
+	all := slices.Clone(root.Documented().Commands())
+	for i := 0; i < len(all); i++ {
+		for line := range strings.Lines(all[i].Example) {
 			if line = strings.TrimSpace(line); line != "" {
-				run(cmd.CommandPath(), line)
+				run(all[i].CommandPath(), line)
 			}
 		}
-		for _, below := range cmd.Commands() {
-			walk(below)
-		}
+		all = append(all, all[i].Commands()...)
 	}
-	walk(root.Documented())
+	for line := range strings.Lines(root.Documented().Example) {
+		run("azconc", strings.TrimSpace(line))
+	}
 	readme, err := os.ReadFile("README.md")
 	if err != nil {
 		t.Fatal(err)
