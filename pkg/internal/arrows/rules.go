@@ -96,6 +96,8 @@ var bans = []ban{
 		"the libraries know the hooks, not what follows them"},
 	{"github.com/prometheus", []string{"cmd/azconc/internal/cli/monitor"}, false,
 		"metrics are served by commands that run long"},
+	{"github.com/jmespath", []string{"cmd/azconc/internal/cli/report"}, true,
+		"--query is one flag of the command line, and one place decides the form of results"},
 	{"./pkg/aztest", []string{"pkg/aztest", "cmd/internal/account", "cmd/internal/soak", "optimistic/internal/optest", "pessimistic/internal/pesstest", "cmd/azconc/internal/cli/engine"}, false,
 		"a service in memory must never reach production code; engine serves it as an emulator, which keeps nothing and says so"},
 	{"./pkg/azurite", []string{"pkg/azurite", "cmd/azconc/internal/cli", "cmd/internal/soak"}, false,
