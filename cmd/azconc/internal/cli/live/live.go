@@ -113,6 +113,9 @@ const roundTimeout = 15 * time.Second
 // Show shows the view until the user leaves it, or ctx ends. Without a terminal on both sides it prints tables.
 func Show(ctx context.Context, f *cli.Factory, v View, o Options) error {
 	r := newRounds(f, v)
+	if onScreen(f, o) {
+		return screen(ctx, f, r, o)
+	}
 	err := tables(ctx, f, r, o)
 	if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return context.Cause(ctx)

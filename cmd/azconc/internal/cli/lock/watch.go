@@ -84,7 +84,7 @@ func (s *semaphoreLive) add(f *cli.Factory, in ref.Blob, number int, info pessim
 func (s *semaphoreLive) row() live.Row {
 	return live.Row{
 		Section: "semaphores", ID: s.Semaphore, Idle: s.Held == 0, Value: s,
-		Cells: []string{fmt.Sprintf("%d of %d", s.Held, s.Slots), "", s.Semaphore, "", ""},
+		Cells: []string{fmt.Sprintf("%d of %d held", s.Held, s.Slots), "", s.Semaphore, "", ""},
 	}
 }
 
@@ -120,7 +120,7 @@ func breaking(f *cli.Factory, in ref.Blob, info pessimistic.LockInfo, s shown) *
 		stops = "for " + show.Duration(endlessGrace) + " at most"
 	}
 	return &live.Action{
-		Question: fmt.Sprintf("Break %s, held by %s with fence %d? The holder is told at its next renewal, and nobody else gets the lock %s.",
+		Question: fmt.Sprintf("Break %s, held by %s with fence %d? The holder notices at its next renewal, and nobody else gets the lock %s.",
 			s.Lock, show.OrAnother(s.Owner), s.Fence, stops),
 		Command: command,
 		Do: func(ctx context.Context, _ func(string)) (string, error) {
