@@ -48,23 +48,45 @@ func (g *grid) cells(r Row) []string {
 	return cells
 }
 
-// least is the width down to which a column is narrowed.
-const least = 6
+// The widths down to which columns are narrowed: first the long ones, then all.
+const (
+	leastLong = 12
+	least     = 6
+)
 
 // narrow makes the widest columns narrower until a line has no more than width cells, or all are as narrow as they may be.
 func (g *grid) narrow(width int) {
 	for over := g.width() - width; over > 0; over-- {
-		widest := 0
-		for i := range g.widths {
-			if g.widths[i] > g.widths[widest] {
-				widest = i
-			}
+		at := g.widest(leastLong, func(c Column) bool { return c.Long })
+		if at < 0 {
+			at = g.widest(least, func(Column) bool { return true })
 		}
-		if g.widths[widest] <= least {
+		if at < 0 {
 			return
 		}
-		g.widths[widest]--
+		g.widths[at]--
 	}
+}
+
+// widest returns the widest column of those that are wider than a width; negative if there is none.
+func (g *grid) widest(than int, of func(Column) bool) int {
+	at := -1
+	for i, c := range g.section.Columns {
+		if of(c) && g.widths[i] > than {
+			at, than = i, g.widths[i]
+		}
+	}
+	return at
+}
+
+// cut shortens a cell to a width. Of a name, both ends stay: names that belong together begin alike, and often end alike.
+func (c Column) cut(text string, width int) string {
+	all := ansi.StringWidth(text)
+	if all <= width || !c.Long || width < leastLong {
+		return ansi.Truncate(text, width, "…")
+	}
+	tail := (width - 1) / 2
+	return ansi.Truncate(text, width-1-tail, "") + "…" + ansi.TruncateLeft(text, all-tail, "")
 }
 
 func (g *grid) width() (sum int) {
@@ -78,7 +100,7 @@ func (g *grid) width() (sum int) {
 func (g *grid) line(cells []string) string {
 	var b strings.Builder
 	for i, c := range cells {
-		c = ansi.Truncate(c, g.widths[i], "…")
+		c = g.section.Columns[i].cut(c, g.widths[i])
 		space := strings.Repeat(" ", max(0, g.widths[i]-ansi.StringWidth(c)))
 		if i > 0 {
 			b.WriteString(strings.Repeat(" ", gap))

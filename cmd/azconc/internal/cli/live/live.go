@@ -23,6 +23,7 @@ type Section struct {
 type Column struct {
 	Title string
 	Right bool // numbers
+	Long  bool // names, which are cut in the middle, before other columns are cut at all
 }
 
 // Row is a line of a section.
@@ -107,8 +108,12 @@ func (o *Options) Check() error {
 	return nil
 }
 
-// roundTimeout ends the requests of a round that the service does not answer. The next round is the retry.
-const roundTimeout = 15 * time.Second
+// The limits of a round's requests that the service does not answer. After roundTimeout the next round is the retry; after the last
+// round there is none.
+const (
+	roundTimeout = 15 * time.Second
+	lastTimeout  = 2 * time.Minute
+)
 
 // Show shows the view until the user leaves it, or ctx ends. Without a terminal on both sides it prints tables.
 func Show(ctx context.Context, f *cli.Factory, v View, o Options) error {

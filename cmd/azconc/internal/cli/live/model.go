@@ -147,7 +147,9 @@ func (m *model) read(text string) {
 }
 
 // keep reports whether a row is shown.
-func (m *model) keep(r Row) bool { return (!m.inUse || !r.Idle) && (m.filter == "" || r.holds(m.filter)) }
+func (m *model) keep(r Row) bool {
+	return (!m.inUse || !r.Idle) && (m.filter == "" || r.holds(m.filter))
+}
 
 func (m *model) setFilter(text string) {
 	m.filter = show.Cell(text)

@@ -26,11 +26,12 @@ func tables(ctx context.Context, f *cli.Factory, r *rounds, o Options) error {
 			return context.Cause(ctx)
 		}
 		b.parts = nil // only what is known now is printed
+		last := n == o.Count
+		r.patient = last
 		b.take(r.next(ctx))
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		last := n == o.Count
 		if err := printed(f, r, &b, n, last); err != nil || last {
 			return err
 		}

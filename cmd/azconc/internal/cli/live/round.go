@@ -39,16 +39,21 @@ type cost struct {
 
 // rounds fetches a view again and again. It is not safe for concurrent use.
 type rounds struct {
-	f      *cli.Factory
-	view   View
-	window window
+	f       *cli.Factory
+	view    View
+	patient bool // no round follows that would be the retry
+	window  window
 }
 
 func newRounds(f *cli.Factory, v View) *rounds { return &rounds{f: f, view: v} }
 
 // next fetches every part once.
 func (r *rounds) next(ctx context.Context) round {
-	ctx, cancel := context.WithTimeout(policy.WithRetryOptions(ctx, once), roundTimeout)
+	limit := lastTimeout
+	if !r.patient {
+		ctx, limit = policy.WithRetryOptions(ctx, once), roundTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	got := round{Began: time.Now()}
 	before := r.f.Requests.Load()

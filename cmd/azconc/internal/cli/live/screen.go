@@ -29,7 +29,8 @@ func screen(ctx context.Context, f *cli.Factory, r *rounds, o Options) error {
 	defer end()
 	e := newEngine(r.next, o.Interval)
 	m := newModel(r.view, account, o.Interval, e, f.Redactor.Redact)
-	p := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(f.In), tea.WithOutput(f.Out), tea.WithEnvironment(f.Env), tea.WithoutSignalHandler())
+	p := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(f.In), tea.WithOutput(f.Out), tea.WithEnvironment(f.Env),
+		tea.WithWindowSize(80, 24), tea.WithoutSignalHandler()) // the size of a terminal that does not know its own; a signal ends ctx
 	e.send = p.Send
 	before := f.Err
 	if f.ErrTerminal { // a line there would be in the middle of the screen

@@ -94,8 +94,8 @@ func (m *model) head() []string {
 	if m.filter != "" && !m.typing {
 		words = append(words, "/"+m.filter)
 	}
-	if room := m.height - 2; len(m.lines) > room {
-		words = append(words, fmt.Sprintf("%d rows", m.rowCount()))
+	if n, of := m.number(); len(m.lines) > m.height-4 {
+		words = append(words, fmt.Sprintf("row %d of %d", n, of))
 	}
 	lines := []string{strings.Join(words, "  "), b.cost.String()}
 	for i, e := range b.faults {
@@ -114,13 +114,17 @@ func (m *model) head() []string {
 // faultsMost is how many lines say what is wrong.
 const faultsMost = 4
 
-func (m *model) rowCount() (n int) {
+// number returns which row the cursor is on, and how many there are.
+func (m *model) number() (n, of int) {
 	for _, l := range m.lines {
-		if l.row != nil {
-			n++
+		if l.row == nil {
+			continue
+		}
+		if of++; l.place() == m.cursor {
+			n = of
 		}
 	}
-	return n
+	return n, of
 }
 
 // foot returns the lines below the body: the question, or the status and the keys.

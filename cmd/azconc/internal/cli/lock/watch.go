@@ -23,7 +23,7 @@ func Sections() []live.Section {
 }
 
 func holdings(what string) []live.Column {
-	return []live.Column{{Title: "state"}, {Title: "since"}, {Title: what}, {Title: "fence", Right: true}, {Title: "holder"}}
+	return []live.Column{{Title: "state"}, {Title: "since"}, {Title: what, Long: true}, {Title: "fence", Right: true}, {Title: "holder", Long: true}}
 }
 
 // LocksIn fetches the locks and semaphores of a container. Requests: 1 per 5,000 blobs.

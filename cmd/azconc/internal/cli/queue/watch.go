@@ -18,7 +18,7 @@ import (
 // Sections is the section of the rows of Queues and All.
 func Sections() []live.Section {
 	return []live.Section{{Key: "queues", Title: "Queues", Columns: []live.Column{
-		{Title: "messages", Right: true}, {Title: "visible", Right: true}, {Title: "queue"},
+		{Title: "messages", Right: true}, {Title: "visible", Right: true}, {Title: "queue", Long: true},
 	}}}
 }
 

@@ -102,7 +102,7 @@ func containers(args []string) (found []ref.Blob, err error) {
 
 func sections() []live.Section {
 	return append(append(lock.Sections(), queue.Sections()...), live.Section{Key: "sessions", Title: "Sessions", Columns: []live.Column{
-		{Title: "state"}, {Title: "since"}, {Title: "session"}, {Title: "owner"},
+		{Title: "state"}, {Title: "since"}, {Title: "session", Long: true}, {Title: "owner", Long: true},
 	}})
 }
 
