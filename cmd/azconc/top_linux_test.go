@@ -11,7 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"golang.org/x/sync/errgroup"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/aztest"
@@ -79,8 +79,8 @@ func (m *multiplexer) until(want ...string) (screen string) {
 	}
 }
 
-// acquireAll makes n locks under a prefix that is too long for a small screen, and holds the first one.
-func acquireAll(t *testing.T, service *aztest.Service, container string, n int) {
+// makeLocks makes n locks with names that are too long for a small screen, and holds the first one.
+func makeLocks(t *testing.T, service *aztest.Service, container string, n int) {
 	t.Helper()
 	if _, err := service.Container(container).Create(t.Context(), nil); err != nil {
 		t.Fatal(err)
@@ -89,19 +89,31 @@ func acquireAll(t *testing.T, service *aztest.Service, container string, n int) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all errgroup.Group
-	all.SetLimit(8)
+	name := func(i int) string { return fmt.Sprintf("some/long/name/of/a/department/日本語/lock-%03d", i) }
+	var record map[string]*string
 	for i := range n {
-		all.Go(func() error {
-			h, err := locker.Lock(t.Context(), fmt.Sprintf("some/long/name/of/a/department/日本語/lock-%03d", i), nil)
-			if err != nil || i == 0 {
-				return err // it is held until the test ends
+		switch i {
+		case 0: // is held until the test ends
+			h, err := locker.Lock(t.Context(), name(0), nil)
+			if err != nil {
+				t.Fatal(err)
 			}
-			return h.Release(context.WithoutCancel(t.Context()))
-		})
-	}
-	if err := all.Wait(); err != nil {
-		t.Fatal(err)
+			t.Cleanup(func() { _ = h.Release(context.Background()) })
+		case 1:
+			if err := locker.Do(t.Context(), name(1), nil, func(context.Context, *pessimistic.Hold) error { return nil }); err != nil {
+				t.Fatal(err)
+			}
+			p, err := service.Container(container).NewBlobClient(name(1)).GetProperties(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			record = p.Metadata
+		default: // a lock is a blob with such a record; acquiring 500 would take a minute
+			_, err := service.Container(container).NewBlockBlobClient(name(i)).UploadBuffer(t.Context(), nil, &blockblob.UploadBufferOptions{Metadata: record})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 }
 
@@ -114,7 +126,7 @@ func TestTopInATerminal(t *testing.T) {
 	m := newMultiplexer(t, s)
 	for _, n := range []int{0, 3, 500} {
 		container := fmt.Sprint("locks", n)
-		acquireAll(t, service, container, n)
+		makeLocks(t, service, container, n)
 		for _, size := range [][2]int{{80, 24}, {200, 50}} {
 			m.resize(size[0], size[1])
 			m.press("clear; azconc top "+container+" --interval 1s", "Enter")
@@ -128,10 +140,14 @@ func TestTopInATerminal(t *testing.T) {
 			if n == 500 {
 				want = append(want, "row 1 of 500")
 			}
-			screen := m.until(want...)
-			lines := strings.Split(strings.TrimRight(screen, "\n"), "\n")
-			if len(lines) != size[1] || !strings.HasPrefix(lines[0], "azconc top") {
-				t.Errorf("%d locks, %v: %d lines:\n%s", n, size, len(lines), screen)
+			var lines []string
+			for limit := time.Now().Add(30 * time.Second); len(lines) != size[1]; { // the keys are at the bottom, once the size is known
+				if lines = strings.Split(strings.TrimRight(m.until(want...), "\n"), "\n"); time.Now().After(limit) {
+					t.Fatalf("%d locks, %v: %d lines:\n%s", n, size, len(lines), strings.Join(lines, "\n"))
+				}
+			}
+			if !strings.HasPrefix(lines[0], "azconc top") {
+				t.Errorf("%d locks, %v: %q", n, size, lines[0])
 			}
 			for _, l := range lines {
 				if utf8.RuneCountInString(l) > size[0] {
@@ -159,9 +175,9 @@ func TestTopInATerminal(t *testing.T) {
 	m.press("b")
 	m.until("y: yes")
 	m.press("y")
-	m.until("> breaking ", "free in ")
+	m.until("> breaking ", "breaking locks3/")
 	server.Close()
-	m.until("! locks in locks3: ", "shown as of ", "> breaking ")
+	m.until("! locks in locks3, as of ", "> breaking ")
 	m.press("q")
 	m.until("ready>")
 	m.press("clear; stty -a", "Enter") // the terminal echoes and edits lines again

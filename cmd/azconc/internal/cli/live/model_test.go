@@ -243,10 +243,10 @@ func TestARefreshKeepsTheSelectedName(t *testing.T) {
 func TestAPartThatFailsKeepsItsRowsAndSaysSo(t *testing.T) {
 	d := newDesk(t, 80, 24)
 	d.round(many(1), nil)
-	d.round(nil, errors.New("dial tcp 127.0.0.1:1: connect: refused, sig=secret"))
-	d.shows("lock-000", "! locks in jobs: dial tcp 127.0.0.1:1: connect: refused, sig=REDACTED")
+	d.round(nil, errors.New("dial tcp: refused, sig=secret"))
+	d.shows("lock-000", "! locks in jobs, as of 03:04:05Z: dial tcp: refused, sig=REDACTED")
 	d.say(roundMsg{round{Err: errors.New("no list")}})
-	d.shows("lock-000", "! no list")
+	d.shows("lock-000", "! as of 03:04:05Z: no list")
 	d.round(many(2), nil)
 	d.hides("!", "refused")
 	d.shows("lock-001")

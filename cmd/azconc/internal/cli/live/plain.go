@@ -94,11 +94,12 @@ func (e fault) text(redact func(string) string) string {
 	if redact != nil {
 		text = redact(text)
 	}
-	if e.name != "" {
-		text = e.name + ": " + text
-	}
+	about := e.name
 	if !e.since.IsZero() {
-		text += "; shown as of " + e.since.UTC().Format(time.TimeOnly) + "Z"
+		about = strings.TrimPrefix(about+", as of "+e.since.UTC().Format(time.TimeOnly)+"Z", ", ")
+	}
+	if about != "" {
+		text = about + ": " + text
 	}
 	return show.Cell(text)
 }

@@ -143,7 +143,7 @@ func (m *model) foot() []string {
 	if m.failed {
 		status = alarm
 	}
-	return []string{status.on(ansi.Truncate(show.Cell(show.OneLine(m.redact(m.status))), m.width, "…")), faint.on(m.keys())}
+	return append(m.wrapped(show.OneLine(m.redact(m.status)), status), faint.on(m.keys()))
 }
 
 // wrappedMost is how many lines a question takes.
