@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -45,6 +46,7 @@ type Factory struct {
 	Version   bool
 	flags     azaccount.Flags
 	urls      map[azaccount.Service]ref.Account
+	mu        sync.Mutex         // guards resolved and transport: parts of a live view make their clients at the same time
 	resolved  *azaccount.Account // by account
 	stdinFor  string             // what is read from stdin, if anything
 	Redactor  *redactor
@@ -174,6 +176,8 @@ func (f *Factory) sender() policy.Transporter {
 	if f.Wire != nil {
 		return f.Wire
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if f.transport == nil {
 		dialer := &net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}
 		f.transport = &http.Transport{
