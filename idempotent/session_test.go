@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -325,6 +327,12 @@ func TestGCDeletesTheSessionsOfTheDead(t *testing.T) {
 			t.Errorf("%d deleted within the hour, %v", n, err)
 		}
 		pass(time.Hour)
+		r.service.Reset()
+		found, err := k.List(t.Context())
+		if host, _ := os.Hostname(); err != nil || r.service.Requests() != 1 || len(found) != 2 || found[0].Alive == found[1].Alive ||
+			found[0].Owner != fmt.Sprint(host, "/", os.Getpid()) || found[0].Since.IsZero() || found[0].Name >= found[1].Name {
+			t.Errorf("List = %+v, %v in %d requests, want one that is alive and one that is not", found, err, r.service.Requests())
+		}
 		if n, err := k.GC(t.Context()); n != 1 || err != nil || r.alive() != 1 {
 			t.Errorf("%d deleted, %v, %d alive", n, err, r.alive())
 		}

@@ -34,6 +34,8 @@ func (f *Factory) Account() (*azaccount.Account, error) { return f.account() }
 
 // account returns the account that flags and environment name. It is resolved once, so that all clients share one credential.
 func (f *Factory) account() (*azaccount.Account, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if f.resolved != nil {
 		return f.resolved, nil
 	}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -48,6 +49,7 @@ type Factory struct {
 	Version   bool
 	flags     azaccount.Flags
 	urls      map[azaccount.Service]ref.Account
+	mu        sync.Mutex         // guards resolved and transport: parts of a live view make their clients at the same time
 	resolved  *azaccount.Account // by account
 	stdinFor  string             // what is read from stdin, if anything
 	Redactor  *redactor
@@ -146,6 +148,9 @@ func (f *Factory) JSON() bool { return f.output.Form() == report.JSON }
 // Text reports whether results are text for people, and not in one of the forms for programs.
 func (f *Factory) Text() bool { return f.output.Form() == report.Text }
 
+// Selects reports whether --query selects a part of the result.
+func (f *Factory) Selects() bool { return f.query != "" }
+
 // Content returns the writer for the content of a blob: stdout, or nothing with --quiet.
 func (f *Factory) Content() io.Writer {
 	if f.Quiet {
@@ -182,6 +187,8 @@ func (f *Factory) sender() policy.Transporter {
 	if f.Wire != nil {
 		return f.Wire
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if f.transport == nil {
 		dialer := &net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}
 		f.transport = &http.Transport{

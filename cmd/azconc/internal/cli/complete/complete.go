@@ -80,30 +80,36 @@ func (c *completer) arguments(cmd *cobra.Command) {
 		return
 	}
 	usage, _, runs := strings.Cut(cmd.Use, "-- <command>")
-	kinds := positional(usage)
+	kinds, repeated := positional(usage)
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		switch {
 		case c.dash, runs && len(args) >= len(kinds):
 			return c.localFiles(cmd, args, word)
 		case len(args) < len(kinds):
 			return c.names(cmd, kinds[len(args)], word)
+		case repeated:
+			return c.names(cmd, kinds[len(kinds)-1], word)
 		}
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-var placeholder = regexp.MustCompile(`^[(\[]?<([^<>]+)>\]?$`)
+var placeholder = regexp.MustCompile(`^[(\[]?<([^<>]+)>\]?(\.\.\.)?$`)
 
-// positional returns the kinds of arguments in a usage line, such as container/blob, up to the first flag, choice or repetition.
-func positional(usage string) (kinds []string) {
+// positional returns the kinds of arguments in a usage line, such as container/blob, up to the first flag or choice, and whether
+// the last of them may be repeated.
+func positional(usage string) (kinds []string, repeated bool) {
 	for _, word := range strings.Fields(usage)[1:] {
 		m := placeholder.FindStringSubmatch(word)
 		if m == nil {
 			break
 		}
 		kinds = append(kinds, m[1])
+		if m[2] != "" {
+			return kinds, true
+		}
 	}
-	return kinds
+	return kinds, false
 }
 
 var choice = regexp.MustCompile(`\{([a-z0-9-]+(?: \| [a-z0-9-]+)+)\}`)

@@ -9,7 +9,7 @@ import (
 )
 
 // free are the placeholders for which nothing is offered: only the user knows what belongs there, or it is a secret.
-var free = strings.Fields("copy-id message-id n id ids code ETag etag URL address bytes cron expression faults image key line name name=value names " +
+var free = strings.Fields("copy-id message-id n id ids code ETag etag URL address bytes cron expression faults image key line name name=value names numbers " +
 	"number offset path=value predicate receipt text time token zone duration int int32 int64 uint64 float header")
 
 // freeFlags are the flags whose help has no placeholder and no choice, and for which nothing is offered.
@@ -31,7 +31,8 @@ func Undecided(root *cobra.Command) (all []string) {
 		}
 		if !cmd.HasSubCommands() && cmd.ValidArgsFunction == nil && len(cmd.ValidArgs) == 0 && !cmd.IsAdditionalHelpTopicCommand() {
 			usage, _, _ := strings.Cut(cmd.Use, "-- <command>")
-			for _, kind := range positional(usage) {
+			kinds, _ := positional(usage)
+			for _, kind := range kinds {
 				if !decided(kind) {
 					all = append(all, cmd.CommandPath()+" <"+kind+">")
 				}

@@ -82,20 +82,28 @@ func (r breakResult) Text(w io.Writer) {
 }
 
 func breakRun(ctx context.Context, f *cli.Factory, opts *breakOptions) error {
-	k, err := Locker(f, opts.Lock, nil)
+	r, err := breakOne(ctx, f, opts)
 	if err != nil {
 		return err
+	}
+	return f.Print(r)
+}
+
+func breakOne(ctx context.Context, f *cli.Factory, opts *breakOptions) (r breakResult, err error) {
+	k, err := Locker(f, opts.Lock, nil)
+	if err != nil {
+		return r, err
 	}
 	b, err := k.Break(ctx, opts.Lock.Blob, &pessimistic.BreakOptions{Conditions: lease.Conditions{IfMatch: opts.IfMatch}, Now: opts.Now, Grace: opts.Period})
 	if err != nil {
-		return err
+		return r, err
 	}
-	r := breakResult{Outcome: "free", shown: showLock(opts.Lock.Container, b.LockInfo), RemainingMS: b.After.Milliseconds(), Requests: f.Requests.Load()}
+	r = breakResult{Outcome: "free", shown: showLock(opts.Lock.Container, b.LockInfo), RemainingMS: b.After.Milliseconds(), Requests: f.Requests.Load()}
 	switch {
 	case b.Broken && b.After > 0:
 		r.Outcome = "breaking"
 	case b.Broken:
 		r.Outcome = "broken"
 	}
-	return f.Print(r)
+	return r, nil
 }

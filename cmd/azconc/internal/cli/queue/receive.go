@@ -147,15 +147,22 @@ func peekVerb() cli.Verb[receiveOptions] {
 }
 
 func peekRun(ctx context.Context, f *cli.Factory, opts *receiveOptions) error {
-	queue, err := f.Queue(opts.Queue)
+	shown, err := peek(ctx, f, opts)
 	if err != nil {
 		return err
+	}
+	return printMessages(f, "found", opts.Queue, shown, 0)
+}
+
+func peek(ctx context.Context, f *cli.Factory, opts *receiveOptions) (shown []messageShown, err error) {
+	queue, err := f.Queue(opts.Queue)
+	if err != nil {
+		return nil, err
 	}
 	answer, err := queue.PeekMessages(ctx, &azqueue.PeekMessagesOptions{NumberOfMessages: &opts.Max})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var shown []messageShown
 	for _, m := range answer.Messages {
 		one := messageShown{
 			MessageID: ptr.Value(m.MessageID), Inserted: show.Time(ptr.Value(m.InsertionTime)), Expires: show.Time(ptr.Value(m.ExpirationTime)),
@@ -164,5 +171,5 @@ func peekRun(ctx context.Context, f *cli.Factory, opts *receiveOptions) error {
 		one.open(ptr.Value(m.MessageText), opts.Encoding, opts.Envelope)
 		shown = append(shown, one)
 	}
-	return printMessages(f, "found", opts.Queue, shown, 0)
+	return shown, nil
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/queue"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/table"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/tf"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/top"
 )
 
 // newRootCmd lists every group. A group lists its verbs in its own file.
@@ -71,7 +72,7 @@ func newRootCmd(f *cli.Factory) *cobra.Command {
 	add("optimistic", blob.NewCmd(f), container.NewCmd(f), tables, counters.NewCmd(f))
 	add("pessimistic", lock.NewCmd(f), lock.NewElectCmd(f), lock.NewSemaphoreCmd(f), file.NewCmd(f), file.NewShareCmd(f))
 	add("idempotent", queue.NewCmd(f), once.NewCmd(f))
-	add("tool", tf.NewCmd(f), bench.NewCmd(f), demo.NewCmd(f), dev.NewCmd(f), doctor.NewCmd(f), versionVerb().Command(f), newCompletionCmd(f))
+	add("tool", tf.NewCmd(f), bench.NewCmd(f), demo.NewCmd(f), dev.NewCmd(f), doctor.NewCmd(f), top.NewCmd(f), versionVerb().Command(f), newCompletionCmd(f))
 	root.AddCommand(newHelpTopics()...)
 	flags.AsPeopleWriteThem(root)
 	return root

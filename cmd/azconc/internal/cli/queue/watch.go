@@ -1,0 +1,201 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/live"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
+	"github.com/azconc/azconc/idempotent"
+	"github.com/azconc/azconc/idempotent/redrive"
+	"github.com/azconc/azconc/pkg/azerr"
+)
+
+// Sections is the section of the rows of Queues and All.
+func Sections() []live.Section {
+	return []live.Section{{Key: "queues", Title: "Queues", Columns: []live.Column{
+		{Title: "messages", Right: true}, {Title: "visible", Right: true}, {Title: "queue", Long: true},
+	}}}
+}
+
+// most is how many queues a view shows that does not name them.
+const most = 20
+
+// All returns the sources of the queues with a prefix. Requests: 1 per 5,000 queues.
+func All(ctx context.Context, f *cli.Factory, prefix string) (parts []live.Source, note string, err error) {
+	names, err := namesOf(ctx, f, prefix)
+	if err != nil {
+		return nil, "", err
+	}
+	pairs := 0
+	for _, name := range names {
+		of, poison := strings.CutSuffix(name, poisonSuffix)
+		if poison && slices.Contains(names, of) {
+			continue // shown with its queue
+		}
+		if pairs++; pairs <= most {
+			parts = append(parts, one(f, name, slices.Contains(names, name+poisonSuffix)))
+		}
+	}
+	if pairs > most {
+		note = fmt.Sprintf("%d of %s are shown: name others", most, show.Plural(pairs, "queue"))
+	}
+	return parts, note, nil
+}
+
+// Named returns the source of a queue with the poison queue that consume gives it. Requests: 2, and 2 for the poison queue or 1 if
+// there is none.
+func Named(f *cli.Factory, name string) live.Source {
+	return one(f, name, len(name+poisonSuffix) <= longest)
+}
+
+// longest is the most characters of a queue's name (REST: "Naming queues and metadata").
+const longest = 63
+
+// seen is a queue as the view prints it in JSON.
+type seen struct {
+	Queue string `json:"resource"`
+	depth
+	Poison *seen `json:"poison,omitempty"`
+}
+
+func one(f *cli.Factory, name string, poison bool) live.Source {
+	return live.Source{Name: "queue " + name, Fetch: func(ctx context.Context) ([]live.Row, error) {
+		d, err := depthOf(ctx, f, name)
+		if err != nil {
+			return nil, err
+		}
+		value := &seen{Queue: name, depth: d}
+		row := queueRow(f, name, d)
+		row.Value = value
+		if !poison {
+			return []live.Row{row}, nil
+		}
+		d, err = depthOf(ctx, f, name+poisonSuffix)
+		if azerr.Classify(err).Kind == azerr.NotFound {
+			return []live.Row{row}, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		value.Poison = &seen{Queue: name + poisonSuffix, depth: d}
+		below := queueRow(f, name+poisonSuffix, d)
+		below.Cells[2], below.Inside = "  poison: "+name+poisonSuffix, true
+		if d.Messages > 0 {
+			row.Redrive = redriving(f, name+poisonSuffix, name)
+			below.Redrive, row.Idle = row.Redrive, false
+		}
+		return []live.Row{row, below}, nil
+	}}
+}
+
+func depthOf(ctx context.Context, f *cli.Factory, name string) (depth, error) {
+	queue, err := f.Queue(name)
+	if err != nil {
+		return depth{}, err
+	}
+	return look(ctx, queue)
+}
+
+func queueRow(f *cli.Factory, name string, d depth) live.Row {
+	visible := "not permitted"
+	switch {
+	case d.Visible == nil:
+	case *d.Visible < maxPeek:
+		visible = fmt.Sprint(*d.Visible)
+	default:
+		visible = fmt.Sprint(maxPeek, "+")
+	}
+	count := fmt.Sprint(d.Messages)
+	if d.Messages > 0 {
+		count = "~" + count // approximate (REST: "Get Queue Metadata")
+	}
+	return live.Row{Section: "queues", ID: name, Idle: d.Messages == 0, Cells: []string{count, visible, name}, Peek: peeking(f, name)}
+}
+
+// peekMost is how many messages a user reads at a time.
+const peekMost = 10
+
+func peeking(f *cli.Factory, name string) *live.Action {
+	return &live.Action{
+		Question: fmt.Sprintf("Look at the first %d messages of %s? That is 1 request, and changes nothing.", peekMost, name),
+		Command:  fmt.Sprintf("azconc queue peek %s --max %d", name, peekMost),
+		Do: func(ctx context.Context, _ func(string)) (string, error) {
+			messages, err := peek(ctx, f, &receiveOptions{Queue: name, Max: peekMost, Encoding: "auto"})
+			if err != nil {
+				return "", err
+			}
+			var text strings.Builder
+			receiveResult{Messages: messages}.Text(&text)
+			if len(messages) == 0 {
+				text.WriteString("no message of " + name + " is visible")
+			}
+			return text.String(), nil
+		},
+	}
+}
+
+func redriving(f *cli.Factory, from, into string) *live.Action {
+	return &live.Action{
+		Question: fmt.Sprintf("Move every message of %s to %s, as if it had never been tried?", from, into),
+		Command:  fmt.Sprintf("azconc queue redrive %s %s", from, into),
+		Do: func(ctx context.Context, note func(string)) (string, error) {
+			source, err := f.Queue(from)
+			if err != nil {
+				return "", err
+			}
+			target, err := f.Queue(into)
+			if err != nil {
+				return "", err
+			}
+			moved := 0
+			r, err := redrive.Run(ctx, source, target, &redrive.Options{Hooks: f.Monitor.Hooks(), Each: func(redrive.Message) {
+				moved++
+				note(fmt.Sprint("moved ", moved))
+			}})
+			if err != nil {
+				return fmt.Sprint("moved ", r.Moved), err
+			}
+			var text strings.Builder
+			redriveResult{Moved: r.Moved, Left: r.Left, Hidden: max(0, r.Hidden)}.Text(&text)
+			return text.String(), nil
+		},
+	}
+}
+
+// session is a session as the view prints it in JSON.
+type session struct {
+	Session string `json:"resource"`
+	Alive   bool   `json:"alive"`
+	Owner   string `json:"owner,omitempty"`
+	Since   string `json:"since,omitempty"`
+}
+
+// SessionsIn fetches the sessions of the consumers that use a container: those of the section "sessions", with columns for state,
+// since, name and owner. Requests: 1 per 5,000 sessions.
+func SessionsIn(f *cli.Factory, in ref.Blob) live.Source {
+	return live.Source{Name: "sessions in " + in.Container, Fetch: func(ctx context.Context) (rows []live.Row, err error) {
+		c, err := f.Container(in)
+		if err != nil {
+			return nil, err
+		}
+		k, err := idempotent.NewSessions(c, nil)
+		if err != nil {
+			return nil, err
+		}
+		found, err := k.List(ctx)
+		for _, s := range found {
+			v := session{Session: in.Container + "/" + s.Name, Alive: s.Alive, Owner: s.Owner, Since: show.Time(s.Since)}
+			state := "over"
+			if s.Alive {
+				state = "alive"
+			}
+			rows = append(rows, live.Row{Section: "sessions", ID: v.Session, Idle: !s.Alive, Value: v, Cells: []string{state, v.Since, v.Session, v.Owner}})
+		}
+		return rows, err
+	}}
+}

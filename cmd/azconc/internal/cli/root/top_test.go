@@ -1,0 +1,211 @@
+package root
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/idempotent"
+	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pessimistic/shared"
+	"github.com/azconc/azconc/pkg/aztest"
+)
+
+// busy returns a service on which a lock is held and another was, two slots of a semaphore are held and one was, a queue has three
+// messages and its poison queue one, and a consumer has a session. What it starts ends with the test.
+func busy(t *testing.T) *aztest.Service {
+	t.Helper()
+	s := aztest.New(nil)
+	for _, args := range []string{"container create jobs", "queue create orders", "queue create orders-poison", "queue create mail"} {
+		if r := runOn(t.Context(), s, nil, nil, strings.Fields(args)...); r.code != 0 {
+			t.Fatal(args, r)
+		}
+	}
+	locker, err := pessimistic.NewLocker(s.Container("jobs"), &pessimistic.LockerOptions{Owner: "web-1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// What is held is released at the end, in a context that is still alive then.
+	ctx, end := context.WithCancel(context.Background())
+	t.Cleanup(end)
+	held, err := locker.Lock(ctx, "nightly", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = held.Release(ctx) })
+	if err := locker.Do(ctx, "report", nil, func(context.Context, *pessimistic.Hold) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	sem, err := shared.NewSemaphore(locker, "encoders", 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		slot, err := sem.Acquire(ctx, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i == 1 {
+			defer func() { _ = slot.Release(ctx) }()
+			continue
+		}
+		t.Cleanup(func() { _ = slot.Release(ctx) })
+	}
+	for queue, n := range map[string]int{"orders": 3, "orders-poison": 1} {
+		for range n {
+			if _, err := s.Queue(queue).EnqueueMessage(ctx, "text", nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	sessions, err := idempotent.NewSessions(s.Container("jobs"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	markers, err := idempotent.NewMarkers(s.Table("markers"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	consumer, err := idempotent.NewConsumer(s.Queue("mail"), func(context.Context, *idempotent.Message) error { return nil },
+		&idempotent.ConsumerOptions{Sessions: sessions, Markers: markers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	consuming, stop := context.WithCancel(ctx)
+	go func() { done <- consumer.Run(consuming) }()
+	t.Cleanup(func() {
+		stop()
+		<-done
+	})
+	synctest.Wait()
+	return s
+}
+
+func TestTopShowsWhatTheServiceSaysAndCountsItsRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := busy(t)
+		for _, c := range []struct {
+			args     string
+			requests int
+			has      []string
+			hasNot   []string
+		}{
+			// 1 page of containers, 1 of queues, 1 for the locks and 1 for the sessions of jobs, 2 for each of the queues
+			{"top", 2 + 2 + 3*2, []string{"held ", " jobs/nightly ", "last web-1", "2 of 3 ", "  slot ", "      ~3        3  orders\n      ~1        1    poison: orders-poison\n", "alive  "}, nil},
+			{"top jobs", 1, []string{"jobs/nightly", "jobs/encoders"}, []string{"orders", "alive", "MESSAGES"}},
+			{"top --queue orders", 4, []string{"orders-poison"}, []string{"nightly", "mail"}},
+			{"top --queue mail", 3, []string{"mail"}, []string{"poison"}},
+			{"top --sessions jobs", 1, []string{"jobs/azconcsession/"}, []string{"nightly"}},
+			{"queue list --watch --prefix mai --timeout 1s", 3, []string{"mail"}, []string{"orders"}},
+			{"lock list jobs --watch --held --timeout 1s", 1, []string{"jobs/nightly", "2 of 3"}, []string{"report"}},
+		} {
+			r := runOn(t.Context(), s, nil, nil, strings.Fields(c.args)...)
+			ended := fail.ExitOK
+			if strings.Contains(c.args, "--timeout") {
+				ended = fail.ExitTimeout
+			}
+			cost := fmt.Sprintf("requests: %d so far, %[1]d in the last minute, %[1]d in a round\n", c.requests)
+			if r.code != ended || !strings.Contains(r.stderr, cost) {
+				t.Errorf("azconc %s: exit %d, want %s%s", c.args, r.code, cost, r.stderr)
+			}
+			for _, want := range c.has {
+				if !strings.Contains(r.out, want) {
+					t.Errorf("azconc %s: %q is not in\n%s", c.args, want, r.out)
+				}
+			}
+			for _, no := range c.hasNot {
+				if strings.Contains(r.out, no) {
+					t.Errorf("azconc %s: %q is in\n%s", c.args, no, r.out)
+				}
+			}
+		}
+		v := runOn(t.Context(), s, nil, nil, "top", "-o", "json").json(t)
+		if v["requests"] != 10.0 || v["requests_round"] != 10.0 || v["requests_last_minute"] != 10.0 || len(v["locks"].([]any)) != 2 || len(v["queues"].([]any)) != 2 {
+			t.Errorf("%v", v)
+		}
+	})
+}
+
+// A part that fails leaves the others as they are, and a round that fails leaves the next one.
+func TestTopGoesOnWhenTheServiceFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := busy(t)
+		began, last := time.Now(), false
+		wire := transport(func(r *http.Request) (*http.Response, error) {
+			if round := int(time.Since(began)/(10*time.Second)) + 1; round == 2 || last && strings.Contains(r.URL.Path, "orders") {
+				return nil, errors.New("dial tcp: connection refused")
+			}
+			return s.Do(r)
+		})
+		r := runOn(t.Context(), wire, nil, nil, strings.Fields("top jobs --queue orders --count 3 --interval 10s -o json")...)
+		lines := strings.Split(strings.TrimSpace(r.out), "\n")
+		if r.code != 0 || len(lines) != 3 {
+			t.Fatalf("exit %d, %d lines: %s", r.code, len(lines), r.stderr)
+		}
+		for i, want := range []struct{ locks, faults int }{{2, 0}, {0, 2}, {2, 0}} {
+			var v struct{ Locks, Errors []any }
+			if err := json.Unmarshal([]byte(lines[i]), &v); err != nil || len(v.Locks) != want.locks || len(v.Errors) != want.faults {
+				t.Errorf("round %d: %v, %s", i+1, err, lines[i])
+			}
+		}
+		if !strings.Contains(r.stderr, "locks in jobs: dial tcp: connection refused") {
+			t.Error(r.stderr)
+		}
+		last = true
+		r = runOn(t.Context(), wire, nil, nil, strings.Fields("top jobs --queue orders")...)
+		if r.code != fail.ExitFailed || !strings.Contains(r.out, "nightly") || strings.Contains(r.out, "orders") || !strings.Contains(r.stderr, "1 part could not be seen") {
+			t.Errorf("one part fails: exit %d, %s%s", r.code, r.out, r.stderr)
+		}
+		v := runOn(t.Context(), wire, nil, nil, strings.Fields("top --queue orders -o json")...).json(t)
+		if v["outcome"] != "failed" || v["exit_code"] != 1.0 {
+			t.Errorf("no part is known: %v", v)
+		}
+	})
+}
+
+func TestANameDoesNotBreakATable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := aztest.New(nil)
+		if r := runOn(t.Context(), s, nil, nil, "container", "create", "jobs"); r.code != 0 {
+			t.Fatal(r)
+		}
+		locker, err := pessimistic.NewLocker(s.Container("jobs"), &pessimistic.LockerOptions{Owner: "a\nb\x1b[2J\u202e"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := locker.Do(t.Context(), "日本\U0001F1E9語\u200d", nil, func(context.Context, *pessimistic.Hold) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		r := runOn(t.Context(), s, nil, nil, "top", "jobs")
+		if r.code != 0 || strings.Count(r.out, "\n") != 2 || !strings.Contains(r.out, "jobs/日本\ufffd語\ufffd") || !strings.Contains(r.out, "last a b\ufffd[2J\ufffd") {
+			t.Errorf("exit %d, %q", r.code, r.out)
+		}
+	})
+}
+
+func TestAWrongFlagOfTopSendsNothing(t *testing.T) {
+	for args, want := range map[string]string{
+		"top jobs/a":                            "jobs/a",
+		"top jobs jobs":                         "jobs is named twice",
+		"top --queue Orders":                    "--queue",
+		"top --sessions a/b":                    "--sessions",
+		"top --interval 100ms":                  "--interval 100ms is less than 1s",
+		"top --count -1":                        "--count -1 is negative",
+		"lock list jobs --interval 5s":          "--interval does not apply without --watch",
+		"queue list --interval 5s":              "--interval does not apply without --watch",
+		"queue list --watch --interval 999ms":   "--interval 999ms is less than 1s",
+		"lock list jobs --watch --interval -1s": "--interval -1s is less than 1s",
+	} {
+		if r := runOn(t.Context(), silent(t), nil, nil, strings.Fields(args)...); r.code != fail.ExitUsage || !strings.Contains(r.stderr, want) {
+			t.Errorf("azconc %s: exit %d, %s", args, r.code, r.stderr)
+		}
+	}
+}

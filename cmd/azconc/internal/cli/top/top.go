@@ -1,0 +1,158 @@
+// Package top has azconc top: locks, semaphores, queues and sessions of an account, live.
+package top
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/live"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/lock"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/queue"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
+	"github.com/azconc/azconc/pkg/ptr"
+)
+
+type options struct {
+	Containers []ref.Blob // with locks
+	Sessions   []ref.Blob // containers with sessions
+	Queues     []string
+	live.Options
+}
+
+// NewCmd returns azconc top.
+func NewCmd(f *cli.Factory) *cobra.Command { return verb().Command(f) }
+
+func verb() cli.Verb[options] {
+	var sessions []string
+	return cli.Verb[options]{
+		Use:   "top [<container>]... [flags]",
+		Short: "Watch locks, elections, semaphores, queues and sessions",
+		Long: `Watch the locks, elections and semaphores of containers, queues with their poison queues, and the sessions of consumers.
+
+Without names, everything in the account is shown, up to 20 containers and 20 queues; with names, these alone. Keys: b breaks
+the selected lock, r moves the messages of the selected queue's poison queue back, and p looks at messages, each after a
+question that shows the command that does the same. The others are listed with ?.
+
+A round of requests costs 1 per container of locks and 1 per container of sessions, for up to 5,000 blobs each, and 2 per queue;
+without names 1 more for each page of containers and of queues. The screen counts them.
+
+It shows what the service says. An election is stored as a lock: its holder leads, and its fence is the term. The count of a
+queue's messages is approximate, and of those that can be received 32 are seen at most. How many wait for a lock is stored
+nowhere, and how long a lease still lasts is known to its holder alone.
+
+In a pipe, with -o json and with --count, tables are printed: one by default.`,
+		Example: `  azconc top
+  azconc top jobs --queue orders --sessions jobs
+  azconc top jobs --count 3 --interval 10s`,
+		Args: cobra.ArbitraryArgs,
+		Flags: func(opts *options, set *pflag.FlagSet) {
+			set.StringSliceVar(&opts.Queues, "queue", nil, "show this `queue` with its poison queue; may be repeated")
+			set.StringSliceVar(&sessions, "sessions", nil, "show the sessions in this `container`; may be repeated")
+			opts.AddInterval(set)
+			set.IntVar(&opts.Count, "count", 1, "print this many tables; 0 is no end")
+		},
+		Parse: func(opts *options, in cli.Input) (err error) {
+			opts.Tables = in.Flags.Changed("count")
+			if opts.Containers, err = containers(in.Args); err != nil {
+				return err
+			}
+			if opts.Sessions, err = containers(sessions); err != nil {
+				return fail.WithHint(fail.Usagef("--sessions: %v", err), fail.HintOf(err))
+			}
+			for _, name := range opts.Queues {
+				if err := queue.CheckQueue("--queue", name); err != nil {
+					return err
+				}
+			}
+			return opts.Check()
+		},
+		Run: func(ctx context.Context, f *cli.Factory, opts *options) error {
+			v := live.View{Title: "azconc top", Sections: sections(), Sources: live.Only(named(f, opts)...)}
+			if len(opts.Containers)+len(opts.Sessions)+len(opts.Queues) == 0 {
+				v.Sources = func(ctx context.Context) ([]live.Source, string, error) { return everything(ctx, f) }
+			}
+			return live.Show(ctx, f, v, opts.Options)
+		},
+	}
+}
+
+// containers parses the names of containers. The same one twice would have each row twice.
+func containers(args []string) (found []ref.Blob, err error) {
+	for _, arg := range args {
+		c, err := ref.ParseContainer(arg)
+		if err != nil {
+			return nil, err
+		}
+		for _, other := range found {
+			if other.Container == c.Container {
+				return nil, fail.Usagef("%s is named twice", arg)
+			}
+		}
+		found = append(found, c)
+	}
+	return found, nil
+}
+
+func sections() []live.Section {
+	return append(append(lock.Sections(), queue.Sections()...), live.Section{Key: "sessions", Title: "Sessions", Columns: []live.Column{
+		{Title: "state"}, {Title: "since"}, {Title: "session", Long: true}, {Title: "owner", Long: true},
+	}})
+}
+
+func named(f *cli.Factory, opts *options) (parts []live.Source) {
+	for _, c := range opts.Containers {
+		parts = append(parts, lock.LocksIn(f, c, "", false))
+	}
+	for _, q := range opts.Queues {
+		parts = append(parts, queue.Named(f, q))
+	}
+	for _, c := range opts.Sessions {
+		parts = append(parts, queue.SessionsIn(f, c))
+	}
+	return parts
+}
+
+// most is how many containers a view shows that does not name them.
+const most = 20
+
+// everything returns the sources for the containers and queues of the account. Requests: 1 per page of each.
+func everything(ctx context.Context, f *cli.Factory) (parts []live.Source, note string, err error) {
+	service, err := f.BlobService()
+	if err != nil {
+		return nil, "", err
+	}
+	var locks, sessions []live.Source
+	seen := 0
+	for pages := service.NewListContainersPager(nil); pages.More(); {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, "", err
+		}
+		for _, item := range page.ContainerItems {
+			c := ref.Blob{Container: ptr.Value(item.Name)}
+			if strings.HasPrefix(c.Container, "$") {
+				continue // of the service: logs and the static site
+			}
+			if seen++; seen <= most {
+				locks = append(locks, lock.LocksIn(f, c, "", false))
+				sessions = append(sessions, queue.SessionsIn(f, c))
+			}
+		}
+	}
+	var notes []string
+	if seen > most {
+		notes = append(notes, fmt.Sprintf("%d of %s are shown: name others", most, show.Plural(seen, "container")))
+	}
+	queues, note, err := queue.All(ctx, f, "")
+	if note != "" {
+		notes = append(notes, note)
+	}
+	return append(append(locks, queues...), sessions...), strings.Join(notes, "; "), err
+}
