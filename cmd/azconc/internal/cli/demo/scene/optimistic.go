@@ -161,7 +161,7 @@ func blobOperations(ctx context.Context, s *stage) {
 	s.page(ctx)
 	a := s.client("client")
 	big, id := a.blob("page.txt"), "MDAwMQ=="
-	s.ok(a, "stages a block: no ETag, no condition", "blobs.StageBlock", "azconc blob block put @/page.txt MDAwMQ== --file F", func() error {
+	s.ok(a, "stages a block: no ETag, no condition", "blobs.StageBlock", "azconc blob block put @/page.txt --id MDAwMQ== --file F", func() error {
 		_, err := blobs.StageBlock(ctx, big, id, []byte("a block"), nil)
 		return err
 	})
@@ -173,7 +173,7 @@ func blobOperations(ctx context.Context, s *stage) {
 		_, _, err := blobs.ListBlocks(ctx, big, blockblob.BlockListTypeAll, nil)
 		return err
 	})
-	s.ok(a, "changes the metadata", "blobs.NewMetadata", "azconc blob metadata update @/page.txt --set a=1", func() error {
+	s.ok(a, "changes the metadata", "blobs.NewMetadata", "azconc blob metadata update @/page.txt a=1", func() error {
 		_, err := optimistic.Update(ctx, blobs.NewMetadata(big.BlobClient()), func(_ context.Context, m *map[string]string) error {
 			if *m == nil {
 				*m = map[string]string{}
@@ -192,11 +192,11 @@ func blobOperations(ctx context.Context, s *stage) {
 		copied, err = blobs.Copy(ctx, a.blob("copy.txt").BlobClient(), big.BlobClient(), nil)
 		return err
 	})
-	s.refused(a, "aborts the copy, which has ended", "blobs.AbortCopy", "azconc blob abort-copy @/copy.txt --copy-id ID", blobs.ErrNoCopy, func() error {
+	s.refused(a, "aborts the copy, which has ended", "blobs.AbortCopy", "azconc blob abort-copy @/copy.txt ID", blobs.ErrNoCopy, func() error {
 		_, err := blobs.AbortCopy(ctx, a.blob("copy.txt").BlobClient(), copied.CopyID, nil)
 		return err
 	})
-	s.ok(a, "deletes with the snapshots", "blobs.Delete", "azconc blob delete @/page.txt --delete-snapshots include", func() error {
+	s.ok(a, "deletes with the snapshots", "blobs.Delete", "azconc blob delete @/page.txt --snapshots", func() error {
 		_, err := blobs.Delete(ctx, big.BlobClient(), &blobs.DeleteOptions{Snapshots: true})
 		return err
 	})
@@ -205,7 +205,7 @@ func blobOperations(ctx context.Context, s *stage) {
 func containerOperations(ctx context.Context, s *stage) {
 	s.box(ctx)
 	a := s.client("client")
-	s.ok(a, "changes the metadata under the container's lease", "settings.NewContainerMetadata", "azconc container metadata update @ --set a=1", func() error {
+	s.ok(a, "changes the metadata under the container's lease", "settings.NewContainerMetadata", "azconc container metadata update @ a=1", func() error {
 		_, err := optimistic.Update(ctx, settings.NewContainerMetadata(a.container()), func(_ context.Context, m *map[string]string) error {
 			if *m == nil {
 				*m = map[string]string{}

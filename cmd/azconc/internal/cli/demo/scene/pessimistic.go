@@ -110,7 +110,7 @@ func leaseStrategies(ctx context.Context, s *stage) {
 			}
 			return err
 		})
-		s.ok(a, string(strategy)+": ends", "shared.Access", "azconc lock run (ends with CMD)", func() error { return first.Release(ctx) })
+		s.ok(a, string(strategy)+": ends", "shared.Access", "azconc lock run @/"+name+" -- CMD", func() error { return first.Release(ctx) })
 		if s.err != nil && first != nil {
 			s.err = errors.Join(s.err, first.Release(context.WithoutCancel(ctx)))
 		}

@@ -73,7 +73,7 @@ func messageOnce(ctx context.Context, s *stage) {
 	type stock struct {
 		Sold int `json:"Sold"`
 	}
-	s.ok(consumer, "handles both, and stores the effect and the message's id in one transaction", "Inbox.Apply", "azconc queue consume @ --inbox # --exit-when-empty --exec CMD", func() error {
+	s.ok(consumer, "handles both, and stores the effect and the message's id in one transaction", "Inbox.Apply", "azconc queue consume @ --inbox #/eu --exit-when-empty --exec CMD", func() error {
 		inbox, err := idempotent.NewInbox(consumer.table(), nil)
 		if err != nil {
 			return err

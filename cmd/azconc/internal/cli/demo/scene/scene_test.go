@@ -64,6 +64,9 @@ func TestEachSceneGetsTheStatusesThatItShows(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
+			for _, a := range r.Acts {
+				checkCommand(t, a.Command)
+			}
 			got.WriteString(statuses(r, "ab12"))
 		})
 	}
