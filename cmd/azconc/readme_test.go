@@ -181,7 +181,11 @@ func snippets(t *testing.T, name string) (all []string) {
 
 // inMemory returns the connection string of a service in memory with all four of its parts on loopback.
 func inMemory(t *testing.T) string {
-	service := aztest.New(nil)
+	return served(t, aztest.New(nil))
+}
+
+// served returns the connection string of a service on loopback.
+func served(t *testing.T, service *aztest.Service) string {
 	endpoint := func(s *httptest.Server) string {
 		t.Cleanup(s.Close)
 		return s.URL + "/" + aztest.Account

@@ -19,6 +19,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/monitor"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/report"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/pkg/azaccount"
 )
@@ -33,8 +34,10 @@ type Factory struct {
 	InTerminal, OutTerminal, ErrTerminal bool
 
 	Env    Env
-	Output string
 	Quiet  bool
+	output report.Output
+	form   string // -o
+	query  string
 
 	Terminal  io.Writer // what an editor draws on
 	verbose   bool
@@ -82,7 +85,8 @@ func (f *Factory) Close() {
 
 func (f *Factory) AddFlags(cmd *cobra.Command) {
 	p := cmd.PersistentFlags()
-	p.StringVarP(&f.Output, "output", "o", "text", "form of the result: {text | json}")
+	p.StringVarP(&f.form, "output", "o", report.Text, "form of the result: "+report.Forms)
+	p.StringVar(&f.query, "query", "", "print what this JMESPath `expression` selects from the JSON of the result, as JSON unless -o says otherwise")
 	p.BoolVarP(&f.Quiet, "quiet", "q", false, "print no result, only messages and the exit code")
 	p.BoolVarP(&f.verbose, "verbose", "v", false, "print a line per request to stderr")
 	p.StringVar(&f.traceFile, "trace-file", "", "append what the command does to this `file`, as OpenTelemetry spans in lines of JSON")
@@ -99,11 +103,12 @@ func (f *Factory) Begin(cmd *cobra.Command, args []string) error {
 	if err := flags.CheckGiven(cmd, args); err != nil {
 		return err
 	}
-	if f.Output != "text" && f.Output != "json" {
-		return fail.Usagef("--output %q is neither text nor json", f.Output)
+	var err error
+	if f.output, err = report.Parse(f.form, cmd.Flags().Changed("output"), f.query); err != nil {
+		return err
 	}
-	if f.JSON() && (cmd.Annotations[TextOnly] != "" || cmd.HasSubCommands() && len(args) == 0 && !f.Version) {
-		return fail.WithHint(fail.Usagef("-o json does not apply to %s, which prints text", cmd.CommandPath()), "omit it")
+	if asked := f.output.Asked(); asked != "" && (cmd.Annotations[TextOnly] != "" || cmd.HasSubCommands() && len(args) == 0 && !f.Version) {
+		return fail.WithHint(fail.Usagef("%s does not apply to %s, which prints text", asked, cmd.CommandPath()), "omit it")
 	}
 	if err := f.localNames(cmd, args); err != nil {
 		return err
@@ -135,8 +140,11 @@ func (f *Factory) monitor(cmd *cobra.Command) (err error) {
 	return err
 }
 
-// JSON reports whether -o json is given.
-func (f *Factory) JSON() bool { return f.Output == "json" }
+// JSON reports whether results are JSON, and so are failures.
+func (f *Factory) JSON() bool { return f.output.Form() == report.JSON }
+
+// Text reports whether results are text for people, and not in one of the forms for programs.
+func (f *Factory) Text() bool { return f.output.Form() == report.Text }
 
 // Content returns the writer for the content of a blob: stdout, or nothing with --quiet.
 func (f *Factory) Content() io.Writer {

@@ -33,8 +33,8 @@ func (f *Factory) Report(ctx context.Context, cmd *cobra.Command, err error) int
 	}
 	if _, wrong := errors.AsType[*fail.UsageError](err); wrong {
 		fmt.Fprintf(f.Err, "usage: %s\n", cmd.UseLine())
-	} else if f.JSON() && !f.Quiet {
-		_ = f.printJSON(fail.Object(err, v, on, message, hint))
+	} else {
+		f.printFailure(fail.Object(err, v, on, message, hint))
 	}
 	return v.Code
 }

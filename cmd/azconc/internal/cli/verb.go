@@ -40,7 +40,7 @@ type Verb[O any] struct {
 type Input struct {
 	Args  []string
 	Flags *pflag.FlagSet
-	JSON  bool   // -o json is given
+	Form  string // what asks for another form of the result than text, such as "-o json"; empty for text
 	Path  string // of the command, such as "lock run"
 	Env   Env
 }
@@ -56,7 +56,7 @@ func (v Verb[O]) Seam(f *Factory, run func(context.Context, *O) error) *cobra.Co
 	cmd := &cobra.Command{
 		Use: v.Use, Short: v.Short, Long: v.Long, Example: v.Example, Annotations: v.Annotations, Args: v.Args, Aliases: v.Aliases,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			in := Input{Args: args, Flags: cmd.Flags(), JSON: f.JSON(), Path: strings.TrimPrefix(cmd.CommandPath(), "azconc "), Env: f.Env}
+			in := Input{Args: args, Flags: cmd.Flags(), Form: f.output.Asked(), Path: strings.TrimPrefix(cmd.CommandPath(), "azconc "), Env: f.Env}
 			if err := v.parse(opts, in); err != nil {
 				return err
 			}

@@ -34,7 +34,7 @@ func TestBlobPutFlags(t *testing.T) {
 		{Args: []string{"jobs/a", "-f", "x", "--metadata", "azconclineage=x"}, Err: "reserved for azconc"},
 		{Args: []string{"jobs/a", "-f", "x", "--if-match", "a", "--if-none-match", "b"}, Err: "--if-match and --if-none-match cannot both be given"},
 		{Args: []string{"jobs/a", "-f", "x", "--wat"}, Err: "unknown flag: --wat"},
-		{Args: []string{"jobs/a", "-f", "x", "-o", "yaml"}, Err: "neither text nor json"},
+		{Args: []string{"jobs/a", "-f", "x", "-o", "yaml"}, Err: "none of text, json, table and tsv"},
 		{Args: []string{"jobs/a", "-f", "x", "--timeout", "-1s"}, Err: "not positive"},
 	})
 }

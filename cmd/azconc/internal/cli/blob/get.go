@@ -49,8 +49,8 @@ over, and a read to stdout ends with exit code 4. The file appears under its nam
 			if opts.Blob, err = opts.Blob.At(snapshot); err != nil {
 				return err
 			}
-			if in.JSON && (opts.File == "" || opts.File == "-") {
-				return fail.WithHint(fail.Usagef("-o json and the content cannot both go to stdout"), "--file writes the content elsewhere")
+			if in.Form != "" && (opts.File == "" || opts.File == "-") {
+				return fail.WithHint(fail.Usagef("%s and the content cannot both go to stdout", in.Form), "--file writes the content elsewhere")
 			}
 			return nil
 		},

@@ -37,7 +37,7 @@ A blob that comes back from the archive cannot be read for hours: the outcome is
 		Example: `  azconc blob tier set jobs/2025.log archive
   azconc blob tier set jobs/2025.log hot --priority high`,
 		Flags: func(opts *tierSetOptions, set *pflag.FlagSet) {
-			set.StringVar(&priority, "priority", "", "how soon a blob comes back from the archive: standard or high")
+			set.StringVar(&priority, "priority", "", "how soon a blob comes back from the archive: {standard | high}")
 			flags.WriteConditions(set, &opts.Conditions, flags.CondTags|flags.CondLease)
 		},
 		Resource: func(opts *tierSetOptions, arg string) (err error) {

@@ -42,7 +42,7 @@ func PrintDiff(f *cli.Factory, r cli.WriteResult, before, after []byte) error {
 	default:
 		r.Diff = udiff.Unified(from, to, string(before), string(after))
 	}
-	if f.JSON() {
+	if !f.Text() {
 		return f.Print(r)
 	}
 	_, err := f.Content().Write([]byte(r.Diff))

@@ -92,7 +92,7 @@ func (c *completer) arguments(cmd *cobra.Command) {
 	}
 }
 
-var placeholder = regexp.MustCompile(`^\(?<([^<>]+)>$`)
+var placeholder = regexp.MustCompile(`^[(\[]?<([^<>]+)>\]?$`)
 
 // positional returns the kinds of arguments in a usage line, such as container/blob, up to the first flag, choice or repetition.
 func positional(usage string) (kinds []string) {
@@ -106,7 +106,7 @@ func positional(usage string) (kinds []string) {
 	return kinds
 }
 
-var choice = regexp.MustCompile(`\{([a-z0-9]+(?: \| [a-z0-9]+)+)\}`)
+var choice = regexp.MustCompile(`\{([a-z0-9-]+(?: \| [a-z0-9-]+)+)\}`)
 
 // value returns the completion of a flag's value: one of the words that the help lists, a local file, or a name.
 func (c *completer) value(flag *pflag.Flag) cobra.CompletionFunc {
@@ -117,8 +117,7 @@ func (c *completer) value(flag *pflag.Flag) cobra.CompletionFunc {
 		}
 	}
 	kind, _ := pflag.UnquoteUsage(flag)
-	switch kind {
-	case "file", "path", "directory", "command":
+	if slices.Contains(fileKinds, kind) {
 		return c.localFiles
 	}
 	return func(cmd *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {

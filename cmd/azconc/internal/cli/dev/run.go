@@ -56,8 +56,8 @@ not be started.
 			set.SetInterspersed(false)
 		},
 		Parse: func(opts *runOptions, in cli.Input) error {
-			if in.JSON {
-				return fail.Usagef("-o json and the command's output cannot both go to stdout")
+			if in.Form != "" {
+				return fail.Usagef("%s and the command's output cannot both go to stdout", in.Form)
 			}
 			opts.Command = in.Args
 			return opts.Engine.Check()

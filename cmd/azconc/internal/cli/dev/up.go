@@ -2,7 +2,6 @@ package dev
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -62,6 +61,7 @@ type upResult struct {
 
 	Engine   string   `json:"engine"`
 	Accounts []string `json:"other_connection_strings,omitempty"`
+	names    []string
 }
 
 func upRun(ctx context.Context, f *cli.Factory, opts *upOptions) (err error) {
@@ -101,26 +101,22 @@ func upNote(server *engine.Running, o engine.Options) string {
 	return note
 }
 
-// printConnections does not use Print: the connection string is the result, and the keys of an emulator are no secrets.
+func (r upResult) Text(w io.Writer) {
+	fmt.Fprintf(w, "export %s='%s'\n", connectionVariable, r.ConnectionString)
+	for i, a := range r.Accounts {
+		fmt.Fprintf(w, "# %s: '%s'\n", r.names[i], a)
+	}
+}
+
+// printConnections redacts nothing: the connection string is the result, and the keys of an emulator are no secrets.
 func printConnections(f *cli.Factory, server *engine.Running, name string) error {
-	if f.Quiet {
-		return nil
+	first := server.Accounts[0]
+	r := upResult{
+		Outcome: "running", ConnectionString: server.ConnectionString(), Engine: name,
+		BlobEndpoint: first.BlobURL, QueueEndpoint: first.QueueURL, TableEndpoint: first.TableURL, FileEndpoint: first.FileURL,
 	}
-	first, others := server.Accounts[0], server.Accounts[1:]
-	if f.JSON() {
-		r := upResult{
-			Outcome: "running", ConnectionString: server.ConnectionString(), Engine: name,
-			BlobEndpoint: first.BlobURL, QueueEndpoint: first.QueueURL, TableEndpoint: first.TableURL, FileEndpoint: first.FileURL,
-		}
-		for _, a := range others {
-			r.Accounts = append(r.Accounts, a.ConnectionString())
-		}
-		return json.NewEncoder(f.Out).Encode(r)
+	for _, a := range server.Accounts[1:] {
+		r.Accounts, r.names = append(r.Accounts, a.ConnectionString()), append(r.names, a.Name)
 	}
-	text := fmt.Sprintf("export %s='%s'\n", connectionVariable, server.ConnectionString())
-	for _, a := range others {
-		text += fmt.Sprintf("# %s: '%s'\n", a.Name, a.ConnectionString())
-	}
-	_, err := io.WriteString(f.Out, text)
-	return err
+	return f.PrintAsIs(r)
 }

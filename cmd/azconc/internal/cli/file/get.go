@@ -42,8 +42,8 @@ lease acquire, then --lease-id) keeps all writers out.`,
 		},
 		Resource: func(opts *getOptions, arg string) (err error) { opts.From, err = ref.ParseFile(arg); return err },
 		Parse: func(opts *getOptions, in cli.Input) error {
-			if in.JSON && (opts.File == "" || opts.File == "-") {
-				return fail.WithHint(fail.Usagef("-o json and the content cannot both go to stdout"), "--file writes the content elsewhere")
+			if in.Form != "" && (opts.File == "" || opts.File == "-") {
+				return fail.WithHint(fail.Usagef("%s and the content cannot both go to stdout", in.Form), "--file writes the content elsewhere")
 			}
 			return nil
 		},

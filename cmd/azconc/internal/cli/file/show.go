@@ -44,7 +44,7 @@ type showResult struct {
 	ContentType  string            `json:"content_type,omitempty"`
 	Attributes   string            `json:"attributes,omitempty"`
 	Lease        lease.Shown       `json:"lease"`
-	Handles      []handleShown     `json:"handles"`
+	Handles      []handleShown     `json:"handles" rows:"-"`
 	Metadata     map[string]string `json:"metadata"`
 }
 

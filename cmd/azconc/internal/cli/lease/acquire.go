@@ -106,8 +106,9 @@ func (n leaseNoun) acquire(ctx context.Context, f *cli.Factory, opts *acquireOpt
 	o := &manual.AcquireOptions{Options: t.options(opts.Conditions), Duration: opts.Duration, Wait: opts.Wait, LeaseID: opts.LeaseID}
 	reply, err := manual.Acquire(ctx, l, o)
 	if _, unknown := errors.AsType[*pessimistic.UnknownError](err); unknown {
-		if f.Output == "text" && !f.Quiet {
-			fmt.Fprintln(f.Out, reply.ID) // so that a script reads it as after a success
+		if !f.JSON() { // which has the id in the object of the failure
+			// A script reads the id as after a success. That it cannot be printed is not what the command fails with.
+			_ = t.print(f, result{Outcome: "unknown", Resource: opts.On.String(), LeaseID: reply.ID})
 		}
 		return fail.WithHint(&acquireUnknown{err: t.judge(err), id: reply.ID},
 			fmt.Sprintf("azconc %s lease release %s --lease-id %s frees it if it was acquired", n, opts.On, reply.ID))

@@ -42,7 +42,7 @@ environment.
 ` + UnderLong + `
 
 With --once azconc does not run for election again, and exits with 76 if leadership is lost.`,
-		Example: `  azconc elect run jobs/scheduler -- ./scheduler --term "$AZCONC_LOCK_FENCE"`,
+		Example: `  azconc elect run jobs/scheduler -- sh -c './scheduler --term "$AZCONC_LOCK_FENCE"'`,
 		Args:    cobra.ArbitraryArgs,
 		Flags: func(opts *electRunOptions, set *pflag.FlagSet) {
 			opts.Add(set)

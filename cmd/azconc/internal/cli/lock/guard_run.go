@@ -102,8 +102,8 @@ func (u *UnderFlags) Take(in cli.Input, names ...string) error {
 }
 
 func (u *UnderFlags) Parse(in cli.Input) error {
-	if in.JSON {
-		return fail.WithHint(fail.Usagef("-o json and the command's output cannot both go to stdout"), "--status-fd 3 3>status.json writes JSON lines")
+	if in.Form != "" {
+		return fail.WithHint(fail.Usagef("%s and the command's output cannot both go to stdout", in.Form), "--status-fd 3 3>status.json writes JSON lines")
 	}
 	switch {
 	case u.NotAcquired < 0 || u.NotAcquired > 255:

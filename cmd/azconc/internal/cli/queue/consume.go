@@ -235,7 +235,7 @@ func consumeRun(ctx context.Context, f *cli.Factory, opts *consumeOptions) error
 	o.Hooks = observe.Join(f.Monitor.Hooks(), observe.Hooks{Span: f.Monitor.Receiving, Event: counts.add})
 	h := &execHandler{f: f, command: opts.Exec, backoff: retry.Backoff{Base: opts.Backoff, Cap: 15 * time.Minute}}
 	h.out = &handlerOutput{to: f.Out, many: o.Concurrency > 1}
-	if f.JSON() {
+	if !f.Text() {
 		h.out.to = f.Err
 	}
 	if o.Dedupe.StoresResults() {

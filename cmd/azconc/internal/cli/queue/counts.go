@@ -140,7 +140,7 @@ func (m *messageCounts) conclude(ctx context.Context, queue *azqueue.QueueClient
 		}
 		return e
 	}
-	if !m.f.JSON() {
+	if m.f.Text() {
 		return nil
 	}
 	return m.f.Print(r)

@@ -81,8 +81,8 @@ func (m *manifest) parse(opts *consumeOptions, in cli.Input) error {
 		m.account = in.Env.Get("AZURE_STORAGE_ACCOUNT")
 	}
 	switch {
-	case in.JSON:
-		return fail.Usagef("--manifest prints YAML: -o json cannot be given")
+	case in.Form != "":
+		return fail.WithHint(fail.Usagef("--manifest prints YAML: %s cannot be given", in.Form), "omit it")
 	case m.account == "":
 		return fail.WithHint(fail.Usagef("--manifest without an account"), "give --account-name, or set AZURE_STORAGE_ACCOUNT")
 	case m.Image == "":

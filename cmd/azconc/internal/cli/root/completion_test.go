@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/complete"
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/aztest"
 )
@@ -108,6 +109,22 @@ func TestLocalFilesAreOfferedOnlyWhereTheyAreAskedFor(t *testing.T) {
 	}
 }
 
+// Whoever adds an argument or a flag decides what TAB offers for it, if only that it is nothing.
+func TestEveryArgumentAndValueHasADecidedCompletion(t *testing.T) {
+	root := commands()[0]
+	if all := complete.Undecided(root); len(all) > 0 {
+		t.Errorf("package complete does not say what is offered for\n%s", strings.Join(all, "\n"))
+	}
+	planted := &cobra.Command{Use: "planted <nonsense>", Run: func(*cobra.Command, []string) {}}
+	planted.Flags().String("color", "", "a `hue`")
+	planted.Flags().String("shape", "", "what it looks like")
+	root.AddCommand(&cobra.Command{Use: "group"})
+	root.Commands()[slices.IndexFunc(root.Commands(), func(c *cobra.Command) bool { return c.Name() == "group" })].AddCommand(planted)
+	if all := complete.Undecided(root); len(all) != 3 {
+		t.Errorf("the walk finds %q of three that are planted", all)
+	}
+}
+
 func TestNamesOfTheAccountAreCompleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := aztest.New(nil)
@@ -185,6 +202,26 @@ func TestNamesOfTheAccountAreCompleted(t *testing.T) {
 			{"once list l", "logs :4"},
 			{"once show jobs/inv", "jobs/invoice-17 :4"},
 			{"dev run ./", ":0"},
+			{"dev run --engine ", "memory azurite :4"},
+			{"dev up --location ./", ":0"},
+			{"queue consume orders --manifest k", "keda-job keda :4"},
+			{"doctor l", "logs :4"},
+			{"doctor --queue o", "orders :4"},
+			{"doctor --table o", "orders :4"},
+			{"counter add l", "logs/ :6"},
+			{"counter grow jobs/stat", "jobs/state.json jobs/status :4"},
+			{"counter add jobs/status ", ":4"},
+			{"tf show l", "logs/ :6"},
+			{"tf run jobs/stat", "jobs/state.json jobs/status :4"},
+			{"tf run jobs/state.json -- ./", ":0"},
+			{"once run jobs/inv", "jobs/invoice-17 :4"},
+			{"once forget jobs/inv", "jobs/invoice-17 :4"},
+			{"once forget jobs/inv --results o", "orders :4"},
+			{"semaphore show l", "logs/ :6"},
+			{"blob tier set jobs/status a", "archive :4"},
+			{"blob tier set jobs/status archive --priority h", "high :4"},
+			{"blob edit jobs/status ", ":4"},
+			{"file explain jobs/q", "jobs/q3.txt :4"},
 			{"share show o", "orders :4"},
 			{"file get ", "jobs/ orders/ :6"},
 			{"file get jobs/q", "jobs/q3.txt :4"},
@@ -193,7 +230,9 @@ func TestNamesOfTheAccountAreCompleted(t *testing.T) {
 			{"help blob up", "update :4"},
 			{"help exit", "exit-codes :4"},
 			{"-o j", "json :4"},
-			{"blob show --output=", "text json :4"},
+			{"-o t", "text table tsv :4"},
+			{"blob list jobs --query b", ":4"},
+			{"blob show --output=", "text json table tsv :4"},
 			{"--auth-mode ", "login key :4"},
 			{"blob block list jobs/a --type c", "committed :4"},
 		} {

@@ -81,6 +81,7 @@ func newHelpTopics() []*cobra.Command {
 	return []*cobra.Command{
 		{Use: "exit-codes", Short: "What the exit codes mean", Long: exitCodesHelp},
 		{Use: "environment", Short: "Environment variables and credentials", Long: environmentHelp},
+		{Use: "output", Short: "Forms of the result: -o and --query", Long: outputHelp},
 		{Use: "operations", Short: "What --op-id promises, and for how long", Long: flags.OperationsHelp()},
 		{Use: "holding", Short: "What happens to a command under a lock that ends or is lost", Long: lock.HoldingHelp},
 		{Use: "conditions", Short: "ETags, dates, tags and leases as conditions", Long: conditionsHelp},
@@ -108,6 +109,27 @@ be started. They add two codes of their own: 75 (not acquired; -E changes it) an
 
 An unknown outcome is reported as 5 even when --timeout or a signal ended the command.
 With -o json every failure except a usage error prints an object with "outcome", "error" and "exit_code" on stdout.`
+
+const outputHelp = `-o is the form of the result on stdout. Exit codes and messages are the same in every form.
+
+  text   for people; the default
+  json   one object; a failure that is no usage error prints one, too
+  table  columns for people: the elements of the result's list, or the result itself; what is a list or an object is left out
+  tsv    the same rows as values separated by tabs, for scripts; without a heading
+
+--query selects from the JSON by an expression of JMESPath, as with the Azure CLI. Without -o it prints JSON; -o text and --query
+exclude each other. A result is an object, and a list has a name in it: blobs[].name, not [].name.
+
+  azconc blob list jobs --query 'blobs[].name' -o tsv
+  azconc blob list jobs --query 'blobs[?size > ` + "`1000`" + `].{Name: name, Size: size}' -o table
+  ETAG=$(azconc blob show jobs/state.json --query etag -o tsv)
+
+TSV is written as the Azure CLI writes it: nothing is escaped; a list in a row is its length, and an object is empty; a bool is True or
+False in a row, and true or false alone. A null is empty, and one that is all the query selects prints nothing. Without --query the
+columns are those that the result can have, whether it has them or not. A later version may have more: scripts name theirs in --query.
+
+An expression that is not JMESPath is refused before anything is sent. One that does not apply to the result fails when the command
+has done its work, with exit code 1. With -o table and -o tsv a failure prints nothing on stdout.`
 
 const environmentHelp = `Connection settings are those of the Azure CLI: a flag, or the variable next to it. A flag takes precedence.
 

@@ -59,18 +59,9 @@ type queryResult struct {
 
 func (r queryResult) Text(w io.Writer) {
 	for _, e := range r.Entities {
-		properties, err := json.Marshal(e.Entity)
-		if err != nil {
-			continue
+		if line, err := e.flat(); err == nil {
+			fmt.Fprintf(w, "%s\n", line)
 		}
-		keys, _ := json.Marshal(map[string]string{"PartitionKey": e.Partition, "RowKey": e.Row, "odata.etag": e.ETag})
-		line := string(keys[:len(keys)-1])
-		if inner := strings.TrimPrefix(string(properties), "{"); inner != "}" {
-			line += "," + inner
-		} else {
-			line += "}"
-		}
-		fmt.Fprintln(w, line)
 	}
 }
 

@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -20,6 +22,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/report"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/tables"
 )
@@ -125,6 +128,42 @@ func (r entityResult) Text(w io.Writer) {
 		data = fmt.Appendf(nil, "{} (%v)", err)
 	}
 	fmt.Fprintf(w, "%s\n", data)
+}
+
+// flat returns the entity as one object, its keys and its ETag before its properties.
+func (r entityResult) flat() (json.RawMessage, error) {
+	properties, err := json.Marshal(r.Entity)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := json.Marshal(map[string]string{"PartitionKey": r.Partition, "RowKey": r.Row, "odata.etag": r.ETag})
+	if err != nil {
+		return nil, err
+	}
+	keys = keys[:len(keys)-1]
+	if len(properties) > len("{}") {
+		keys = append(keys, ',')
+	}
+	return append(keys, properties[1:]...), nil
+}
+
+// TableRow has the properties as columns, without their types.
+func (r entityResult) TableRow() any {
+	row := report.Row{{Name: "PartitionKey", Value: r.Partition}, {Name: "RowKey", Value: r.Row}, {Name: "odata.etag", Value: r.ETag}}
+	data, err := json.Marshal(r.Entity)
+	if err != nil {
+		return row
+	}
+	var properties map[string]json.RawMessage
+	if json.Unmarshal(data, &properties) != nil {
+		return row
+	}
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		if !strings.HasSuffix(name, "@odata.type") {
+			row = append(row, report.Member{Name: name, Value: properties[name]})
+		}
+	}
+	return row
 }
 
 // addIfMatch adds the flag --if-match of a verb that needs it: last writer wins has to be asked for.

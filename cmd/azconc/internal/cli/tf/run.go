@@ -74,8 +74,8 @@ is killed, too, on Linux.`,
 			if opts.Command = in.Args[dash:]; len(opts.Command) == 0 || opts.Command[0] == "" {
 				return fail.WithHint(fail.Usagef("<command> is missing"), "it comes after --, as in azconc tf run "+opts.State.String()+" -- terraform plan")
 			}
-			if in.JSON {
-				return fail.WithHint(fail.Usagef("-o json and the command's output cannot both go to stdout"), "omit it; azconc tf show -o json shows the lock")
+			if in.Form != "" {
+				return fail.WithHint(fail.Usagef("%s and the command's output cannot both go to stdout", in.Form), "omit it; azconc tf show -o json shows the lock")
 			}
 			if opts.duration == "infinite" {
 				return fail.WithHint(fail.Usagef("--duration infinite is a lock that outlives its run"), "the azurerm backend has such locks")
