@@ -38,7 +38,9 @@ type options struct {
 	OnAccount  bool   // flags name an account
 }
 
-func NewCmd(f *cli.Factory) *cobra.Command {
+func NewCmd(f *cli.Factory) *cobra.Command { return verb().Command(f) }
+
+func verb() cli.Verb[options] {
 	return cli.Verb[options]{
 		Use:   "demo",
 		Short: "Show failures on an emulator, and how azconc prevents them",
@@ -96,7 +98,7 @@ writes, drawn from what was recorded.`,
 			return nil
 		},
 		Run: run,
-	}.Command(f)
+	}
 }
 
 // tally compares the successes that a loop reported with the increments that were stored.
