@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 	"time"
 )
@@ -14,7 +16,8 @@ func TestTheDemoShowsTheBugAndTheCure(t *testing.T) {
 	for _, engine := range []string{"", "azurite"} {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
-			args, environ := []string{"demo", "-o", "json"}, os.Environ()
+			page := filepath.Join(t.TempDir(), "timeline.html")
+			args, environ := []string{"demo", "-o", "json", "--scene", played, "--timeline", page}, os.Environ()
 			if engine != "" {
 				needAzurite(t)
 				args = append(args, "--engine", engine)
@@ -22,9 +25,16 @@ func TestTheDemoShowsTheBugAndTheCure(t *testing.T) {
 				environ = append(environ, "PATH="+t.TempDir())
 			}
 			checkDemo(t, args, environ)
+			html, err := os.ReadFile(page)
+			if err != nil || !bytes.Contains(html, []byte("<svg")) || bytes.Contains(html, []byte("http")) {
+				t.Errorf("the timeline is no page that loads nothing: %v, %d bytes", err, len(html))
+			}
 		})
 	}
 }
+
+// played are the scenes but lease-expired, which waits for 16 s: scene_test.go plays it in simulated time.
+const played = "lost-answers,editors,lease,entity,message-once,files"
 
 // checkDemo runs azconc, which must be as quick as a newcomer is patient.
 func checkDemo(t *testing.T, args, environ []string) {
@@ -53,6 +63,10 @@ func checkDemo(t *testing.T, args, environ []string) {
 			Lost     int64 `json:"answers_lost"`
 			Resolved int   `json:"resolved"`
 		} `json:"azconc"`
+		Scenes []struct {
+			Name    string `json:"name"`
+			Outcome string `json:"outcome"`
+		} `json:"scenes"`
 		Stale   bool `json:"stale_write_refused"`
 		Created bool `json:"created_once"`
 		Fenced  bool `json:"paused_holder_refused"`
@@ -78,6 +92,14 @@ func checkDemo(t *testing.T, args, environ []string) {
 	}
 	if got.Queue.Stored <= got.Queue.Reported || got.Inbox.Stored != got.Inbox.Reported || got.Inbox.Ambiguous == 0 {
 		t.Errorf("the queues: %s", out)
+	}
+	for _, s := range got.Scenes {
+		if s.Outcome != "done" && s.Name != "files" {
+			t.Errorf("scene %s: %s", s.Name, s.Outcome)
+		}
+	}
+	if len(got.Scenes) != 5 {
+		t.Errorf("%d scenes, want 5", len(got.Scenes))
 	}
 	if !got.Stale || !got.Created || !got.Fenced || !got.Lands {
 		t.Errorf("the other scenes: %s", out)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/demo/scene"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/engine"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/optimistic"
@@ -30,26 +32,63 @@ type options struct {
 	Engine     engine.Options
 	Increments int
 	OneIn      int
+	Scenes     []string // by name; empty: all
+	List       bool
+	Timeline   string // the file of the page; "" if none
+	OnAccount  bool   // flags name an account
 }
 
-func NewCmd(f *cli.Factory) *cobra.Command {
+func NewCmd(f *cli.Factory) *cobra.Command { return verb().Command(f) }
+
+func verb() cli.Verb[options] {
 	return cli.Verb[options]{
 		Use:   "demo",
 		Short: "Show failures on an emulator, and how azconc prevents them",
 		Long: `Show failures on an emulator, and how azconc prevents them.
 
-The demo starts the service in memory behind a proxy that drops some responses, and stops it at the end. It needs no account and
-nothing else. With --engine azurite it starts Microsoft's Azurite, which needs Node.js and npm and is installed first if it is
-missing.`,
+The first scene, lost-answers, compares the loops that documentation shows with azconc, behind a proxy that drops some responses.
+The others follow Microsoft's "Managing concurrency in Azure Storage": each prints what was sent and what came back, and names the
+library call and the command that do it. --scene plays those that it names.
+
+The demo starts the service in memory, and stops it at the end. It needs no account and nothing else. With --engine azurite it
+starts Microsoft's Azurite, which needs Node.js and npm and is installed first if it is missing; it has no files, so their scene is
+skipped. --account-name or --connection-string plays the scenes on that account, except lost-answers; an account in the environment
+is not used. What the scenes create has names of its own, begins with azconc, and is deleted at the end.
+
+Scenes are played at the same time. One waits 16 s for a lease to expire.
+
+--timeline writes one page of HTML that loads nothing: a lane for each client, its leases, pauses, lost responses and refused
+writes, drawn from what was recorded.`,
 		Example: `  azconc demo
+  azconc demo --list
+  azconc demo --scene editors,stale-etag --timeline timeline.html
   azconc demo --increments 200 --lose-one-in 3 -o json
   azconc demo --engine azurite`,
 		Flags: func(opts *options, set *pflag.FlagSet) {
 			opts.Engine.Flag(set)
 			set.IntVar(&opts.Increments, "increments", 60, "how often the counter is incremented")
 			set.IntVar(&opts.OneIn, "lose-one-in", 5, "one write in this many loses its response")
+			set.StringSliceVar(&opts.Scenes, "scene", nil, "play the scenes with these `names` only, with commas between them")
+			set.BoolVar(&opts.List, "list", false, "list the scenes, and play none")
+			set.StringVar(&opts.Timeline, "timeline", "", "write the timeline of the scenes to this `file`, a page of HTML")
 		},
-		Parse: func(opts *options, _ cli.Input) error {
+		Parse: func(opts *options, in cli.Input) error {
+			for _, name := range opts.Scenes {
+				if _, ok := scene.Find(name); !ok && name != lostAnswers {
+					return fail.WithHint(fail.Usagef("--scene %q is not the name of a scene", name), "azconc demo --list names them")
+				}
+			}
+			for _, name := range accountFlags {
+				opts.OnAccount = opts.OnAccount || in.Flags.Changed(name)
+			}
+			switch {
+			case opts.OnAccount && in.Flags.Changed("engine"):
+				return fail.WithHint(fail.Usagef("--engine starts an emulator, and the flags name an account"), "omit one of them")
+			case opts.OnAccount && slices.Contains(opts.Scenes, lostAnswers):
+				return fail.WithHint(fail.Usagef("--scene %s needs an emulator, and the flags name an account", lostAnswers), "the scene lost-response shows it on an account")
+			case opts.Timeline != "" && len(opts.Scenes) == 1 && opts.Scenes[0] == lostAnswers:
+				return fail.Usagef("--timeline: the scene %s has none", lostAnswers)
+			}
 			if opts.Increments < 1 {
 				return fail.Usagef("--increments %d is not positive", opts.Increments)
 			}
@@ -59,7 +98,7 @@ missing.`,
 			return nil
 		},
 		Run: run,
-	}.Command(f)
+	}
 }
 
 // tally compares the successes that a loop reported with the increments that were stored.
@@ -72,13 +111,13 @@ type tally struct {
 	Requests  int   `json:"requests,omitempty"`
 }
 
-type result struct {
-	Outcome      string `json:"outcome"`
-	Increments   int    `json:"increments"`
-	Plain        tally  `json:"plain_loop"`
-	Azconc       tally  `json:"azconc"`
-	StaleRefused bool   `json:"stale_write_refused"`
-	CreatedOnce  bool   `json:"created_once"`
+// failures is what the scene lost-answers has shown.
+type failures struct {
+	Increments   int   `json:"increments"`
+	Plain        tally `json:"plain_loop"`
+	Azconc       tally `json:"azconc"`
+	StaleRefused bool  `json:"stale_write_refused"`
+	CreatedOnce  bool  `json:"created_once"`
 
 	FenceRefused   bool  `json:"paused_holder_refused"`
 	LateWriteLands bool  `json:"paused_holder_lands_without_fence"`
@@ -86,7 +125,7 @@ type result struct {
 	AzconcQueue    tally `json:"azconc_queue"`
 }
 
-func (r result) Text(w io.Writer) {
+func (r *failures) text(w io.Writer) {
 	fmt.Fprintf(w, "\n%-28s %9s %9s\n", "", "reported", "stored")
 	for _, row := range []struct {
 		name string
@@ -100,25 +139,15 @@ type counter struct {
 	N int `json:"n"`
 }
 
-func run(ctx context.Context, f *cli.Factory, opts *options) error {
-	d := &demo{f: f, o: opts, result: result{Outcome: "done", Increments: opts.Increments}}
-	if opts.Engine.Engine == engine.Azurite {
-		d.say("starting Azurite …")
-	}
-	server, err := engine.Start(ctx, f, opts.Engine)
-	if err != nil {
-		return err
-	}
-	defer server.Stop() //nolint:errcheck // an error at its end does not matter to the demo
-	d.say("The emulator is %s.", server.Name)
-	d.account = server.Accounts[0]
+// failures plays the scene lost-answers.
+func (d *demo) failures(ctx context.Context) error {
 	d.direct = d.account.BlobURL
-	proxy, err := startLossyProxy(ctx, d.direct, int64(opts.OneIn))
+	proxy, err := startLossyProxy(ctx, d.direct, int64(d.o.OneIn))
 	if err != nil {
 		return err
 	}
 	defer proxy.close()
-	queues, err := startLossyProxy(ctx, d.account.QueueURL, int64(opts.OneIn))
+	queues, err := startLossyProxy(ctx, d.account.QueueURL, int64(d.o.OneIn))
 	if err != nil {
 		return err
 	}
@@ -131,7 +160,7 @@ func run(ctx context.Context, f *cli.Factory, opts *options) error {
 			return err
 		}
 	}
-	return f.Print(d.result)
+	return nil
 }
 
 // demo is the running demonstration.
@@ -142,7 +171,7 @@ type demo struct {
 	direct  string // URL of the service
 	proxy   *lossyProxy
 	queues  *lossyProxy
-	result  result
+	result  failures
 }
 
 // say prints progress to stderr: stdout is for the result.
