@@ -95,8 +95,11 @@ func TestAListThatCannotBeTrustedIsIgnored(t *testing.T) {
 			o.Hooks.Span = func(ctx context.Context, one observe.Span) (context.Context, func(error)) {
 				if one.Name == "List Ranges" && !written {
 					written = true
-					copy(content[19*testSpan:], "new")
-					if _, err := f.UploadRange(context.Background(), 19*testSpan, streaming.NopCloser(bytes.NewReader([]byte("new"))), nil); err != nil {
+					copy(content, "new") // and what had data has none: no range is left by which to notice
+					clear(content[17*testSpan:])
+					_, err := f.UploadRange(context.Background(), 0, streaming.NopCloser(bytes.NewReader([]byte("new"))), nil)
+					_, also := f.ClearRange(context.Background(), file.HTTPRange{Offset: 17 * testSpan, Count: testSpan}, nil)
+					if err = errors.Join(err, also); err != nil {
 						t.Error(err)
 					}
 				}
