@@ -2,6 +2,7 @@ package blob
 
 import (
 	"context"
+	"os"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
@@ -100,18 +101,7 @@ func updateRun(ctx context.Context, f *cli.Factory, opts *updateOptions) error {
 	}
 	update.ConfirmConflicts = opts.Confirm
 	var before, after []byte
-	r, err := optimistic.Update(ctx, content, func(ctx context.Context, content *[]byte) (err error) {
-		base := optimistic.BaseOf(ctx)
-		changed, err := opts.change.Apply(ctx, change.BaseContent{
-			Resource: opts.Blob.String(), Exists: base.Exists, ETag: string(base.ETag),
-			Attempt: optimistic.EarlierRuns(ctx) + 1, Data: *content,
-		})
-		if opts.DryRun { // a write needs no more than the new content
-			before, after = *content, changed
-		}
-		*content = changed
-		return err
-	}, update)
+	r, err := updated(ctx, opts, content, update, &before, &after)
 	if err != nil {
 		return change.UpdateHint(flags.UnconfirmedHint(flags.MaxSizeHint(fail.Tally(err, r))), opts.Conditions, opts.Create)
 	}
@@ -121,4 +111,26 @@ func updateRun(ctx context.Context, f *cli.Factory, opts *updateOptions) error {
 		return change.PrintDiff(f, result, before, after)
 	}
 	return f.Print(result)
+}
+
+// updated runs the update: of a filter with its content in files, where files can be made, and otherwise in memory.
+func updated(ctx context.Context, opts *updateOptions, content blobs.Blob[[]byte], update *optimistic.UpdateOptions, before, after *[]byte) (optimistic.Result, error) {
+	if filter, ok := opts.change.(change.Filter); ok && !opts.DryRun {
+		if dir, err := os.MkdirTemp("", "azconc-update-"); err == nil {
+			defer func() { _ = os.RemoveAll(dir) }()
+			return spooled(ctx, dir, opts, filter, content, update)
+		}
+	}
+	return optimistic.Update(ctx, content, func(ctx context.Context, content *[]byte) (err error) {
+		base := optimistic.BaseOf(ctx)
+		changed, err := opts.change.Apply(ctx, change.BaseContent{
+			Resource: opts.Blob.String(), Exists: base.Exists, ETag: string(base.ETag),
+			Attempt: optimistic.EarlierRuns(ctx) + 1, Data: *content,
+		})
+		if opts.DryRun { // a write needs no more than the new content
+			*before, *after = *content, changed
+		}
+		*content = changed
+		return err
+	}, update)
 }
