@@ -42,7 +42,9 @@ func updateVerb() cli.Verb[updateOptions] {
 The content is read, changed, and written back on condition that the blob has not changed; if it has, azconc starts over
 from the new content. With --if-match the base must be that version and a conflict is final. A change that leaves the content
 as it is writes nothing. If a response is lost, azconc determines whether the write was applied; where it cannot, the exit
-code is 5.`,
+code is 5.
+
+With --exec, content of more than 1 MiB is kept in files of a directory below TMPDIR, which is removed at the end.`,
 		Example: `  azconc blob update jobs/state.json --jq '.n += 1'
   azconc blob update jobs/list.txt --create --exec 'sort -u - extra.txt'
   azconc blob update jobs/state.json --set owner=web-1 --set retries=3 --op-id deploy-42`,
