@@ -1,3 +1,8 @@
+//go:build !race
+
+// Simulated time with thousands of requests, each of which takes ten times as long with the race detector: scripts/test runs
+// this file without it.
+
 package idempotent
 
 import (

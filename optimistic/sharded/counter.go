@@ -5,24 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"sync"
-	"time"
 
 	"github.com/azconc/azconc/optimistic"
-	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/retry"
 )
-
-// Options tunes a Counter. The zero value is the default.
-type Options struct {
-	// Elapsed bounds the time that Add spends on the conflicts of one shard, and after which it tries no other. Defaults to
-	// 30 s.
-	Elapsed time.Duration
-
-	optimistic.SendOptions
-
-	_ struct{}
-}
 
 // Counter is a number that many processes add to, in several shards. Each process adds to one shard, which it chooses at
 // random, and changes the shard when others write it as well. Where there are fewer processes than shards, each comes to have
@@ -30,110 +16,114 @@ type Options struct {
 //
 // A Counter remembers its shard, what is in it, and the number of shards. It folds concurrent calls of Add into one write.
 // It starts no goroutines that outlive a call, and does not need to be closed. It is safe for concurrent use.
-type Counter struct {
-	name     string
-	at       At
-	o        Options
-	resource string
-
-	mu     sync.Mutex // guards what follows
-	shards int        // the largest number of shards that was seen; 0 if the counter has not been read
-	asked  time.Time  // when the number of shards was last read
-	home   *home      // nil before the first Add
-}
-
-// home is the shard that a Counter adds to.
-type home struct {
-	shard int
-	doc   *optimistic.Document[Part]
-}
+type Counter struct{ s *spread[Part, *Part] }
 
 // NewCounter opens the counter of a name. It sends nothing; the first call of a method finds out how many shards there are.
 // It fails if the name, at or an option cannot be used.
 func NewCounter(name string, at At, opts *Options) (*Counter, error) {
-	if err := checkName(name); err != nil {
+	s, err := newSpread[Part, *Part]("counter", ErrNoCounter, name, at, opts)
+	if err != nil {
 		return nil, err
 	}
-	if at == nil {
-		return nil, errors.New("counter: at is nil; give the function that makes the target of a name")
-	}
-	first := at(name)
-	if first == nil {
-		return nil, fmt.Errorf("counter: at(%q) is nil; it has to make a target", name)
-	}
-	c := &Counter{name: name, at: at, o: ptr.Value(opts)}
-	if c.o.Elapsed < 0 {
-		return nil, fmt.Errorf("Options.Elapsed: %v is negative; 0 means the default of 30 s", c.o.Elapsed)
-	}
-	if c.o.Elapsed == 0 {
-		c.o.Elapsed = 30 * time.Second
-	}
-	if _, err := c.open(0); err != nil { // says what is wrong with the options
-		return nil, err
-	}
-	c.resource = first.Resource()
-	return c, nil
+	return &Counter{s}, nil
 }
+
+// ErrNoCounter means that there is a resource of the counter's name that is no counter. Nothing was changed.
+var ErrNoCounter = errors.New("not a counter")
 
 // Resource names the counter by the path of its first shard, never by URL.
-func (c *Counter) Resource() string { return c.resource }
+func (c *Counter) Resource() string { return c.s.resource }
 
-func (c *Counter) target(shard int) optimistic.Target[Part] { return c.at(Name(c.name, shard)) }
-
-// patience is how many conflicts Add bears on one shard. A crowd of 128 on one shard needs about 30.
-const patience = 50
-
-// open returns a document of a shard. Its value is written over without reading it again, however old it is: the ETag notices
-// every change, and shards have no index tags.
-func (c *Counter) open(shard int) (*home, error) {
-	doc, err := optimistic.NewDocument(c.target(shard), &optimistic.DocumentOptions{
-		MaxAge: math.MaxInt64,
-		Update: optimistic.UpdateOptions{Attempts: patience, Elapsed: c.o.Elapsed, SendOptions: c.o.SendOptions},
+// Add adds n, which may be negative, to one of the shards.
+//
+// A nil error means that n was added exactly once. The errors are those of optimistic.Update: with ErrConflict, ErrNotFound
+// and every error but ErrOutcomeUnknown, n was not added. If a shard refuses because others write it all the time, which
+// proves that n was not added there, Add turns to another. It never does so while the outcome of a write is open. With
+// ErrOutcomeUnknown, Resolve of the *optimistic.UnknownError may decide later. A sum beyond the range of int64 in one shard
+// is refused before it is written.
+//
+// The counts in the Result are those of the whole write, which may have added the numbers of other calls as well: see Folded.
+//
+// Cost: 1 request if no other process writes the shard; the first Add of a Counter costs 2 more, of which one finds out the
+// number of shards, or 1 more if that is known. Concurrent calls share these requests. Adding 0 costs nothing. A conflict
+// costs as much as one of Update, and once in 10 s another request, for the number of shards.
+func (c *Counter) Add(ctx context.Context, n int64) (optimistic.Result, error) {
+	if n == 0 {
+		return optimistic.Result{}, nil
+	}
+	return c.s.change(ctx, "add", func(_ context.Context, shard int, p *Part) error {
+		if n > 0 && p.N > math.MaxInt64-n || n < 0 && p.N < math.MinInt64-n {
+			return retry.Stop(fmt.Errorf("add %s: shard %d holds %d, and %d more is beyond the range of int64", c.s.resource, shard, p.N, n))
+		}
+		p.N += n
+		return nil
 	})
-	return &home{shard, doc}, err
 }
 
-// known notes the number of shards, which only grows.
-func (c *Counter) known(shards int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.shards, c.asked = max(c.shards, shards), time.Now()
+// Total is the sum of a counter.
+type Total struct {
+	Value    int64
+	Shards   int // the number of shards
+	Requests int // the number of reads; those that were repeated after a fault count once
+
+	_ struct{}
 }
 
-// count returns the number of shards as last seen; 0 if the counter has not been read.
-func (c *Counter) count() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.shards
-}
-
-// forget drops what is known: the counter is not what it was.
-func (c *Counter) forget() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.shards, c.home = 0, nil
-}
-
-// first reads the first part. The error is optimistic.ErrNotFound if there is no counter.
-func (c *Counter) first(ctx context.Context, op string) (Part, error) {
-	v, err := optimistic.Read(ctx, c.target(0), c.reading())
+// Get returns the sum of the shards. It reads them one by one, in parallel, so the sum is not that of one moment:
+//
+//   - Every Add that returned nil before Get was called is in the sum, whatever process made it, and also if it was to a
+//     shard that was added since this Counter last looked.
+//   - No Add that began after Get returned is in the sum.
+//   - Each Add that was under way meanwhile is in the sum or not, independently of the others: a later one may be, and an
+//     earlier one not. An Add with an unknown outcome is under way until it is decided.
+//
+// If no number is negative, sums do not fall from one Get to the next that begins after it, also between processes. If
+// every number is 1, each sum is one that the counter has had during Get.
+//
+// The error is optimistic.ErrNotFound if there is no counter, or if it is being deleted. Cost: 1 request for each shard. Get
+// is safe for concurrent use.
+func (c *Counter) Get(ctx context.Context) (Total, error) {
+	parts, err := c.s.all(ctx, "get")
 	if err != nil {
-		return Part{}, err
+		return Total{}, err
 	}
-	return v.Value, c.check(op, v.Value)
+	total := Total{Shards: len(parts), Requests: len(parts)}
+	for _, p := range parts {
+		if p.N > 0 && total.Value > math.MaxInt64-p.N || p.N < 0 && total.Value < math.MinInt64-p.N {
+			return Total{}, fmt.Errorf("get %s: the sum is beyond the range of int64", c.s.resource)
+		}
+		total.Value += p.N
+	}
+	return total, nil
 }
 
-func (c *Counter) reading() *optimistic.ReadOptions {
-	return &optimistic.ReadOptions{SendOptions: c.o.SendOptions}
+// Create creates the counter with so many shards, 1 to MaxShards, and the value 0. If the counter exists, Create changes
+// nothing and reports its shards: two processes may create it, and one may do so again. The other shards are created before
+// the first, which makes the counter: if Create fails, there is no counter, and calling it again completes it.
+//
+// The error is ErrNoCounter if there is a resource of that name that is no counter, or one of a shard's name that is not
+// empty; *DeletingError if Delete has not ended; and otherwise one of optimistic.Create.
+//
+// Cost: 1 request if the counter exists, otherwise 1 more than there are shards. A counter that is not used costs nothing
+// but its storage.
+func (c *Counter) Create(ctx context.Context, shards int) (Change, error) {
+	return c.s.create(ctx, shards)
 }
 
-// pick returns a shard at random, other than one of them unless there is no other.
-func pick(ctx context.Context, shards, other int) int {
-	if shards < 2 {
-		return 0
-	}
-	if other < 0 || other >= shards {
-		return int(retry.Random(ctx)*float64(shards)) % shards
-	}
-	return (other + 1 + int(retry.Random(ctx)*float64(shards-1))%(shards-1)) % shards
-}
+// Grow raises the number of shards, to at most MaxShards, while the counter is in use: nobody has to stop. If it has as
+// many, Grow changes nothing and reports its shards; the number is never lowered. Other processes add to the new shards when
+// they next meet a conflict, at most 10 s later; until then they stay right. Get sees the new shards at once.
+//
+// The new shards are created before the number is raised. If Grow fails, the number is as before, and calling it again
+// completes it. Errors are those of Create and Update; optimistic.ErrNotFound if there is no counter.
+//
+// Cost: 1 request if there are as many, otherwise 3 more than there are new shards.
+func (c *Counter) Grow(ctx context.Context, shards int) (Change, error) { return c.s.grow(ctx, shards) }
+
+// Delete deletes the counter with its shards. Numbers that are added meanwhile are lost with it. First it marks the counter,
+// so that it counts as gone, then it removes the shards, and the first of them last. If Delete fails, calling it again
+// completes it.
+//
+// The error is optimistic.ErrNotFound if there is no counter, ErrNoCounter if the resource of that name is none, and
+// otherwise one of Update and optimistic.Delete. Cost: 2 requests more than there are shards.
+func (c *Counter) Delete(ctx context.Context) (Change, error) { return c.s.remove(ctx) }

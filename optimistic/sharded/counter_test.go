@@ -153,7 +153,7 @@ func TestProcessesFindShardsOfTheirOwn(t *testing.T) {
 		at := inBlobs(s)
 		c := made(t, at, 8)
 		done := make(chan int)
-		const each = 300
+		const each = 600
 		for range 5 {
 			go func() {
 				c, late := open(t, at), 0

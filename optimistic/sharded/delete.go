@@ -7,20 +7,16 @@ import (
 	"github.com/azconc/azconc/optimistic"
 )
 
-// Delete deletes the counter with its shards. Numbers that are added meanwhile are lost with it. First it marks the counter,
-// so that it counts as gone, then it removes the shards, and the first of them last. If Delete fails, calling it again
-// completes it.
-//
-// The error is optimistic.ErrNotFound if there is no counter, ErrNoCounter if the resource of that name is none, and
-// otherwise one of Update and optimistic.Delete. Cost: 2 requests more than there are shards.
-func (c *Counter) Delete(ctx context.Context) (Change, error) {
+// remove marks the first shard, so that all count as gone, and then removes the first of them last.
+func (c *spread[P, S]) remove(ctx context.Context) (Change, error) {
 	var ch Change
 	defer c.forget()
-	res, err := optimistic.Update(ctx, c.target(0), func(_ context.Context, p *Part) error {
-		if err := c.check("delete", *p); err != nil && !isDeleting(err) {
+	res, err := optimistic.Update(ctx, c.target(0), func(_ context.Context, p *P) error {
+		if err := c.check("delete", p); err != nil && !isDeleting(err) {
 			return err
 		}
-		ch.Shards, p.Deleting = p.Shards, true
+		l := S(p).layout()
+		ch.Shards, l.Deleting = l.Shards, true
 		return nil
 	}, &optimistic.UpdateOptions{Elapsed: c.o.Elapsed, SendOptions: c.o.SendOptions})
 	ch.Requests = res.Requests

@@ -143,6 +143,13 @@ var ofChanges = []mutant{
 		pkg:  "./optimistic", run: "TestAConditionThatDoesNotHoldIsNoCrowd",
 	},
 	{
+		name: "a writer takes its own turns for a crowd",
+		file: "optimistic/internal/protocol/crowd.go",
+		old:  "others -= l.placeInTurn(i)",
+		new:  "others -= 0 * l.placeInTurn(i)",
+		pkg:  "./optimistic/internal/protocol", run: "TestAWriterLeftAloneIsNoCrowd",
+	},
+	{
 		name: "a turn has no end",
 		file: "optimistic/internal/protocol/turn.go",
 		old:  "p.turn < turnWrites",

@@ -17,7 +17,8 @@ func (l Lineage) crowd(now time.Time) float64 {
 	var window [crowdWindow]int
 	passed := window[:0]
 	var newest int64
-	for _, e := range l.Writes[:min(len(l.Writes), crowdWindow)] {
+	turns := l.turnLength() > 1
+	for i, e := range l.Writes[:min(len(l.Writes), crowdWindow)] {
 		seconds, ok := age(e.ID, now)
 		if !ok {
 			continue
@@ -29,7 +30,11 @@ func (l Lineage) crowd(now time.Time) float64 {
 			newest = seconds
 		}
 		if seconds-newest <= crowdSeconds {
-			passed = append(passed, e.Passed)
+			others := e.Passed
+			if turns { // those before it in the same turn are of the same process
+				others -= l.placeInTurn(i)
+			}
+			passed = append(passed, others)
 		}
 	}
 	if len(passed) == 0 {

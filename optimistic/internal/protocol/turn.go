@@ -46,6 +46,15 @@ func (l Lineage) newestTurn() int {
 	return n
 }
 
+// placeInTurn returns how many writes of the same turn come before the write at an index.
+func (l Lineage) placeInTurn(i int) int {
+	n := 0
+	for ; i+1 < len(l.Writes) && n < turnWrites && l.Writes[i].Passed == l.Writes[i+1].Passed+1; i++ {
+		n++
+	}
+	return n
+}
+
 // goesOn reports whether the call that has committed leaves its turn to the next call of its process.
 func (p *pace) goesOn(crowd, length float64) bool {
 	return crowd <= turnCallers*length && 2*turnWrites*p.best <= turnTime && p.turn < turnWrites

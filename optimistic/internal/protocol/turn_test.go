@@ -84,3 +84,14 @@ func TestACallLooksOnceIfNothingMoves(t *testing.T) {
 		t.Error("it looks again, though nothing has moved")
 	}
 }
+
+// TestAWriterLeftAloneIsNoCrowd: the writes of its own turns are not those of others.
+func TestAWriterLeftAloneIsNoCrowd(t *testing.T) {
+	now := time.Now()
+	if crowd := passed(3, 2, 1, 0, 3, 2, 1, 0, 3, 2, 1, 0, 3, 2, 1, 0).crowd(now); crowd != 1 {
+		t.Errorf("a writer that takes turns with itself sees %v calls in progress, want 1", crowd)
+	}
+	if crowd := passed(7, 6, 5, 4, 7, 6, 5, 4, 7, 6, 5, 4, 7, 6, 5, 4).crowd(now); crowd != 5 {
+		t.Errorf("two writers that take turns see a crowd of %v writes, want 5", crowd)
+	}
+}

@@ -1,0 +1,77 @@
+package sharded
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/azconc/azconc/optimistic"
+)
+
+// all reads all shards, in parallel, the first one first where their number is not known. No change that was made before the
+// call is missing.
+func (c *spread[P, S]) all(ctx context.Context, op string) ([]P, error) {
+	var parts []P
+	for want := max(c.count(), 1); len(parts) < want; {
+		more, err := c.read(ctx, len(parts), want)
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, more...)
+		// The number of shards was raised before any process could change a new one. A shard that it does not cover was empty
+		// when the number was read, so that there is nothing to miss.
+		if err := c.check(op, &parts[0]); err != nil {
+			return nil, err
+		}
+		want = max(want, S(&parts[0]).layout().Shards)
+	}
+	c.known(S(&parts[0]).layout().Shards)
+	return parts, nil
+}
+
+// parallel bounds how many shards are read or written at a time.
+const parallel = 16
+
+// read reads the shards from one to before another.
+func (c *spread[P, S]) read(ctx context.Context, from, to int) ([]P, error) {
+	parts := make([]P, to-from)
+	err := each(ctx, to-from, func(ctx context.Context, i int) error {
+		v, err := optimistic.Read(ctx, c.target(from+i), c.reading())
+		if err != nil {
+			if from+i > 0 {
+				err = fmt.Errorf("shard %d of %s: %w", from+i, c.resource, err)
+			}
+			return err
+		}
+		parts[i] = v.Value
+		return nil
+	})
+	return parts, err
+}
+
+// each runs do for 0 to n-1, some at a time, and returns when all have ended. The first error ends those under way and is
+// returned.
+func each(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var wg sync.WaitGroup
+	var first sync.Once
+	var failed error
+	turns := make(chan struct{}, parallel)
+	for i := range n {
+		turns <- struct{}{}
+		if ctx.Err() != nil {
+			first.Do(func() { failed = context.Cause(ctx) })
+			break
+		}
+		wg.Go(func() {
+			defer func() { <-turns }()
+			if err := do(ctx, i); err != nil {
+				first.Do(func() { failed = err })
+				cancel(err)
+			}
+		})
+	}
+	wg.Wait()
+	return failed
+}
