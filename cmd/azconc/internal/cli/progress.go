@@ -63,3 +63,10 @@ func (p *Progress) End() {
 		fmt.Fprint(p.f.Err, strings.Repeat(" ", p.width)+"\r")
 	}
 }
+
+// Say reports what is done at present.
+func (p *Progress) Say(what string) {
+	if !p.hidden && p.f.ErrTerminal && !p.f.Quiet {
+		p.print("azconc: " + p.verb + " " + what)
+	}
+}

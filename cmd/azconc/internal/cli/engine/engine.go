@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -32,6 +33,7 @@ type Options struct {
 	Accounts     []string // other than the well-known one
 	Faults       []aztest.Fault
 	Seed         uint64
+	RoundTrip    time.Duration // what every request takes, in the service in memory; 0 for what it takes
 }
 
 // Flag adds --engine.
@@ -110,6 +112,9 @@ func Start(ctx context.Context, f *cli.Factory, o Options) (*Running, error) {
 		return startAzurite(ctx, f, o, accounts)
 	}
 	options := &emulator.Options{Accounts: accounts, Faults: o.Faults, Seed: o.Seed, Log: &notes{f: f}}
+	if o.RoundTrip > 0 {
+		options.Faults = append(slices.Clip(o.Faults), aztest.Fault{Kind: aztest.Slow, Delay: o.RoundTrip})
+	}
 	if o.DefaultPorts {
 		options.BlobPort, options.QueuePort, options.TablePort, options.FilePort = 10000, 10001, 10002, 10004
 	}

@@ -33,6 +33,7 @@ var untranscribed = map[string]string{
 	"azconc completion":  "prints text only",
 	"azconc help":        "prints text only",
 	"azconc blob edit":   "needs a terminal: see edit_test.go",
+	"azconc bench":       "measures time: see bench_test.go in package bench",
 	"azconc demo":        "starts an emulator: see demo_test.go",
 	"azconc dev install": "starts Azurite: see dev_test.go",
 	"azconc dev run":     "starts an emulator: see dev_test.go",

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/bench"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/blob"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/container"
 	counters "github.com/azconc/azconc/cmd/azconc/internal/cli/counter"
@@ -70,7 +71,7 @@ func newRootCmd(f *cli.Factory) *cobra.Command {
 	add("optimistic", blob.NewCmd(f), container.NewCmd(f), tables, counters.NewCmd(f))
 	add("pessimistic", lock.NewCmd(f), lock.NewElectCmd(f), lock.NewSemaphoreCmd(f), file.NewCmd(f), file.NewShareCmd(f))
 	add("idempotent", queue.NewCmd(f), once.NewCmd(f))
-	add("tool", tf.NewCmd(f), demo.NewCmd(f), dev.NewCmd(f), doctor.NewCmd(f), versionVerb().Command(f), newCompletionCmd(f))
+	add("tool", tf.NewCmd(f), bench.NewCmd(f), demo.NewCmd(f), dev.NewCmd(f), doctor.NewCmd(f), versionVerb().Command(f), newCompletionCmd(f))
 	root.AddCommand(newHelpTopics()...)
 	flags.AsPeopleWriteThem(root)
 	return root

@@ -1,0 +1,235 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/clitest"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/engine"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/pkg/aztest"
+)
+
+func TestBenchFlags(t *testing.T) {
+	usual := func(change func(*options)) options {
+		o := options{Engine: given, RoundTrip: 5 * time.Millisecond, For: 2 * time.Second, MaxRequests: 5000}
+		change(&o)
+		return o
+	}
+	clitest.CheckFlags(t, verb(), []clitest.FlagCase[options]{
+		{Args: nil, Want: usual(func(*options) {})},
+		{Args: []string{"--workload", "blob,lock", "--clients", "32,8", "--for", "3", "--html", "b.html", "--yes"}, Want: usual(func(o *options) {
+			o.Workloads, o.Clients, o.For, o.HTML, o.Yes = []string{"blob", "lock"}, []int{8, 32}, 3*time.Second, "b.html", true
+		})},
+		{Args: []string{"--commits", "10"}, Want: usual(func(o *options) { o.Commits, o.For = 10, 0 })},
+		{Args: []string{"--commits", "10", "--for", "1m"}, Want: usual(func(o *options) { o.Commits, o.For = 10, time.Minute })},
+		{Args: []string{"--engine", "azurite", "--max-requests", "100"}, Want: usual(func(o *options) { o.Engine, o.MaxRequests = engine.Azurite, 100 })},
+		{Args: []string{"--engine", "memory", "--round-trip", "0"}, Want: usual(func(o *options) { o.Engine, o.RoundTrip = engine.Memory, 0 })},
+		{Args: []string{"--engine", "azurite", "--round-trip", "1ms"}, Err: "--round-trip is of the service in memory"},
+		{Args: []string{"--workload", "blobs"}, Err: `--workload "blobs" is none of blob, entity, document, lock, table-lock, consume`},
+		{Args: []string{"--clients", "0"}, Err: "--clients 0 is not between 1 and 1000"},
+		{Args: []string{"--clients", "8,8"}, Err: "--clients has 8 twice"},
+		{Args: []string{"--for", "0s"}, Err: "--for"},
+		{Args: []string{"--max-requests", "0"}, Err: "--max-requests"},
+		{Args: []string{"here"}, Err: "unexpected argument"},
+	})
+}
+
+// ran is what azconc bench printed.
+type ran struct {
+	code   int
+	stdout string
+	stderr string
+	result
+}
+
+// account is the account acct, whose services are s; nil for the command without an account.
+func bench(ctx context.Context, t *testing.T, s *aztest.Service, answer string, args ...string) ran {
+	t.Helper()
+	streams, in, out, stderr := cli.TestStreams()
+	in.WriteString(answer)
+	streams.InTerminal = answer != ""
+	f := cli.NewFactory(streams, cli.Env{})
+	defer f.Close()
+	if s != nil {
+		f.Wire = onAccount{s}
+		args = append(args, "--account-name", "acct", "--account-key", aztest.Key)
+	}
+	root := &cobra.Command{Use: "azconc", SilenceErrors: true, SilenceUsage: true, PersistentPreRunE: f.Begin}
+	root.SetFlagErrorFunc(flags.FlagError)
+	f.AddFlags(root)
+	root.AddCommand(NewCmd(f))
+	root.SetArgs(append([]string{"bench"}, args...))
+	cmd, err := root.ExecuteContextC(ctx)
+	r := ran{code: f.Report(ctx, cmd, err), stdout: out.String(), stderr: stderr.String()}
+	if slices.Contains(args, "json") && r.stdout != "" {
+		if err := json.NewDecoder(bytes.NewReader(out.Bytes())).Decode(&r.result); err != nil {
+			t.Fatalf("%q, %q: %v", out, stderr, err)
+		}
+	}
+	return r
+}
+
+// onAccount carries the requests to acct.blob.core.windows.net and the others to a service in memory.
+type onAccount struct{ s *aztest.Service }
+
+func (o onAccount) Do(r *http.Request) (*http.Response, error) {
+	inner := r.Clone(r.Context())
+	_, kind, _ := strings.Cut(r.URL.Host, ".")
+	for service, base := range map[string]string{"blob": o.s.BlobURL(), "queue": o.s.QueueURL(), "table": o.s.TableURL()} {
+		if strings.HasPrefix(kind, service+".") {
+			to, err := url.Parse(base)
+			if err != nil {
+				return nil, err
+			}
+			inner.URL.Scheme, inner.URL.Host, inner.Host = to.Scheme, to.Host, to.Host
+			inner.URL.Path, inner.URL.RawPath = to.Path+r.URL.Path, ""
+		}
+	}
+	resp, err := o.s.Do(inner)
+	if resp != nil {
+		resp.Request = r
+	}
+	return resp, err
+}
+
+func far() *aztest.Service {
+	return aztest.New(&aztest.Options{Latency: func() time.Duration { return 5 * time.Millisecond }})
+}
+
+// open returns what was created in s and not deleted, by what the requests say.
+func open(s *aztest.Service) map[string]bool {
+	names := map[string]bool{}
+	for _, r := range s.Log() {
+		switch {
+		case strings.HasPrefix(r.Op, "Create ") && r.Status/100 == 2:
+			names[strings.TrimPrefix(r.Op, "Create ")] = true
+		case strings.HasPrefix(r.Op, "Delete ") && r.Status/100 == 2 && r.Op != "Delete Message":
+			delete(names, strings.TrimPrefix(r.Op, "Delete "))
+		}
+	}
+	return names
+}
+
+// Without an account, the whole command needs nothing but itself.
+func TestWithoutAnAccountTheServiceInMemoryIsMeasured(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "bench.html")
+	r := bench(t.Context(), t, nil, "", "--workload", "blob,consume", "--clients", "1,2", "--commits", "4", "--round-trip", "0", "--html", name, "-o", "json")
+	if r.code != 0 || r.Outcome != "done" || r.Service != "the service in memory" || len(r.Cells) != 18 || len(r.Left) != 0 || r.HTML != name {
+		t.Fatalf("exit %d: %s %s", r.code, r.stdout, r.stderr)
+	}
+	for _, c := range r.Cells {
+		if c.Commits != 4 || c.CommitsPerS <= 0 || c.RequestsPerCommit < 0.25 {
+			t.Errorf("%+v", c)
+		}
+	}
+	data, err := os.ReadFile(name)
+	if err != nil || !strings.Contains(string(data), "full jitter") {
+		t.Errorf("%v, %d bytes", err, len(data))
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, ".azconc-bench-*")); len(left) != 0 {
+		t.Errorf("%q are left", left)
+	}
+}
+
+func TestTheTableIsForATerminal(t *testing.T) {
+	r := bench(t.Context(), t, nil, "", "--workload", "blob", "--clients", "1", "--commits", "4", "--round-trip", "0")
+	for _, want := range []string{"blob: an increment of a counter in one blob\n", "\nclients  way ", "\n      1  azconc ", "\n         full jitter ", " on the service in memory, "} {
+		if !strings.Contains("\n"+r.stdout, want) {
+			t.Errorf("%q is not in\n%s", want, r.stdout)
+		}
+	}
+	for line := range strings.Lines(r.stdout) {
+		if len([]rune(line)) > 101 {
+			t.Errorf("%q is too wide", line)
+		}
+	}
+}
+
+func TestARealAccountIsNotChargedWithoutAYes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := far()
+		r := bench(t.Context(), t, s, "", "--workload", "blob", "--clients", "8", "-o", "json")
+		if r.code != fail.ExitUsage || !strings.Contains(r.stderr, "--yes answers the question") || !strings.Contains(r.stderr, "4 cells on the account acct: up to 20210 requests, which may cost up to $0.10") {
+			t.Errorf("exit %d: %s", r.code, r.stderr)
+		}
+		if r := bench(t.Context(), t, s, "y\n", "--workload", "blob", "-o", "json"); r.code != 0 || r.Outcome != "declined" || len(r.Cells) != 0 {
+			t.Errorf("exit %d: %s %s", r.code, r.stdout, r.stderr)
+		}
+		if n := s.Requests(); n != 0 {
+			t.Errorf("%d requests", n)
+		}
+		r = bench(t.Context(), t, s, "yes\n", "--workload", "blob", "--clients", "8", "--commits", "10", "-o", "json")
+		if r.code != 0 || len(r.Cells) != 4 || int64(s.Requests()) != r.Requests || len(open(s)) != 0 || s.Requests() > 20210 {
+			t.Errorf("exit %d, %d requests, left %v: %s %s", r.code, s.Requests(), open(s), r.stdout, r.stderr)
+		}
+	})
+}
+
+// The first thing that fails must not be the last one, after a minute of measuring.
+func TestAPageThatCannotBeWrittenIsRefusedAtOnce(t *testing.T) {
+	for _, name := range []string{filepath.Join(t.TempDir(), "none", "b.html"), t.TempDir()} {
+		s := far()
+		r := bench(t.Context(), t, s, "", "--html", name, "--yes")
+		if r.code != fail.ExitUsage || !strings.Contains(r.stderr, "--html "+name) || s.Requests() != 0 {
+			t.Errorf("exit %d, %d requests: %s", r.code, s.Requests(), r.stderr)
+		}
+	}
+}
+
+func TestAnInterruptedRunShowsWhatItHasAndLeavesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, form := range []string{"json", "text"} {
+			s := far()
+			ctx, cancel := context.WithCancelCause(t.Context())
+			time.AfterFunc(3*time.Second, func() { cancel(&fail.SignalError{Signal: os.Interrupt}) })
+			r := bench(ctx, t, s, "", "--workload", "blob", "--clients", "2", "--for", "1s", "--yes", "-o", form)
+			if r.code != fail.ExitInterrupted || len(open(s)) != 0 {
+				t.Errorf("exit %d, left %v: %s %s", r.code, open(s), r.stdout, r.stderr)
+			}
+			if form == "json" && (r.Outcome != "interrupted" || len(r.Cells) == 0 || len(r.Cells) == 4) || form == "text" && !strings.Contains(r.stdout, "azconc ") {
+				t.Errorf("%s", r.stdout)
+			}
+		}
+	})
+}
+
+func TestWhatIsLeftIsNamedWithItsRemoval(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := far()
+		s.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: 403, Code: "AuthorizationPermissionMismatch", Match: aztest.Op("Delete Container")})
+		r := bench(t.Context(), t, s, "", "--workload", "lock", "--clients", "1", "--commits", "2", "--yes", "-o", "json")
+		if r.code != 0 || len(r.Left) != 1 || r.Left[0].Kind != "container" || !strings.HasPrefix(r.Left[0].Name, "azconc-bench-") || r.Left[0].Name != r.Name || !open(s)["Container"] {
+			t.Errorf("exit %d: %s", r.code, r.stdout)
+		}
+		if want := "azconc container delete " + r.Name + " deletes it"; !strings.Contains(r.stderr, want) {
+			t.Errorf("%q is not in %s", want, r.stderr)
+		}
+	})
+}
+
+func TestACellThatFailsEndsTheRunWithItsReason(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := far()
+		s.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: 403, Code: "AuthorizationPermissionMismatch", Match: aztest.Op("Get Blob")})
+		r := bench(t.Context(), t, s, "", "--workload", "blob", "--clients", "1", "--yes", "-o", "json")
+		if r.code != fail.ExitUnauthorised || len(open(s)) != 0 || len(r.Cells) != 0 {
+			t.Errorf("exit %d, left %v: %s %s", r.code, open(s), r.stdout, r.stderr)
+		}
+	})
+}
