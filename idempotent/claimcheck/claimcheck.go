@@ -40,7 +40,7 @@ type store = bodies.Store
 // Options configures a ClaimCheck. The zero value selects the defaults.
 type Options struct {
 	// MaxBody is the maximum size of a body, in bytes: larger ones are neither sent nor read. It bounds the memory per
-	// handler, which is that of the body; to send one takes as much again, to compress it. Defaults to 64 MiB.
+	// handler, which is that of the body; to send one takes up to as much again, to compress it. Defaults to 64 MiB.
 	MaxBody int
 
 	// Hooks receive the requests of GC; a Producer and a Consumer have their own. Defaults to none.

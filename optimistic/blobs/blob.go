@@ -130,36 +130,21 @@ func (b contentTarget[T]) Read(ctx context.Context) (*optimistic.Version[T], err
 		return nil, errNoCodec
 	}
 	ctx = protocol.AsStored(ctx)
-	opts := blob.DownloadStreamOptions{CPKInfo: b.CPK, CPKScopeInfo: b.EncryptionScope}
-	resp, err := wire.Request(ctx, "Get Blob", func(ctx context.Context) (blob.DownloadStreamResponse, error) {
-		return b.Client.DownloadStream(ctx, &opts)
-	})
-	if resp.Body != nil { // also with the response of an intermediary
-		defer resp.Body.Close()
-	}
+	resp, opts, err := b.get(ctx)
 	if err != nil {
 		return anyblob.Absent[T](err)
 	}
-	etag, err := protocol.Sent("ETag", resp.ETag, nil)
-	if err != nil {
-		return nil, err
-	}
+	defer resp.Body.Close()
 	limit := cmp.Or(b.MaxSize, DefaultMaxSize)
 	raw, err := anyblob.ReadBody(ctx, b.Client.BlobClient(), resp, opts, limit)
-	if _, ok := errors.AsType[anyblob.TooLong](err); ok {
-		return nil, &tooLargeError{limit: limit}
+	if err != nil {
+		return nil, tooLarge(err, limit)
 	}
+	state, carry, err := b.read(ctx, resp)
 	if err != nil {
 		return nil, err
 	}
-	carry := blobCarry{headers: downloadedHeaders(resp), scope: ptr.Value(resp.EncryptionScope), kind: resp.BlobType}
-	v := &optimistic.Version[T]{State: optimistic.State{Exists: true, ETag: etag, LastModified: ptr.Value(resp.LastModified)}}
-	carry.metadata, v.Lineage = meta.Split(resp.Metadata)
-	if ptr.Value(resp.TagCount) > 0 {
-		if carry.tags, err = readTags(ctx, b.Client.BlobClient()); err != nil {
-			return nil, err
-		}
-	}
+	v := &optimistic.Version[T]{State: state}
 	if own, ok := b.itself(raw); ok {
 		v.Value, carry.print = own, printOf(raw)
 	} else if v.Value, err = b.Codec.Decode(raw); err != nil {
@@ -169,6 +154,40 @@ func (b contentTarget[T]) Read(ctx context.Context) (*optimistic.Version[T], err
 	}
 	sealed.Carry(v, carry)
 	return v, nil
+}
+
+// get sends Get Blob. Without an error the response has an ETag, and a body to be closed.
+func (b contentTarget[T]) get(ctx context.Context) (resp blob.DownloadStreamResponse, opts blob.DownloadStreamOptions, err error) {
+	opts = blob.DownloadStreamOptions{CPKInfo: b.CPK, CPKScopeInfo: b.EncryptionScope}
+	resp, err = wire.Request(ctx, "Get Blob", func(ctx context.Context) (blob.DownloadStreamResponse, error) {
+		return b.Client.DownloadStream(ctx, &opts)
+	})
+	if err == nil {
+		_, err = protocol.Sent("ETag", resp.ETag, nil)
+	}
+	if err != nil && resp.Body != nil { // also with the response of an intermediary
+		_ = resp.Body.Close()
+	}
+	return resp, opts, err
+}
+
+// read returns the version that a response to Get Blob is of, after its body was read, and what a write keeps of it.
+func (b contentTarget[T]) read(ctx context.Context, resp blob.DownloadStreamResponse) (state optimistic.State, carry blobCarry, err error) {
+	state = optimistic.State{Exists: true, ETag: ptr.Value(resp.ETag), LastModified: ptr.Value(resp.LastModified)}
+	carry = blobCarry{headers: downloadedHeaders(resp), scope: ptr.Value(resp.EncryptionScope), kind: resp.BlobType}
+	carry.metadata, state.Lineage = meta.Split(resp.Metadata)
+	if ptr.Value(resp.TagCount) > 0 {
+		carry.tags, err = readTags(ctx, b.Client.BlobClient())
+	}
+	return state, carry, err
+}
+
+// tooLarge names MaxSize in the error of a body that exceeds it.
+func tooLarge(err error, limit int64) error {
+	if _, ok := errors.AsType[anyblob.TooLong](err); ok {
+		return &tooLargeError{limit: limit}
+	}
+	return err
 }
 
 // Look implements Target: one Get Blob Properties.
@@ -189,7 +208,7 @@ func (b contentTarget[T]) Prepare(base *optimistic.Version[T], value T, lineage 
 		return protocol.Prepared{}, err
 	}
 	carry, _ := sealed.Carried(base).(blobCarry)
-	if base.Exists && b.keepsHeaders(carry) && b.sameContent(carry, data) && !lineage.Begins(base.Lineage) {
+	if base.Exists && b.keepsHeaders(carry) && !lineage.Begins(base.Lineage) && b.sameContent(carry, data) {
 		return protocol.Prepared{}, nil
 	}
 	switch any(b.Codec).(type) {
@@ -199,6 +218,11 @@ func (b contentTarget[T]) Prepare(base *optimistic.Version[T], value T, lineage 
 	default:
 		data = bytes.Clone(data) // the codec may use it again for another value
 	}
+	return b.put(base.State, carry, lineage, c, int64(len(data)), func() (*requestBody, error) { return newRequestBody(bytes.NewReader(data)), nil })
+}
+
+// put returns the write of content over base, whose body open makes for each try.
+func (b contentTarget[T]) put(base optimistic.State, carry blobCarry, lineage protocol.Lineage, c sealed.Conditions, size int64, open func() (*requestBody, error)) (protocol.Prepared, error) {
 	headers := b.headers(carry)
 	if err := anyblob.ValidateMetadata(b.Metadata); err != nil {
 		return protocol.Prepared{}, err
@@ -218,15 +242,18 @@ func (b contentTarget[T]) Prepare(base *optimistic.Version[T], value T, lineage 
 		Tier:             b.Tier,
 		CPKInfo:          b.CPK,
 		CPKScopeInfo:     b.EncryptionScope,
-		AccessConditions: anyblob.WriteConditions(base.State, guardTags(c, carry.tags)),
+		AccessConditions: anyblob.WriteConditions(base, guardTags(c, carry.tags)),
 	}
 	if opts.CPKScopeInfo == nil && carry.scope != "" {
 		opts.CPKScopeInfo = &blob.CPKScopeInfo{EncryptionScope: &carry.scope}
 	}
 	return protocol.Prepared{Stored: stored, Send: func(ctx context.Context) (azcore.ETag, error) {
-		protocol.AllowFor(ctx, int64(len(data)))
+		protocol.AllowFor(ctx, size)
 		o := opts // the SDK writes into the options of some operations
-		body := newRequestBody(data)
+		body, err := open()
+		if err != nil {
+			return "", err
+		}
 		defer body.End()
 		resp, err := wire.Request(ctx, "Put Blob", func(ctx context.Context) (blockblob.UploadResponse, error) {
 			return b.Client.Upload(ctx, body, &o)
@@ -238,7 +265,11 @@ func (b contentTarget[T]) Prepare(base *optimistic.Version[T], value T, lineage 
 // Writable returns a *TypeError for an append or page blob, which can be read but not replaced. Update calls it before
 // it runs a change.
 func (b contentTarget[T]) Writable(base *optimistic.Version[T]) error {
-	carry, _ := sealed.Carried(base).(blobCarry)
+	return writable(sealed.Carried(base))
+}
+
+func writable(carried any) error {
+	carry, _ := carried.(blobCarry)
 	return anyblob.CheckType(carry.kind, blob.BlobTypeBlockBlob)
 }
 

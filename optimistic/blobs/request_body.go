@@ -1,7 +1,6 @@
 package blobs
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"sync"
@@ -12,11 +11,12 @@ import (
 // after End, nothing more is read, and a request that is still under way is cut off.
 type requestBody struct {
 	mu    sync.Mutex // guards what follows; held while bytes are copied, never while waiting
-	r     *bytes.Reader
+	r     io.ReadSeeker
 	ended bool
+	file  io.Closer // nil for memory
 }
 
-func newRequestBody(data []byte) *requestBody { return &requestBody{r: bytes.NewReader(data)} }
+func newRequestBody(r io.ReadSeeker) *requestBody { return &requestBody{r: r} }
 
 var errBodyEnded = errors.New("the request has ended, and its body with it")
 
@@ -25,6 +25,9 @@ func (b *requestBody) End() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.ended = true
+	if b.file != nil {
+		_ = b.file.Close()
+	}
 }
 
 // Read implements io.Reader.

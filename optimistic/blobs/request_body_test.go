@@ -1,6 +1,7 @@
 package blobs
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"testing"
@@ -9,7 +10,7 @@ import (
 // net/http reads from a body after it has returned the error of the request; the memory is its owner's again by then.
 func TestABodyIsNotReadAfterItsRequest(t *testing.T) {
 	data := []byte("content")
-	b := newRequestBody(data)
+	b := newRequestBody(bytes.NewReader(data))
 	if n, err := b.Read(make([]byte, 3)); n != 3 || err != nil {
 		t.Fatalf("Read = %d, %v", n, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -22,13 +23,20 @@ type call struct {
 	hooks observe.Hooks
 	sent  *atomic.Int64 // requests
 	try   time.Duration // timeout of a single request
-	span  int64         // bytes of content read or written at a time
+	span  int64         // bytes of content in a range
+	many  int           // ranges in flight
 	wait  *waiter       // for SMB clients; nil: the first refusal is final
 }
 
 func newCall(url string, hooks observe.Hooks) *call {
-	return &call{path: resource.Path(url), hooks: hooks, sent: new(atomic.Int64), try: tryTimeout, span: rangeSize}
+	return &call{path: resource.Path(url), hooks: hooks, sent: new(atomic.Int64), try: tryTimeout, span: rangeSize, many: 1}
 }
+
+// How many ranges are in flight: the default and the limit. Each takes 4 MiB of memory.
+const (
+	usualParallel = 4
+	mostParallel  = 32
+)
 
 // tryTimeout is the timeout of a single request.
 const tryTimeout = 30 * time.Second
@@ -63,10 +71,13 @@ func or(h, others observe.Hooks) observe.Hooks {
 	return h
 }
 
-// spans makes the ranges smaller, for tests.
-func (c *call) spans(span int64) *call {
-	c.span = cmp.Or(span, c.span)
-	return c
+// ranges sets how many ranges are in flight, and makes them smaller for tests.
+func (c *call) ranges(parallel int, span int64) error {
+	if parallel < 0 || parallel > mostParallel {
+		return fmt.Errorf("Parallel: %d is not the number of ranges in flight: 1 to %d, or 0 for the default of %d", parallel, mostParallel, usualParallel)
+	}
+	c.many, c.span = cmp.Or(parallel, usualParallel), cmp.Or(span, c.span)
+	return nil
 }
 
 // waits makes the call wait for SMB clients, if opts is not nil.

@@ -77,8 +77,9 @@ func (e *InUseError) Unwrap() []error { return []error{ErrInUse, pessimistic.Err
 // errOpen is the error that WaitClosed derives from a list of handles: the service itself refuses nothing there.
 var errOpen = errors.New("there are open handles")
 
-// TornError reports how much of the new content has been written to a file when the write failed. The rest is the old
-// content, or zeros where the file has grown. The file is not repaired: write it again, or restore the old content.
+// TornError reports how much of the new content has been written to a file when the write failed. Of the rest, each range of 4 MiB
+// is the old content, zeros where the file has grown, or new content too, of those that were in flight together (see
+// UpdateOptions.Parallel); one whose response was lost may be either. The file is not repaired: write it again, or restore the old content.
 type TornError struct {
 	Resource string
 	Written  int64 // bytes confirmed by the service, from the start of the file

@@ -13,7 +13,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 
 	"github.com/azconc/azconc/pessimistic"
-	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/ptr"
@@ -40,6 +39,10 @@ type DownloadOptions struct {
 	// otherwise. A writer that restores the previous last write time is not noticed. Defaults to false.
 	IgnoreMetadata bool
 
+	// Parallel is how many ranges are in flight, after the first one, which is read alone. Each takes 4 MiB of memory. At most
+	// 32; 1 reads one after the other. Defaults to 4.
+	Parallel int
+
 	// Wait makes Download wait for SMB clients that do not let others read. Nil means not to wait. Defaults to nil.
 	Wait *WaitOptions
 
@@ -61,16 +64,20 @@ type DownloadResult struct {
 	Requests int
 }
 
-// Download reads a file in consecutive ranges of 4 MiB and writes it to to. All ranges are of one version; if the
-// file changes, Download restarts, or fails with ErrConflict. Memory: one range.
+// Download reads a file in ranges of 4 MiB, a few at a time, and writes them to to in their order. All ranges are of one
+// version; if the file changes, Download restarts, or fails with ErrConflict. Memory: Parallel ranges.
+//
+// Of a sparse file, ranges without data are not requested but written to to as zeros: after a range of zeros, if two more are left, Download lists
+// the ranges that have data, 1 GiB of the file at a time. A list that fails, or that is of another version, is ignored.
 //
 // A single version need not be a complete one: writers write in ranges too, and a read between two of them returns a
 // mixture of old and new content. Leased reports that a writer may be active; only the caller's own lease excludes one.
 // Data that an SMB client writes is visible only after the client has flushed it.
 //
 // Errors: ErrNotFound; ErrConflict; *InUseError if Wait is nil or has passed; *LostError if LeaseID is no longer valid;
-// *azerr.OpError; errors from to and Restart. Data written before an error stays written. Requests: 1 per 4 MiB, 2 for an
-// empty file; retried after transient faults.
+// *azerr.OpError; errors from to and Restart. Data written before an error stays written. Requests: 1 per 4 MiB that has data, 2 for an
+// empty file; retried after transient faults; and 1 per GiB of a file in which 4 MiB of zeros were met. After an error,
+// the result counts ranges that were requested ahead, too.
 func Download(ctx context.Context, client *file.Client, to io.Writer, opts *DownloadOptions) (DownloadResult, error) {
 	var o DownloadOptions
 	if opts != nil {
@@ -79,7 +86,10 @@ func Download(ctx context.Context, client *file.Client, to io.Writer, opts *Down
 	if client == nil {
 		return DownloadResult{}, errors.New("download: no client")
 	}
-	c := newCall(client.URL(), o.Hooks).spans(o.span)
+	c := newCall(client.URL(), o.Hooks)
+	if err := c.ranges(o.Parallel, o.span); err != nil {
+		return DownloadResult{}, fmt.Errorf("download: %w", err)
+	}
 	if err := c.waits(client, o.Wait); err != nil {
 		return DownloadResult{}, err
 	}
@@ -99,13 +109,12 @@ func Download(ctx context.Context, client *file.Client, to io.Writer, opts *Down
 	return out, err
 }
 
-// reader reads a file range by range.
+// reader reads a file in ranges.
 type reader struct {
 	client *file.Client
 	call   *call
 	lease  string
 	loose  bool // see IgnoreMetadata
-	buffer []byte
 	first  look // as reported with the first range
 	leased bool // as reported with any range
 }
@@ -124,43 +133,31 @@ var errChanged = fmt.Errorf("%w during the read", pessimistic.ErrConflict)
 // all reads the whole file. restart discards the output so far when the file has changed.
 func (r *reader) all(ctx context.Context, restarts int, restart func() error, each func([]byte) error) (DownloadResult, error) {
 	var out DownloadResult
-	for at := int64(0); ; {
-		part, err := r.part(ctx, at)
-		if errors.Is(err, errChanged) && out.Restarts < restarts && (at == 0 || restart != nil) {
-			if at > 0 {
-				if err := restart(); err != nil {
-					return out, err
-				}
-			}
-			at = 0
-			out.Restarts++
-			continue
-		}
-		if err != nil {
+	for {
+		begun, err := r.once(ctx, each)
+		switch {
+		case err == nil:
+			out.Size, out.ETag, out.Written, out.Leased = r.first.size, r.first.etag, r.first.written, r.leased && r.lease == ""
+			return out, nil
+		case !errors.Is(err, errChanged):
+			return out, err
+		case out.Restarts >= restarts || begun && restart == nil:
 			return out, r.call.refusal(ctx, "read", false, err)
 		}
-		if len(part) > 0 {
-			if err := each(part); err != nil {
+		if begun {
+			if err := restart(); err != nil {
 				return out, err
 			}
 		}
-		if at += int64(len(part)); at >= r.first.size {
-			out.Size, out.ETag, out.Written, out.Leased = r.first.size, r.first.etag, r.first.written, r.leased && r.lease == ""
-			return out, nil
-		}
+		out.Restarts++
 	}
 }
 
-// part reads one range. The slice is valid until the next call.
-func (r *reader) part(ctx context.Context, at int64) ([]byte, error) {
-	if r.buffer == nil {
-		r.buffer = make([]byte, r.call.span)
-	}
-	var seen look
-	var part []byte
-	_, err := r.call.send(ctx, "Get File", func(ctx context.Context) error {
+// part reads the bytes of a file from begin to end into a buffer of that length, or as many as there are.
+func (r *reader) part(ctx context.Context, begin, end int64, buffer []byte) (part []byte, seen look, err error) {
+	_, err = r.call.send(ctx, "Get File", func(ctx context.Context) error {
 		resp, err := r.client.DownloadStream(ctx, &file.DownloadStreamOptions{
-			Range: file.HTTPRange{Offset: at, Count: r.call.span}, LeaseAccessConditions: leasedBy(r.lease)})
+			Range: file.HTTPRange{Offset: begin, Count: end - begin}, LeaseAccessConditions: leasedBy(r.lease)})
 		if err != nil {
 			return err
 		}
@@ -168,24 +165,11 @@ func (r *reader) part(ctx context.Context, at int64) ([]byte, error) {
 		if seen, err = lookOf(resp); err != nil {
 			return err
 		}
-		part = r.buffer[:min(r.call.span, max(0, seen.size-at))]
+		part = buffer[:min(end-begin, max(0, seen.size-begin))]
 		_, err = io.ReadFull(resp.Body, part)
 		return err
 	})
-	r.leased = r.leased || seen.leased
-	switch {
-	case azerr.Has(err, "InvalidRange") && at > 0:
-		return nil, errChanged // it is now shorter
-	case azerr.Has(err, "InvalidRange"):
-		return nil, r.empty(ctx)
-	case err != nil:
-		return nil, err
-	case at == 0:
-		r.first = seen
-	case !r.same(seen):
-		return nil, errChanged
-	}
-	return part, nil
+	return part, seen, err
 }
 
 // empty verifies that the file has no content: no range of it can be read.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -81,12 +82,10 @@ func TestAFileIsReadInRangesOfFourMiB(t *testing.T) {
 
 // betweenRanges calls what before the n-th range is read, once.
 func betweenRanges(n int, what func()) observe.Hooks {
-	reads := 0
+	var reads atomic.Int64
 	return observe.Hooks{Span: func(ctx context.Context, s observe.Span) (context.Context, func(error)) {
-		if s.Name == "Get File" {
-			if reads++; reads == n {
-				what()
-			}
+		if s.Name == "Get File" && reads.Add(1) == int64(n) {
+			what()
 		}
 		return ctx, func(error) {}
 	}}
@@ -215,7 +214,7 @@ func (f *failing) Write(p []byte) (int, error) {
 func TestAnErrorOfTheWriterEndsTheReading(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 		fill(t, s, f, patterned(3*testSpan, 1))
-		got, err := Download(t.Context(), f, &failing{after: 1}, &DownloadOptions{span: testSpan})
+		got, err := Download(t.Context(), f, &failing{after: 1}, &DownloadOptions{Parallel: 1, span: testSpan})
 		if !errors.Is(err, errFull) || got.Requests != 2 {
 			t.Errorf("%+v, %v", got, err)
 		}

@@ -30,6 +30,10 @@ type UpdateOptions struct {
 	// Limit is the largest content that is read or written, in bytes. Defaults to 64 MiB.
 	Limit int64
 
+	// Parallel is how many ranges are in flight, after the first one, which is read, and written, alone. Each takes 4 MiB of memory
+	// while the file is read. At most 32; 1 reads and writes one after the other. Defaults to 4.
+	Parallel int
+
 	// Hooks observe the operation. Defaults to none.
 	Hooks observe.Hooks
 
@@ -44,16 +48,16 @@ type UpdateOptions struct {
 // open for that prevents the update from starting. If the contents are equal, nothing is written. change receives its
 // own copy of the content.
 //
-// Readers are not blocked, and the content is written in ranges of 4 MiB after the file was resized: a concurrent
-// reader may see parts of both contents. If the write fails in between, or this process crashes, that state remains. On
+// Readers are not blocked, and the content is written in ranges of 4 MiB, a few at a time, after the file was resized: a
+// concurrent reader may see parts of both contents. If the write fails in between, or this process crashes, that state remains. On
 // failure the error is then a *TornError; after a crash the lease remains too, which is how the next writer notices
 // (see BreakStale). If the new content has the same length and differs within one range only, it is written with one
 // request and cannot be torn.
 //
 // Errors: ErrNotFound, as the file must exist; *HeldError; *InUseError; the error of change; *LostError if the lease
 // was broken before anything was written; *TornError; *UnknownError if the write took one request and its response was
-// lost; *azerr.OpError. Requests: 3 to acquire, 1 per 4 MiB read (2 for an empty file), 1 if the length changes, 1 per 4 MiB
-// that differ, 1 to release; and 2 per heartbeat, every 10 s.
+// lost; *azerr.OpError. Requests: 3 to acquire, 1 per 4 MiB read (2 for an empty file; of a sparse file as
+// described at Download), 1 if the length changes, 1 per 4 MiB that differ, 1 to release; and 2 per heartbeat, every 10 s.
 func Update(ctx context.Context, client *file.Client, change func(ctx context.Context, old []byte) ([]byte, error), opts *UpdateOptions) (WriteResult, error) {
 	var o UpdateOptions
 	if opts != nil {
@@ -63,7 +67,10 @@ func Update(ctx context.Context, client *file.Client, change func(ctx context.Co
 		return WriteResult{}, errors.New("update: no client")
 	}
 	o.Limit = cmp.Or(o.Limit, 64<<20)
-	c := newCall(client.URL(), o.Hooks).spans(o.span)
+	c := newCall(client.URL(), o.Hooks)
+	if err := c.ranges(o.Parallel, o.span); err != nil {
+		return WriteResult{}, fmt.Errorf("update: %w", err)
+	}
 	if err := c.waits(client, o.Wait); err != nil {
 		return WriteResult{}, err
 	}

@@ -35,6 +35,10 @@ type UploadOptions struct {
 	// not let others write. Nil means not to wait. Defaults to nil.
 	Wait *WaitOptions
 
+	// Parallel is how many ranges are in flight, after the first write, which is alone. Each takes 4 MiB of memory. At most 32; 1
+	// writes one after the other. Defaults to 4.
+	Parallel int
+
 	// Hooks observe the operation. Defaults to none.
 	Hooks observe.Hooks
 
@@ -44,14 +48,19 @@ type UploadOptions struct {
 }
 
 // Upload replaces a file's content with size bytes read from content, under a lease: after two concurrent uploads
-// the file has the content of one of them, not parts of both. Memory: one range of 4 MiB.
+// the file has the content of one of them, not parts of both. Memory: Parallel ranges of 4 MiB.
+//
+// Ranges of zeros are not sent: those behind the old length need no request, and others are cleared, which also frees
+// their space. At the first of those, if two ranges are left, Upload lists the ranges that have data, 1 GiB of the file at a
+// time, and skips those that have none.
 //
 // Concurrent readers and failed writes are as described at Update. If content cannot be read to its end, the file
 // is left torn as well, but nothing is changed before the first 4 MiB have been read.
 //
 // Errors: ErrNotFound, without Create or if the directory does not exist; *HeldError; *InUseError; *LostError;
 // *TornError; *UnknownError; *azerr.OpError. Requests: 3 to acquire, 1 to look, 1 if the length changes, 1 per 4 MiB, 1 to
-// release, and 2 per heartbeat, every 10 s; for a file that is created, 2 more, and none for the length.
+// release, and 2 per heartbeat, every 10 s; for a file that is created, 2 more, and none for the length; for content with
+// 4 MiB of zeros, 1 more per GiB, and none for the zeros that the file already has.
 func Upload(ctx context.Context, client *file.Client, content io.Reader, size int64, opts *UploadOptions) (WriteResult, error) {
 	var o UploadOptions
 	if opts != nil {
@@ -63,7 +72,10 @@ func Upload(ctx context.Context, client *file.Client, content io.Reader, size in
 	case size < 0:
 		return WriteResult{}, fmt.Errorf("upload: size: %d is negative", size)
 	}
-	c := newCall(client.URL(), o.Hooks).spans(o.span)
+	c := newCall(client.URL(), o.Hooks)
+	if err := c.ranges(o.Parallel, o.span); err != nil {
+		return WriteResult{}, fmt.Errorf("upload: %w", err)
+	}
 	if err := c.waits(client, o.Wait); err != nil {
 		return WriteResult{}, err
 	}

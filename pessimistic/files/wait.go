@@ -61,18 +61,21 @@ func WaitUnlocked[C file.Client | directory.Client](ctx context.Context, client 
 	return err
 }
 
-// waiter waits for SMB clients. Its time runs from its creation, however many requests share it.
+// waiter waits for SMB clients. Its time runs from its creation, however many requests share it. Of several requests that are
+// refused at the same time, one waits and asks, and the others follow it.
 type waiter struct {
 	o     WaitOptions
 	path  string
 	asks  *call // lists the clients
 	began time.Time
 	list  func(ctx context.Context) ([]Handle, error)
-	noted time.Time // when Waiting was called last
+	turn  chan struct{} // guards what follows: taken by the request that waits
+	noted time.Time     // when Waiting was called last
+	over  *InUseError   // why the wait was given up
 }
 
 func waiterFor[C file.Client | directory.Client](client *C, opts *WaitOptions) (*waiter, error) {
-	w := &waiter{began: time.Now()}
+	w := &waiter{began: time.Now(), turn: make(chan struct{}, 1)}
 	if opts != nil {
 		w.o = *opts
 	}
@@ -90,6 +93,12 @@ func waiterFor[C file.Client | directory.Client](client *C, opts *WaitOptions) (
 
 func (w *waiter) until(ctx context.Context, op func(ctx context.Context) error) error {
 	pace, refused := poll.Pace{Backoff: w.o.Poll}, (*InUseError)(nil)
+	waiting := false
+	defer func() {
+		if waiting {
+			<-w.turn
+		}
+	}()
 	for {
 		err := op(ctx)
 		reason, used := inUse(err)
@@ -99,9 +108,34 @@ func (w *waiter) until(ctx context.Context, op func(ctx context.Context) error) 
 		case err == nil, refused == nil, ctx.Err() == nil && !azerr.Classify(err).Transient():
 			return err
 		}
+		if !waiting {
+			followed, stop := w.takeTurn(ctx, refused)
+			if stop != nil {
+				return stop
+			}
+			if waiting = true; followed {
+				continue // the clients may be gone
+			}
+		}
 		if stop := w.pause(ctx, refused, &pace); stop != nil {
 			return stop
 		}
+	}
+}
+
+// takeTurn makes the request the one that waits. followed reports that another one has waited meanwhile.
+func (w *waiter) takeTurn(ctx context.Context, refused *InUseError) (followed bool, stop error) {
+	select {
+	case w.turn <- struct{}{}:
+		return false, nil
+	default:
+	}
+	select {
+	case w.turn <- struct{}{}:
+		return true, nil
+	case <-ctx.Done():
+		refused.Err = errors.Join(context.Cause(ctx), refused.Err)
+		return true, refused
 	}
 }
 
@@ -129,12 +163,15 @@ func (w *waiter) pause(ctx context.Context, refused *InUseError, pace *poll.Pace
 
 // giveUp lists the clients once more, even if ctx has ended, but then only briefly.
 func (w *waiter) giveUp(ctx context.Context, refused *InUseError) error {
-	ctx, cancel := retry.Detached(ctx, 2*time.Second)
-	defer cancel()
-	if handles, err := w.list(ctx); err == nil {
-		refused.Handles = handles
+	if w.over == nil {
+		ctx, cancel := retry.Detached(ctx, 2*time.Second)
+		defer cancel()
+		if handles, err := w.list(ctx); err == nil {
+			refused.Handles = handles
+		}
+		w.over = refused
 	}
-	refused.Waited = time.Since(w.began)
+	refused.Handles, refused.Waited = w.over.Handles, time.Since(w.began)
 	return refused
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/azconc/azconc/pessimistic"
 )
 
-// writer writes new content into a file under a lease, request by request. Each request may be repeated: under the
+// writer writes new content into a file under a lease, a few ranges at a time. Each request may be repeated: under the
 // lease nobody else writes, a late request is refused once the lease is over, and all requests of one writer write
 // different bytes, or the same ones.
 type writer struct {
@@ -27,35 +27,103 @@ type writer struct {
 	doubt   bool  // whether the outcome of the last request is unknown
 	written int64 // bytes confirmed, from the start of the file
 	ranges  int   // ranges written
+
+	flying []*put // in the order of their offsets
+	failed error  // of the first range, by offset, that was not written
+	spare  [][]byte
 }
 
-// send sends one request that changes the file.
-func (w *writer) send(ctx context.Context, name string, request func(ctx context.Context) error) error {
-	unclear, err := w.call.send(ctx, name, request)
-	w.begun, w.doubt = w.begun || err == nil || unclear, err != nil && unclear
-	return err
+// put is a range that is being written.
+type put struct {
+	at, end int64
+	buffer  []byte // to be used again; nil for a part of the caller's content
+	unclear bool
+	err     error
+	done    chan struct{} // closed when the fields above are final
 }
 
 // resize sets the file's new size. The service clears every HTTP header that is not sent (REST: "Set File Properties"),
 // so all are sent, except the content hash.
 func (w *writer) resize(ctx context.Context, was look) error {
-	return w.send(ctx, "Set File Properties", func(ctx context.Context) error {
+	unclear, err := w.call.send(ctx, "Set File Properties", func(ctx context.Context) error {
 		_, err := w.client.SetHTTPHeaders(ctx, &file.SetHTTPHeadersOptions{
 			FileContentLength: &w.size, HTTPHeaders: &was.headers, LeaseAccessConditions: leasedBy(w.lease)})
 		return err
 	})
+	w.begun, w.doubt = w.begun || err == nil || unclear, err != nil && unclear
+	return err
 }
 
-// put writes one range.
-func (w *writer) put(ctx context.Context, at int64, part []byte) error {
-	err := w.send(ctx, "Put Range", func(ctx context.Context) error {
+// put starts to write one range, or waits for it if nothing was written yet: a refusal of all then costs one request. An error
+// is that of an earlier range. A range of zeros is cleared, which transfers nothing and frees its space.
+func (w *writer) put(ctx context.Context, at int64, part, buffer []byte) error {
+	for len(w.flying) >= w.call.many {
+		w.land()
+	}
+	if w.failed != nil {
+		return w.failed
+	}
+	p := &put{at: at, end: at + int64(len(part)), buffer: buffer, done: make(chan struct{})}
+	w.flying = append(w.flying, p)
+	send := func(ctx context.Context) error {
 		_, err := w.client.UploadRange(ctx, at, streaming.NopCloser(bytes.NewReader(part)), &file.UploadRangeOptions{LeaseAccessConditions: leasedBy(w.lease)})
 		return err
-	})
-	if err == nil {
-		w.written, w.ranges = at+int64(len(part)), w.ranges+1
 	}
-	return err
+	if int64(len(part)) == w.call.span && zeros(part) {
+		send = func(ctx context.Context) error {
+			_, err := w.client.ClearRange(ctx, file.HTTPRange{Offset: at, Count: int64(len(part))}, &file.ClearRangeOptions{LeaseAccessConditions: leasedBy(w.lease)})
+			return err
+		}
+	}
+	go func() {
+		defer close(p.done)
+		p.unclear, p.err = w.call.send(ctx, "Put Range", send)
+	}()
+	if !w.begun {
+		return w.finish()
+	}
+	return nil
+}
+
+// land waits for the first of the ranges in flight.
+func (w *writer) land() {
+	p := w.flying[0]
+	w.flying = w.flying[1:]
+	<-p.done
+	if p.buffer != nil {
+		w.spare = append(w.spare, p.buffer)
+	}
+	w.begun = w.begun || p.err == nil || p.unclear
+	if p.err == nil {
+		w.ranges++
+	}
+	if w.failed == nil {
+		w.written, w.failed, w.doubt = p.at, p.err, p.err != nil && p.unclear
+		if p.err == nil {
+			w.written = p.end
+		}
+	}
+}
+
+// finish waits for all ranges in flight. They are not cancelled when one fails: each that is answered is one less in doubt.
+func (w *writer) finish() error {
+	for len(w.flying) > 0 {
+		w.land()
+	}
+	return w.failed
+}
+
+// buffer returns a buffer of a range that is not in use.
+func (w *writer) buffer() []byte {
+	if len(w.spare) == 0 && len(w.flying) >= w.call.many {
+		w.land()
+	}
+	if last := len(w.spare) - 1; last >= 0 {
+		buffer := w.spare[last]
+		w.spare = w.spare[:last]
+		return buffer
+	}
+	return make([]byte, min(w.call.span, w.size))
 }
 
 // update writes the ranges in which content differs from the old content.
@@ -69,19 +137,19 @@ func (w *writer) update(ctx context.Context, was look, old, content []byte) erro
 		}
 	}
 	for _, at := range differ {
-		w.written = at // what comes before is there already
-		if err := w.put(ctx, at, content[at:min(at+w.call.span, w.size)]); err != nil {
-			return err
+		if err := w.put(ctx, at, content[at:min(at+w.call.span, w.size)], nil); err != nil {
+			break
 		}
 	}
-	return nil
+	return w.finish()
 }
 
-// differing returns the offsets of the ranges that have to be written.
+// differing returns the offsets of the ranges that have to be written. Behind its old content a file that has grown is zeros.
 func differing(old, content []byte, span int) (at []int64) {
 	for begin := 0; begin < len(content); begin += span {
 		end := min(begin+span, len(content))
-		if end > len(old) || !bytes.Equal(old[begin:end], content[begin:end]) {
+		same := max(begin, min(end, len(old)))
+		if !zeros(content[same:end]) || same > begin && !bytes.Equal(old[begin:same], content[begin:same]) {
 			at = append(at, int64(begin))
 		}
 	}
@@ -90,11 +158,22 @@ func differing(old, content []byte, span int) (at []int64) {
 
 // upload writes content while reading it.
 func (w *writer) upload(ctx context.Context, was look, content io.Reader) error {
+	defer func() { _ = w.finish() }() // if content panics
+	err := w.stream(ctx, was, content)
+	if failed := w.finish(); failed != nil {
+		return failed // of an earlier range, and why the content was read no further
+	}
+	return err
+}
+
+func (w *writer) stream(ctx context.Context, was look, content io.Reader) error {
 	resized := was.size != w.size
 	w.single = w.size == 0 || !resized && w.size <= w.call.span
-	parts := newParts(content, w.size, w.call.span)
+	parts := &parts{from: content, left: w.size}
+	h := &holes{client: w.client, call: w.call, lease: w.lease}
 	for at := int64(0); ; {
-		part, err := parts.next() // before the first write, so that unreadable content changes nothing
+		buffer := w.buffer()
+		part, err := parts.next(buffer) // before the first write, so that unreadable content changes nothing
 		if err != nil {
 			return err
 		}
@@ -103,8 +182,11 @@ func (w *writer) upload(ctx context.Context, was look, content io.Reader) error 
 				return err
 			}
 		}
-		if len(part) > 0 {
-			if err := w.put(ctx, at, part); err != nil {
+		switch {
+		case len(part) == 0 || zeros(part) && w.hole(ctx, h, at, was.size):
+			w.spare = append(w.spare, buffer)
+		default:
+			if err := w.put(ctx, at, part, buffer); err != nil {
 				return err
 			}
 		}
@@ -112,6 +194,18 @@ func (w *writer) upload(ctx context.Context, was look, content io.Reader) error 
 			return nil
 		}
 	}
+}
+
+// hole reports whether a range of zeros need not be written, as the file has zeros there: behind its old size, and where it has
+// no data.
+func (w *writer) hole(ctx context.Context, h *holes, at, old int64) bool {
+	if at >= old {
+		return true
+	}
+	if h.worth(at, w.size) {
+		h.list(ctx, at, w.size, "") // nobody else writes under the lease, and no range from here on is in flight
+	}
+	return h.written(at, min(at+w.call.span, w.size)).end == 0
 }
 
 // outcome converts a failure to a typed error, by what it has left behind.
@@ -131,20 +225,15 @@ func (w *writer) outcome(ctx context.Context, err error) error {
 
 // parts splits content of a given size into ranges.
 type parts struct {
-	from   io.Reader
-	left   int64
-	buffer []byte // of one range
+	from io.Reader
+	left int64
 }
 
-func newParts(from io.Reader, size, span int64) *parts {
-	return &parts{from: from, left: size, buffer: make([]byte, min(size, span))}
-}
-
-// next returns the next range, and checks that the content ends after the last one. Only io.EOF is the end; io.ReadFull
+// next reads the next range into a buffer, and checks that the content ends after the last one. Only io.EOF is the end; io.ReadFull
 // would report it as io.ErrUnexpectedEOF, which is also what a reader of a truncated gzip or of a broken connection
 // returns.
-func (p *parts) next() ([]byte, error) {
-	part := p.buffer[:min(p.left, int64(len(p.buffer)))]
+func (p *parts) next(buffer []byte) ([]byte, error) {
+	part := buffer[:min(p.left, int64(len(buffer)))]
 	for n := 0; n < len(part); {
 		m, err := p.from.Read(part[n:])
 		n += m

@@ -3,4 +3,4 @@ package main
 import "slices"
 
 // mutants are the mistakes, each with the test that notices.
-var mutants = slices.Concat(ofChanges, ofRemovals, ofLeases, ofMessages, ofParts, ofDeliveries, ofShards, ofStates, ofCredentials)
+var mutants = slices.Concat(ofChanges, ofRemovals, ofLeases, ofFiles, ofMessages, ofParts, ofDeliveries, ofShards, ofStates, ofCredentials)

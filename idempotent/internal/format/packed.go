@@ -28,13 +28,15 @@ func Describe(body []byte) Packed {
 	return Packed{Length: len(body), SHA256: sum[:]}
 }
 
-// Compress returns body compressed with gzip, or nil if that is not shorter. It takes no more memory than the body.
+// Compress returns body compressed with gzip, or nil if that is not shorter. It takes as much memory as what it returns, and half
+// as much as the body if it returns nothing: a result that turns out longer than that half is only counted, and made by
+// compressing once more.
 func Compress(body []byte) ([]byte, error) {
-	b := shorter{make([]byte, 0, len(body))} // of which the system provides what is written
-	w := gzip.NewWriter(&b)
-	_, err := w.Write(body)
-	if err == nil {
-		err = w.Close()
+	b := shorter{data: make([]byte, 0, len(body)), kept: len(body) / 2} // of which the system provides what is written
+	err := b.compress(body)
+	if err == nil && b.n > len(b.data) {
+		b.data, b.n, b.kept = b.data[:0], 0, len(body)
+		err = b.compress(body)
 	}
 	if errors.Is(err, errNotShorter) {
 		return nil, nil
@@ -42,16 +44,31 @@ func Compress(body []byte) ([]byte, error) {
 	return b.data, err
 }
 
-// shorter keeps what is written, for as long as it is shorter than its capacity.
-type shorter struct{ data []byte }
+// shorter counts what is written, as long as it is shorter than its capacity, and keeps it if it is no longer than kept.
+type shorter struct {
+	data []byte
+	n    int
+	kept int
+}
 
 var errNotShorter = errors.New("not shorter")
 
+func (b *shorter) compress(body []byte) error {
+	w := gzip.NewWriter(b)
+	if _, err := w.Write(body); err != nil {
+		return err
+	}
+	return w.Close()
+}
+
 func (b *shorter) Write(p []byte) (int, error) {
-	if len(b.data)+len(p) >= cap(b.data) {
+	b.n += len(p)
+	if b.n >= cap(b.data) {
 		return 0, errNotShorter
 	}
-	b.data = append(b.data, p...)
+	if b.n <= b.kept {
+		b.data = append(b.data, p...)
+	}
 	return len(p), nil
 }
 

@@ -30,29 +30,23 @@ type TooLong struct{ limit int64 }
 func (e TooLong) Error() string { return fmt.Sprintf("content has more than %d bytes", e.limit) }
 
 // ReadBody reads the body of a Get Blob response to its end, at most limit bytes, and checks its length against
-// Content-Range and Content-Length. If an intermediary has dropped both, wholeBlob checks it. opts are the options of
+// Content-Range and Content-Length. If an intermediary has dropped both, copyUnmeasured checks it. opts are the options of
 // the request, for a further request. readBody does not close the body.
 //
 // A body of known length is read into one buffer of that size. A growing buffer would leave half as much garbage again
 // for every range.
 func ReadBody(ctx context.Context, client *blob.Client, resp blob.DownloadStreamResponse, opts blob.DownloadStreamOptions, limit int64) ([]byte, error) {
 	body := protocol.Timed(ctx, resp.Body)
-	want := ptr.Value(resp.ContentLength)
-	first, last, _, ranged := ContentRange(resp.ContentRange)
-	switch {
-	case ranged && resp.ContentLength != nil && want != last-first+1:
-		return nil, fmt.Errorf("the response announces %d bytes and contains those of %s: %w", want, *resp.ContentRange, io.ErrUnexpectedEOF)
-	case ranged:
-		want = last - first + 1
-	case resp.ContentLength == nil:
-		data, err := io.ReadAll(io.LimitReader(body, max(limit, limit+1)))
-		if err != nil {
-			return nil, fmt.Errorf("read the body: %w", err)
+	want, known, err := announced(resp)
+	if err != nil {
+		return nil, err
+	}
+	if !known {
+		data := bytes.NewBuffer([]byte{}) // not nil if nothing comes
+		if _, err := copyUnmeasured(ctx, client, resp, opts, limit, body, data); err != nil {
+			return nil, err
 		}
-		if int64(len(data)) > limit {
-			return nil, TooLong{limit}
-		}
-		return data, wholeBlob(ctx, client, resp, opts, data)
+		return data.Bytes(), nil
 	}
 	if want > limit {
 		return nil, TooLong{limit}
@@ -66,18 +60,65 @@ func ReadBody(ctx context.Context, client *blob.Client, resp blob.DownloadStream
 	return data, nil
 }
 
-// wholeBlob checks a body that arrived without a length. An intermediary that marks its end by closing the connection
+// CopyBody is ReadBody into a writer, in bounded memory. It returns how many bytes it has written, also with an error.
+func CopyBody(ctx context.Context, client *blob.Client, resp blob.DownloadStreamResponse, opts blob.DownloadStreamOptions, limit int64, to io.Writer) (int64, error) {
+	body := protocol.Timed(ctx, resp.Body)
+	want, known, err := announced(resp)
+	switch {
+	case err != nil:
+		return 0, err
+	case !known:
+		return copyUnmeasured(ctx, client, resp, opts, limit, body, to)
+	case want > limit:
+		return 0, TooLong{limit}
+	}
+	n, err := io.Copy(to, io.LimitReader(body, want))
+	switch {
+	case err == nil && n < want, errors.Is(err, io.ErrUnexpectedEOF):
+		return n, ErrCut(n, want)
+	case err != nil:
+		return n, fmt.Errorf("read the body: %w", err)
+	}
+	return n, nil
+}
+
+// Announced returns the length that a response announces for its body, if it does.
+func Announced(resp blob.DownloadStreamResponse) (want int64, known bool) {
+	want, known, err := announced(resp)
+	return want, known && err == nil
+}
+
+func announced(resp blob.DownloadStreamResponse) (want int64, known bool, err error) {
+	want = ptr.Value(resp.ContentLength)
+	first, last, _, ranged := ContentRange(resp.ContentRange)
+	switch {
+	case ranged && resp.ContentLength != nil && want != last-first+1:
+		return 0, false, fmt.Errorf("the response announces %d bytes and contains those of %s: %w", want, *resp.ContentRange, io.ErrUnexpectedEOF)
+	case ranged:
+		return last - first + 1, true, nil
+	}
+	return want, resp.ContentLength != nil, nil
+}
+
+// copyUnmeasured copies a body that arrived without a length. An intermediary that marks its end by closing the connection
 // passes on a truncated body without an error. The blob's Content-MD5, if it matches, proves that the body is complete.
 // Otherwise the length is asked for, with 1 more request.
-func wholeBlob(ctx context.Context, client *blob.Client, resp blob.DownloadStreamResponse, opts blob.DownloadStreamOptions, data []byte) error {
-	if sum := md5.Sum(data); bytes.Equal(sum[:], resp.ContentMD5) {
-		return nil
+func copyUnmeasured(ctx context.Context, client *blob.Client, resp blob.DownloadStreamResponse, opts blob.DownloadStreamOptions, limit int64, body io.Reader, to io.Writer) (int64, error) {
+	sum := md5.New()
+	n, err := io.Copy(io.MultiWriter(to, sum), io.LimitReader(body, max(limit, limit+1)))
+	switch {
+	case err != nil:
+		return n, fmt.Errorf("read the body: %w", err)
+	case n > limit:
+		return n, TooLong{limit}
+	case bytes.Equal(sum.Sum(nil), resp.ContentMD5):
+		return n, nil
 	}
 	want, err := Length(ctx, client, ptr.Value(resp.ETag), opts)
-	if err == nil && want != int64(len(data)) {
-		return ErrCut(int64(len(data)), want)
+	if err == nil && want != n {
+		err = ErrCut(n, want)
 	}
-	return err
+	return n, err
 }
 
 // Length asks for the length of the version etag of a blob in a way that survives intermediaries: it reads the

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 )
@@ -73,7 +74,7 @@ func (f *Factory) ContentUpTo(ctx context.Context, name string, limit int64, wha
 	defer func() { _ = content.Close() }()
 	var data []byte
 	if size <= limit {
-		if data, err = io.ReadAll(io.LimitReader(content, limit+1)); err != nil {
+		if data, err = ReadSized(io.LimitReader(content, limit+1), size); err != nil {
 			return nil, err
 		}
 		size = int64(len(data))
@@ -82,6 +83,24 @@ func (f *Factory) ContentUpTo(ctx context.Context, name string, limit int64, wha
 		return nil, fail.Usagef("--file %s is longer than %d bytes, %s", name, limit, what)
 	}
 	return data, nil
+}
+
+// ReadSized reads everything, into one buffer if it is as long as expected. A buffer that grows leaves several times the
+// content behind. The size is negative if it is unknown.
+func ReadSized(r io.Reader, size int64) ([]byte, error) {
+	data := make([]byte, 0, max(size, 511)+1) // the end of the content is seen by a read that returns nothing
+	for {
+		n, err := r.Read(data[len(data):cap(data)])
+		data = data[:len(data)+n]
+		switch {
+		case err == io.EOF:
+			return data, nil
+		case err != nil:
+			return data, err
+		case len(data) == cap(data):
+			data = slices.Grow(data, len(data)) // as long again, so that little is left behind
+		}
+	}
 }
 
 // Into calls read to write content to stdout or to a file. The file appears under its name only when the content is

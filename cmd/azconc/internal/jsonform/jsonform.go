@@ -23,6 +23,36 @@ import (
 // map[string]any. With an empty base the result is on one line, members in the order of their names. The error is that
 // base is not one JSON value.
 func Rewrite(base []byte, value any, like ...[]byte) ([]byte, error) {
+	if len(bytes.TrimSpace(base)) == 0 {
+		return (&Doc{text: base}).Rewrite(value, like...)
+	}
+	doc, err := Parse(base)
+	if err != nil {
+		return nil, err
+	}
+	return doc.Rewrite(value, like...)
+}
+
+// Doc is the text of one JSON value, with the value.
+type Doc struct {
+	text []byte
+	root *node // nil without text
+}
+
+// Parse reads the text of one JSON value, which must not change as long as the Doc is used.
+func Parse(text []byte) (*Doc, error) {
+	root, err := parse(text)
+	if err != nil {
+		return nil, err
+	}
+	return &Doc{text, root}, nil
+}
+
+// Value returns the value, with numbers as json.Number. It shares memory with the Doc: nothing may change it.
+func (d *Doc) Value() any { return d.root.value }
+
+// Rewrite returns the text of value in the form of the Doc, as the function Rewrite does.
+func (d *Doc) Rewrite(value any, like ...[]byte) ([]byte, error) {
 	w := &writer{newline: "\n", comma: ",", colon: ":"}
 	for _, text := range like {
 		root, err := parse(text)
@@ -31,19 +61,16 @@ func Rewrite(base []byte, value any, like ...[]byte) ([]byte, error) {
 		}
 		w.models = append(w.models, root)
 	}
-	if len(bytes.TrimSpace(base)) == 0 {
+	if d.root == nil {
 		w.fresh(value, layout{})
 		return w.out.Bytes(), nil
 	}
-	root, err := parse(base)
-	if err != nil {
-		return nil, err
-	}
-	w.models = append([]*node{root}, w.models...)
-	w.detect(base, root)
-	w.out.Write(base[:root.start])
-	w.value(root, value, layout{multi: w.multi})
-	w.out.Write(base[root.end:])
+	w.out.Grow(len(d.text) + 512) // most changes are small, and a buffer that grows takes as much again
+	w.models = append([]*node{d.root}, w.models...)
+	w.detect(d.text, d.root)
+	w.out.Write(d.text[:d.root.start])
+	w.value(d.root, value, layout{multi: w.multi})
+	w.out.Write(d.text[d.root.end:])
 	return w.out.Bytes(), nil
 }
 

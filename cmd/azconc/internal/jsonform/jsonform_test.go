@@ -3,6 +3,7 @@ package jsonform
 import (
 	"bytes"
 	"encoding/json"
+	"reflect"
 	"testing"
 
 	"github.com/itchyny/gojq"
@@ -103,7 +104,22 @@ func TestWhatIsNotOneValueIsRefused(t *testing.T) {
 	}
 }
 
-// FuzzRewrite holds three things against any pair of documents: the result is the value, an unchanged value changes no
+func TestParsingGivesWhatDecodingGives(t *testing.T) {
+	for _, text := range []string{
+		`null`, ` true `, "\tfalse\n", `-0.10e+5`, `12345678901234567890123`, `""`, `"a\"b\\"`, `"\u00e9\ud83d\ude00\ud800"`, "\"\xff\xc3\"", `"é"`,
+		`[]`, `[ ]`, `{}`, `{ }`, `[1,[2,{"a":[]}],"]"]`, `{"a":1,"a":{"b":"}"},"\u0061":[null, false ,true]}`, " { \"x\" : [ 1 , 2 ] , \"y\\n\" : \"\" } ",
+	} {
+		var want any
+		if err := decoder([]byte(text)).Decode(&want); err != nil {
+			t.Fatal(err)
+		}
+		if doc, err := Parse([]byte(text)); err != nil || !reflect.DeepEqual(doc.Value(), want) {
+			t.Errorf("%q: %#v, %v, want %#v", text, doc.Value(), err, want)
+		}
+	}
+}
+
+// FuzzRewrite holds four things against any pair of documents: parsing gives what decoding gives, the result is the value, an unchanged value changes no
 // byte, and writing the same value again changes nothing.
 func FuzzRewrite(f *testing.F) {
 	f.Add([]byte("{\n  \"b\": 1.0,\n  \"a\": [1, 2]\n}\n"), []byte(`{"b":1.0,"a":[2],"c":{"d":null}}`))
@@ -113,6 +129,9 @@ func FuzzRewrite(f *testing.F) {
 		var before, after any
 		if !json.Valid(base) || !json.Valid(to) || decoder(base).Decode(&before) != nil || decoder(to).Decode(&after) != nil {
 			t.Skip()
+		}
+		if doc, err := Parse(base); err != nil || !reflect.DeepEqual(doc.Value(), before) {
+			t.Fatalf("%q is %v, want %v", base, doc.Value(), before)
 		}
 		if same, err := Rewrite(base, before); err != nil || !bytes.Equal(same, base) {
 			t.Fatalf("unchanged: %q, %v, want %q", same, err, base)

@@ -3,8 +3,8 @@ package jsonform
 import (
 	"encoding/json"
 	"errors"
-	"io"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/itchyny/gojq"
 )
@@ -95,22 +95,24 @@ func (n *node) index(known map[string]*node) {
 	}
 }
 
-// parse reads the text of one JSON value.
+// parse reads the text of one JSON value. Strings without escapes share one copy of the text, so they take no memory of their own.
 func parse(text []byte) (*node, error) {
-	p := &parser{d: decoder(text), text: text}
-	n, err := p.value()
-	if err != nil {
-		return nil, err
-	}
-	if _, err := p.d.Token(); !errors.Is(err, io.EOF) {
+	if !json.Valid(text) {
+		var v any
+		if err := decoder(text).Decode(&v); err != nil {
+			return nil, err
+		}
 		return nil, errors.New("more than one JSON value")
 	}
-	return n, nil
+	p := &parser{text: text, shared: string(text)}
+	return p.value(), nil
 }
 
+// parser reads text that is valid.
 type parser struct {
-	d    *json.Decoder
-	text []byte
+	text   []byte
+	shared string // the same
+	at     int
 }
 
 // skip returns the position of the first byte from i on that is neither whitespace nor one of also.
@@ -121,55 +123,83 @@ func (p *parser) skip(i int, also string) int {
 	return i
 }
 
-func (p *parser) at() int { return int(p.d.InputOffset()) }
-
-func (p *parser) value() (*node, error) {
-	n := &node{start: p.skip(p.at(), ",:")}
-	token, err := p.d.Token()
-	if err != nil {
-		return nil, err
-	}
-	switch token {
-	case json.Delim('{'):
-		n.kind = '{'
+func (p *parser) value() *node {
+	p.at = p.skip(p.at, "")
+	n := &node{start: p.at}
+	switch c := p.text[p.at]; c {
+	case '{':
+		n.kind = c
 		value := map[string]any{}
-		err = p.members(n, func(m *member) { value[m.name] = m.value })
+		p.members(n, func(m *member) { value[m.name] = m.value })
 		n.value = value
-	case json.Delim('['):
-		n.kind = '['
-		value := []any{}
-		err = p.members(n, func(m *member) { value = append(value, m.value) })
+	case '[':
+		n.kind = c
+		p.members(n, func(*member) {})
+		value := make([]any, len(n.members))
+		for i, m := range n.members {
+			value[i] = m.value
+		}
 		n.value = value
+	case '"':
+		n.value = p.string()
+	case 't', 'f', 'n':
+		p.at += 4
+		if c == 'f' {
+			p.at++
+		}
+		if c != 'n' {
+			n.value = c == 't'
+		}
 	default:
-		n.value = token
+		for p.at < len(p.text) && strings.IndexByte("+-.eE0123456789", p.text[p.at]) >= 0 {
+			p.at++
+		}
+		n.value = json.Number(p.shared[n.start:p.at])
 	}
-	n.end = p.at()
+	n.end = p.at
 	n.text = p.text[n.start:n.end]
-	return n, err
+	return n
 }
 
-// members parses the members of the container n, and returns its end.
-func (p *parser) members(n *node, add func(*member)) error {
-	for from := p.at(); p.d.More(); {
-		m := &member{}
+// string reads a string. One with escapes, or that is not UTF-8, becomes what encoding/json makes of it.
+func (p *parser) string() (value string) {
+	from, plain := p.at, true
+	for p.at++; p.text[p.at] != '"'; p.at++ {
+		if p.text[p.at] == '\\' {
+			plain = false
+			p.at++
+		}
+	}
+	p.at++
+	value = p.shared[from+1 : p.at-1]
+	if !plain || !utf8.ValidString(value) {
+		_ = json.Unmarshal(p.text[from:p.at], &value) // it is valid
+	}
+	return value
+}
+
+// members parses the members of the container n, and goes behind its end.
+func (p *parser) members(n *node, add func(*member)) {
+	for p.at++; ; p.at++ {
+		from := p.at
 		begin := p.skip(from, "")
-		if n.kind == '{' {
-			token, err := p.d.Token()
-			if err != nil {
-				return err
-			}
-			m.name, m.named = token.(string)
+		if c := p.text[begin]; c == '}' || c == ']' { // it is empty
+			p.at = begin + 1
+			return
 		}
-		var err error
-		if m.node, err = p.value(); err != nil {
-			return err
+		m := &member{}
+		if p.at = begin; n.kind == '{' {
+			m.name, m.named = p.string(), true
+			p.at = p.skip(p.at, ":")
 		}
+		m.node = p.value()
 		after := p.skip(m.end, "")
-		m.pre, m.head, m.post = string(p.text[from:begin]), string(p.text[begin:m.start]), string(p.text[m.end:after])
+		m.pre, m.head, m.post = p.shared[from:begin], p.shared[begin:m.start], p.shared[m.end:after]
 		n.members = append(n.members, m)
 		add(m)
-		from = after + 1
+		if p.at = after; p.text[after] != ',' {
+			p.at++
+			return
+		}
 	}
-	_, err := p.d.Token()
-	return err
 }

@@ -14,7 +14,7 @@ import (
 type Shell struct {
 	Line   string
 	Env    []string
-	Stdin  []byte
+	Stdin  io.Reader
 	Stdout io.Writer // nil keeps it in ShellEnd.Out
 	Stderr io.Writer
 	What   string // for messages: "the filter"
@@ -40,7 +40,7 @@ func (c *Shell) Run(ctx context.Context) (ShellEnd, error) {
 	}
 	said := &Tail{Limit: 4 << 10}
 	command := &Command{
-		Args: []string{"sh", "-c", c.Line}, Env: c.Env, Stdin: bytes.NewReader(c.Stdin), Stdout: stdout, Stderr: io.MultiWriter(c.Stderr, said),
+		Args: []string{"sh", "-c", c.Line}, Env: c.Env, Stdin: c.Stdin, Stdout: stdout, Stderr: io.MultiWriter(c.Stderr, said),
 	}
 	stop, done := make(chan time.Duration, 1), make(chan struct{})
 	var watch sync.WaitGroup

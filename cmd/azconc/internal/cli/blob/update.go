@@ -2,6 +2,7 @@ package blob
 
 import (
 	"context"
+	"os"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
@@ -41,7 +42,9 @@ func updateVerb() cli.Verb[updateOptions] {
 The content is read, changed, and written back on condition that the blob has not changed; if it has, azconc starts over
 from the new content. With --if-match the base must be that version and a conflict is final. A change that leaves the content
 as it is writes nothing. If a response is lost, azconc determines whether the write was applied; where it cannot, the exit
-code is 5.`,
+code is 5.
+
+With --exec, content of more than 1 MiB is kept in files of a directory below TMPDIR, which is removed at the end.`,
 		Example: `  azconc blob update jobs/state.json --jq '.n += 1'
   azconc blob update jobs/list.txt --create --exec 'sort -u - extra.txt'
   azconc blob update jobs/state.json --set owner=web-1 --set retries=3 --op-id deploy-42`,
@@ -100,18 +103,7 @@ func updateRun(ctx context.Context, f *cli.Factory, opts *updateOptions) error {
 	}
 	update.ConfirmConflicts = opts.Confirm
 	var before, after []byte
-	r, err := optimistic.Update(ctx, content, func(ctx context.Context, content *[]byte) (err error) {
-		base := optimistic.BaseOf(ctx)
-		changed, err := opts.change.Apply(ctx, change.BaseContent{
-			Resource: opts.Blob.String(), Exists: base.Exists, ETag: string(base.ETag),
-			Attempt: optimistic.EarlierRuns(ctx) + 1, Data: *content,
-		})
-		if opts.DryRun { // a write needs no more than the new content
-			before, after = *content, changed
-		}
-		*content = changed
-		return err
-	}, update)
+	r, err := updated(ctx, opts, content, update, &before, &after)
 	if err != nil {
 		return change.UpdateHint(flags.UnconfirmedHint(flags.MaxSizeHint(fail.Tally(err, r))), opts.Conditions, opts.Create)
 	}
@@ -121,4 +113,26 @@ func updateRun(ctx context.Context, f *cli.Factory, opts *updateOptions) error {
 		return change.PrintDiff(f, result, before, after)
 	}
 	return f.Print(result)
+}
+
+// updated runs the update: of a filter with its content in files, where files can be made, and otherwise in memory.
+func updated(ctx context.Context, opts *updateOptions, content blobs.Blob[[]byte], update *optimistic.UpdateOptions, before, after *[]byte) (optimistic.Result, error) {
+	if filter, ok := opts.change.(change.Filter); ok && !opts.DryRun {
+		if dir, err := os.MkdirTemp("", "azconc-update-"); err == nil {
+			defer func() { _ = os.RemoveAll(dir) }()
+			return spooled(ctx, dir, opts, filter, content, update)
+		}
+	}
+	return optimistic.Update(ctx, content, func(ctx context.Context, content *[]byte) (err error) {
+		base := optimistic.BaseOf(ctx)
+		changed, err := opts.change.Apply(ctx, change.BaseContent{
+			Resource: opts.Blob.String(), Exists: base.Exists, ETag: string(base.ETag),
+			Attempt: optimistic.EarlierRuns(ctx) + 1, Data: *content,
+		})
+		if opts.DryRun { // a write needs no more than the new content
+			*before, *after = *content, changed
+		}
+		*content = changed
+		return err
+	}, update)
 }

@@ -101,12 +101,12 @@ type FileChange struct {
 }
 
 func (c *FileChange) Load(ctx context.Context, f *cli.Factory) error {
-	r, _, err := f.OpenContent(ctx, c.Name)
+	r, size, err := f.OpenContent(ctx, c.Name)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = r.Close() }()
-	c.Data, err = io.ReadAll(r)
+	c.Data, err = cli.ReadSized(r, size)
 	return err
 }
 

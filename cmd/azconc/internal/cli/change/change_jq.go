@@ -29,18 +29,23 @@ func newJQChange(expr string, env cli.Env) (Change, error) {
 
 func (c *JqChange) Apply(ctx context.Context, base BaseContent) ([]byte, error) {
 	var before any
+	rewrite := func(after any) ([]byte, error) { return jsonform.Rewrite(base.Data, after) }
 	if base.Exists {
-		var err error
-		if before, err = decodeJSON(base.Data); err != nil {
-			return nil, err
+		doc, err := jsonform.Parse(base.Data)
+		if err != nil {
+			if _, err := decodeJSON(base.Data); err != nil {
+				return nil, err
+			}
+			return nil, &fail.FilterError{What: "the content is not JSON", Err: err}
 		}
+		before, rewrite = doc.Value(), func(after any) ([]byte, error) { return doc.Rewrite(after) }
 	}
 	results := c.code.RunWithContext(ctx, before)
 	after, err := oneResult(ctx, results)
 	if err != nil {
 		return nil, err
 	}
-	data, err := jsonform.Rewrite(base.Data, after)
+	data, err := rewrite(after)
 	if err != nil {
 		return nil, &fail.FilterError{What: "jq", Err: err}
 	}

@@ -49,7 +49,7 @@ func (h *execHandler) handle(ctx context.Context, m *idempotent.Message) error {
 	}
 	printed := &proc.Head{Limit: h.keep}
 	c := &proc.Shell{
-		Line: h.command, What: "the command", Stdin: m.Body, Stderr: h.f.Err,
+		Line: h.command, What: "the command", Stdin: bytes.NewReader(m.Body), Stderr: h.f.Err,
 		Env: append(append([]string{}, h.f.Env...),
 			"AZCONC_MESSAGE_ID="+m.ID, "AZCONC_KEY="+m.Key, "AZCONC_QUEUE="+m.Queue, fmt.Sprint("AZCONC_ATTEMPT=", m.Attempt),
 			fmt.Sprint("AZCONC_DELIVERIES=", m.Deliveries), "AZCONC_FENCE="+m.Token().String(), "AZCONC_HEADERS="+string(headers)),
