@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/big"
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/pkg/retry"
@@ -80,21 +81,21 @@ type Total struct {
 // If no number is negative, sums do not fall from one Get to the next that begins after it, also between processes. If
 // every number is 1, each sum is one that the counter has had during Get.
 //
-// The error is optimistic.ErrNotFound if there is no counter, or if it is being deleted. Cost: 1 request for each shard. Get
-// is safe for concurrent use.
+// The error is optimistic.ErrNotFound if there is no counter, or if it is being deleted. Cost: 1 request for each shard; as
+// many again if it was deleted and created with fewer since this Counter last looked. Get is safe for concurrent use.
 func (c *Counter) Get(ctx context.Context) (Total, error) {
-	parts, err := c.s.all(ctx, "get")
+	parts, reads, err := c.s.all(ctx, "get")
 	if err != nil {
 		return Total{}, err
 	}
-	total := Total{Shards: len(parts), Requests: len(parts)}
+	var sum big.Int // which may leave the range of int64 on the way
 	for _, p := range parts {
-		if p.N > 0 && total.Value > math.MaxInt64-p.N || p.N < 0 && total.Value < math.MinInt64-p.N {
-			return Total{}, fmt.Errorf("get %s: the sum is beyond the range of int64", c.s.resource)
-		}
-		total.Value += p.N
+		sum.Add(&sum, big.NewInt(p.N))
 	}
-	return total, nil
+	if !sum.IsInt64() {
+		return Total{}, fmt.Errorf("get %s: the sum, %v, is beyond the range of int64", c.s.resource, &sum)
+	}
+	return Total{Value: sum.Int64(), Shards: len(parts), Requests: reads}, nil
 }
 
 // Create creates the counter with so many shards, 1 to MaxShards, and the value 0. If the counter exists, Create changes

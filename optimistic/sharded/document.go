@@ -102,13 +102,13 @@ type Merged[T any] struct {
 //   - Each Update that was under way meanwhile is in the value or not, independently of the others.
 //
 // The error is optimistic.ErrNotFound if there is no document, or if it is being deleted, and ErrNoDocument if the resource of
-// that name is something else. Cost: 1 request for each shard.
+// that name is something else. The cost is that of Counter.Get.
 func (d *Document[T]) Get(ctx context.Context) (Merged[T], error) {
-	parts, err := d.s.all(ctx, "get")
+	parts, reads, err := d.s.all(ctx, "get")
 	if err != nil {
 		return Merged[T]{}, err
 	}
-	all := Merged[T]{Shards: len(parts), Requests: len(parts)}
+	all := Merged[T]{Shards: len(parts), Requests: reads}
 	some := false
 	for _, p := range parts {
 		switch {

@@ -2,15 +2,29 @@ package sharded
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
 	"github.com/azconc/azconc/optimistic"
 )
 
-// all reads all shards, in parallel, the first one first where their number is not known. No change that was made before the
-// call is missing.
-func (c *spread[P, S]) all(ctx context.Context, op string) ([]P, error) {
+// all reads all shards, and returns the number of reads.
+func (c *spread[P, S]) all(ctx context.Context, op string) (parts []P, reads int, err error) {
+	known := c.count()
+	parts, err = c.current(ctx, op)
+	if errors.Is(err, optimistic.ErrNotFound) && !isDeleting(err) && known > 1 {
+		// It may have been deleted and created with fewer shards since this process has last seen it.
+		c.forget()
+		reads = known
+		parts, err = c.current(ctx, op)
+	}
+	return parts, reads + len(parts), err
+}
+
+// current reads all shards, in parallel, the first one first where their number is not known. No change that was made before
+// the call is missing.
+func (c *spread[P, S]) current(ctx context.Context, op string) ([]P, error) {
 	var parts []P
 	for want := max(c.count(), 1); len(parts) < want; {
 		more, err := c.read(ctx, len(parts), want)

@@ -22,7 +22,12 @@ type gate struct {
 	served float64   // tickets whose time has come, by the clock at at
 	at     time.Time
 
-	waiting int // requests that wait
+	waiting map[*waiter]struct{} // requests that wait
+}
+
+// waiter is a request that waits at a gate.
+type waiter struct {
+	ticket float64 // its place; 0 if its turn has come before, and it waits for the end of a Retry-After
 }
 
 const (
@@ -56,17 +61,41 @@ func (g *gate) advance(now time.Time) {
 // spent reports whether the gate is no longer needed.
 func (g *gate) spent(now time.Time) bool { return now.Sub(g.last) > openAfter }
 
-// ticket returns the place of another request.
-func (g *gate) ticket(now time.Time) float64 {
+// enter gives a place to another request. One that has its turn already is charged instead.
+func (g *gate) enter(has bool, now time.Time) *waiter {
 	g.advance(now)
-	g.issued++
-	return g.issued
+	w := &waiter{}
+	if has {
+		g.charge()
+	} else {
+		g.issued++
+		w.ticket = g.issued
+	}
+	if g.waiting == nil {
+		g.waiting = map[*waiter]struct{}{}
+	}
+	g.waiting[w] = struct{}{}
+	return w
+}
+
+// leave ends the wait of a request. If it gives up its place, those behind it move up: otherwise callers that do not wait
+// to the end would keep the others waiting for requests that are never sent.
+func (g *gate) leave(w *waiter, now time.Time) {
+	delete(g.waiting, w)
+	if g.advance(now); w.ticket <= g.served {
+		return
+	}
+	for other := range g.waiting {
+		if other.ticket > w.ticket {
+			other.ticket--
+		}
+	}
+	g.issued--
 }
 
 // charge counts a request that does not wait. Those that do have to wait for longer, by no more than debt in all.
-func (g *gate) charge(now time.Time) {
-	g.advance(now)
-	g.served = max(g.served-1, g.issued-float64(g.waiting)-debt*g.rate)
+func (g *gate) charge() {
+	g.served = max(g.served-1, g.issued-float64(len(g.waiting))-debt*g.rate)
 }
 
 // debt bounds, in seconds, how long requests that do not wait may keep the others waiting.

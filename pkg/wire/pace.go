@@ -67,25 +67,19 @@ func (p *paces) wait(ctx context.Context, path string, turn *Turn) error {
 // pass waits for the turn of a request at a gate. One that has its turn already waits for the end of a Retry-After only.
 func (p *paces) pass(ctx context.Context, g *gate, has bool) error {
 	p.mu.Lock()
-	now, ticket := p.now(), 0.0
-	if has {
-		g.charge(now)
-	} else {
-		ticket = g.ticket(now)
-	}
-	g.waiting++
+	w := g.enter(has, p.now())
+	p.mu.Unlock()
 	defer func() {
 		p.mu.Lock()
-		g.waiting--
+		g.leave(w, p.now())
 		p.mu.Unlock()
 	}()
-	p.mu.Unlock()
 	for {
 		p.mu.Lock()
 		now := p.now()
 		d := g.shut.Sub(now)
 		if !has {
-			d = g.due(ticket, now)
+			d = g.due(w.ticket, now)
 		}
 		p.mu.Unlock()
 		if d <= 0 {

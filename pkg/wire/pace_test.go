@@ -216,6 +216,35 @@ func TestARequestThatWaitsForItsTurnIsNotSent(t *testing.T) {
 	})
 }
 
+// TestPlacesThatAreGivenUpAreFilled: callers whose time is up before their turn do not make those behind them wait for
+// requests that are never sent.
+func TestPlacesThatAreGivenUpAreFilled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &account{}
+		w := wire.Apart(wire.Wire{Paced: "box/b"})
+		a.overload(t, w, box)
+		alone := a.waits(t, w, box)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		gaveUp := make(chan bool)
+		for range 200 {
+			go func() { _, err := a.get(ctx, w, box); gaveUp <- err != nil }()
+		}
+		n := 0
+		for range 200 {
+			if <-gaveUp {
+				n++
+			}
+		}
+		if n < 150 {
+			t.Fatalf("only %d callers gave up", n)
+		}
+		if d := a.waits(t, w, box); d > 2*alone {
+			t.Errorf("ten requests waited %v behind %d that had given up, and %v before", d, n, alone)
+		}
+	})
+}
+
 // TestAnOperationWaitsForOneTurn: a write that waited behind the reads of others would always be out of date.
 func TestAnOperationWaitsForOneTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

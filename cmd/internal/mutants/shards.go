@@ -45,6 +45,20 @@ var ofShards = []mutant{
 		pkg:  "./optimistic/sharded", run: "TestADeletionThatFailedIsCompleted",
 	},
 	{
+		name: "a reader keeps to the shards of a counter that is gone",
+		file: "optimistic/sharded/read.go",
+		old:  "!isDeleting(err) && known > 1 {",
+		new:  "!isDeleting(err) && known > 1 && reads > 0 {",
+		pkg:  "./optimistic/sharded", run: "TestAReaderOutlivesACounterWithMoreShards",
+	},
+	{
+		name: "callers that give up keep their places",
+		file: "pkg/wire/gate.go",
+		old:  "if g.advance(now); w.ticket <= g.served {",
+		new:  "if g.advance(now); w.ticket <= g.served || w.ticket > 0 {",
+		pkg:  "./pkg/wire", run: "TestPlacesThatAreGivenUpAreFilled",
+	},
+	{
 		name: "a refusal does not lower the rate",
 		file: "pkg/wire/gate.go",
 		old:  "max(afterRefuse*g.rate, slowest), now",
