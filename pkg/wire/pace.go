@@ -123,6 +123,7 @@ func (p *paces) note(path string, turn *Turn, response *http.Response, err error
 	}
 	p.places[path] = at
 	if at.host == "" {
+		p.drop(now)
 		return
 	}
 	for _, one := range []struct {

@@ -68,7 +68,7 @@ func (p *pace) begin(now time.Time) time.Duration {
 // crowd before it writes.
 func (p *pace) read(l Lineage, now time.Time) (wait time.Duration, again bool) {
 	if p.ticketed && (l.count < p.ticket || p.own && p.last.lineage != "" && p.last.lineage != l.first.ID) {
-		p.ticketed, p.own = false, false // another lineage
+		p.ticketed, p.own, p.turn = false, false, 0 // another lineage
 	}
 	crowd := p.see(l, l.count, now)
 	if p.ticketed {
