@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -9,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -186,18 +184,7 @@ func agreed(ctx context.Context, f *cli.Factory, opts *options, where string, ce
 	if !f.InTerminal {
 		return false, fail.WithHint(fail.Usagef("stdin is not a terminal, so nobody can be asked"), "--yes answers the question; --engine memory measures the service in memory")
 	}
-	fmt.Fprint(f.Err, "azconc: Go on? Only yes sends them: ")
-	f.Redactor.Flush()
-	in, _, err := f.OpenContent(ctx, "-")
-	if err != nil {
-		return false, err
-	}
-	defer func() { _ = in.Close() }()
-	answer, err := bufio.NewReader(in).ReadString('\n')
-	if err != nil && err != io.EOF { //nolint:errorlint // a reader returns io.EOF itself
-		return false, err
-	}
-	return strings.TrimSpace(answer) == "yes", nil
+	return f.Confirmed(ctx, "Go on? Only yes sends them: ")
 }
 
 // page is the file that --html names. It is written beside it and renamed, so that a run that fails leaves an earlier page.

@@ -1,7 +1,6 @@
 package tf
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -132,18 +131,7 @@ func (o *unlockOptions) agreed(ctx context.Context, f *cli.Factory, s shown, unn
 		f.Notef("%s is locked by %s (%s, ID %s), since %s by that machine's clock. It was last modified %s.",
 			s.State, show.OrAnother(s.Who), s.Operation, s.ID, ago(s.CreatedMS), ago(s.ModMS))
 	}
-	fmt.Fprint(f.Err, "azconc: Is that run certainly over? Only yes releases the lock: ")
-	f.Redactor.Flush()
-	in, _, err := f.OpenContent(ctx, "-")
-	if err != nil {
-		return false, err
-	}
-	defer func() { _ = in.Close() }()
-	answer, err := bufio.NewReader(in).ReadString('\n')
-	if err != nil && err != io.EOF { //nolint:errorlint // a reader returns io.EOF itself
-		return false, err
-	}
-	return strings.TrimSpace(answer) == "yes", nil
+	return f.Confirmed(ctx, "Is that run certainly over? Only yes releases the lock: ")
 }
 
 // changedError reports that the lock is not the one to release. Nothing was changed.
