@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -168,4 +169,29 @@ func number(t *testing.T, text string) int {
 		t.Fatal(err)
 	}
 	return n
+}
+
+// TestATerraformOfACancelledJobIsInterrupted kills the shell that has started azconc, as the runner of a cancelled job does, and
+// nothing else. With --end-with-parent the command gets one INT, and can store its state and unlock.
+func TestATerraformOfACancelledJobIsInterrupted(t *testing.T) {
+	t.Parallel()
+	const counting = `trap "echo int >>got" INT; echo $$ >up; until [ -e go ]; do sleep 0.02; done; echo over >done`
+	s := onState(t, inMemory(t))
+	cmd := exec.Command("sh", "-c", "azconc tf run tfstate/prod --end-with-parent -- sh -c '"+counting+"'; true")
+	cmd.Dir, cmd.Env = s.dir, s.env
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	s.eventually("up", 1)
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	s.eventually("got", 1)
+	<-time.After(300 * time.Millisecond) // for the one that must not come
+	if err := os.WriteFile(filepath.Join(s.dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.eventually("done", 1)
+	if got := s.lines("got"); len(got) != 1 || got[0] != "int" {
+		t.Errorf("the command got %q, want one INT", got)
+	}
 }

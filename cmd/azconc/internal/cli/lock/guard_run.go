@@ -70,7 +70,7 @@ type UnderFlags struct {
 	KillAfter   time.Duration
 	StatusFD    int
 	AtLeast     time.Duration
-	WithParent  bool
+	WithParent  WithParent
 }
 
 func (u *UnderFlags) Add(set *pflag.FlagSet) {
@@ -80,7 +80,7 @@ func (u *UnderFlags) Add(set *pflag.FlagSet) {
 	set.IntVar(&u.StatusFD, "status-fd", 0, "file descriptor `n` to write JSON lines to: acquired or not_acquired, started, lost, exited, released or kept")
 	flags.Metrics(set)
 	set.DurationVar(&u.AtLeast, "hold-at-least", 0, "hold it at least this long, even if the command ends sooner")
-	set.BoolVar(&u.WithParent, "end-with-parent", false, "end the command, or the wait, when the process that started azconc ends")
+	AddWithParent(set, &u.WithParent, "end the command, or the wait, when the process that started azconc ends")
 }
 
 // Take reads the command after the --. Before it in must have the named arguments.
@@ -115,8 +115,8 @@ func (u *UnderFlags) Parse(in cli.Input) error {
 	case u.StatusFD < 0 || u.StatusFD > 0 && u.StatusFD < 3:
 		return fail.Usagef("--status-fd %d is not 3 or more", u.StatusFD)
 	}
-	if u.WithParent && !canWatchParent {
-		return fail.WithHint(fail.Usagef("--end-with-parent is not available on this system"), "end azconc with a signal")
+	if err := u.WithParent.Check(); err != nil {
+		return err
 	}
 	return u.acquireFlags.parse(in.Flags)
 }
@@ -191,11 +191,9 @@ func begin(f *cli.Factory, ctx context.Context, u *UnderFlags, a Acquisition, ru
 		return err
 	}
 	defer status.close()
-	if u.WithParent {
-		var unwatch func()
-		ctx, unwatch = untilParentEnds(ctx)
-		defer unwatch()
-	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer u.WithParent.Watch(cancel)()
 	proc.Reserve() // where that is impossible, nothing is held yet
 	// As the first process of a container, azconc is the parent of every orphan in it.
 	defer proc.Reap()()

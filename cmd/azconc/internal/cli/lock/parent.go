@@ -1,15 +1,34 @@
 package lock
 
 import (
-	"context"
 	"errors"
 	"os"
 	"runtime"
 	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 )
 
 // errParentEnded is why a command was ended, or a wait, with --end-with-parent.
 var errParentEnded = errors.New("the process that started azconc has ended")
+
+// WithParent is the flag --end-with-parent.
+type WithParent bool
+
+// AddWithParent defines the flag.
+func AddWithParent(set *pflag.FlagSet, with *WithParent, usage string) {
+	set.BoolVar((*bool)(with), "end-with-parent", false, usage)
+}
+
+// Check refuses the flag where the end of the parent cannot be noticed.
+func (w WithParent) Check() error {
+	if w && !canWatchParent {
+		return fail.WithHint(fail.Usagef("--end-with-parent is not available on this system"), "end azconc with a signal")
+	}
+	return nil
+}
 
 // canWatchParent is whether a process gets another parent when its own has ended. On Windows it does not.
 const canWatchParent = runtime.GOOS != "windows"
@@ -17,10 +36,13 @@ const canWatchParent = runtime.GOOS != "windows"
 // parentEvery is how long it takes at most to notice that the parent has ended.
 const parentEvery = 500 * time.Millisecond
 
-// untilParentEnds returns a context that ends when the process that started this one has ended, until stop is called. The runner of
-// a pipeline signals the shell of a step and kills it in the end; what the shell has started gets no signal, and goes on.
-func untilParentEnds(ctx context.Context) (_ context.Context, stop func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
+// Watch calls ended once the process that started this one has ended, until stop is called, which waits for a call that is under
+// way. Without the flag it does nothing. The runner of a pipeline signals the shell of a step and kills it in the end; what the
+// shell has started gets no signal, and goes on.
+func (w WithParent) Watch(ended func(err error)) (stop func()) {
+	if !w {
+		return func() {}
+	}
 	parent, done, watched := os.Getppid(), make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(watched)
@@ -30,7 +52,7 @@ func untilParentEnds(ctx context.Context) (_ context.Context, stop func()) {
 			select {
 			case <-every.C:
 				if os.Getppid() != parent {
-					cancel(errParentEnded)
+					ended(errParentEnded)
 					return
 				}
 			case <-done:
@@ -38,9 +60,8 @@ func untilParentEnds(ctx context.Context) (_ context.Context, stop func()) {
 			}
 		}
 	}()
-	return ctx, func() {
+	return func() {
 		close(done)
 		<-watched
-		cancel(nil)
 	}
 }

@@ -28,6 +28,7 @@ type runOptions struct {
 	Command    []string
 	Duration   time.Duration
 	NoSnapshot bool
+	WithParent lock.WithParent
 
 	duration string
 }
@@ -50,7 +51,8 @@ the version before is kept in a snapshot, unless the account keeps versions.
 If the lock cannot be renewed in time, or is released or broken by another client, the command gets INT, once, and stops in its
 own way. What it writes then is stored if nobody has held the lock since; otherwise it leaves errored.tfstate, and the exit
 code is 76. TERM and HUP are passed on as INT, because TERM ends the plugins, and not at all after an INT, because a second one
-makes the command exit without storing its state. A command that ends without unlocking is unlocked. If azconc is killed, it
+makes the command exit without storing its state. With --end-with-parent, the end of the process that started azconc counts as such
+a signal: a runner that cancels a job signals its shell alone. A command that ends without unlocking is unlocked. If azconc is killed, it
 is killed, too, on Linux.`,
 		Example: `  azconc tf run tfstate/prod.tfstate -- terraform init
   azconc tf run tfstate/prod.tfstate -- terraform apply -lock-timeout=10m
@@ -58,6 +60,7 @@ is killed, too, on Linux.`,
 		Args: cobra.ArbitraryArgs,
 		Flags: func(opts *runOptions, set *pflag.FlagSet) {
 			set.StringVar(&opts.duration, "duration", "45s", "how long others must wait if this process dies: 15s to 60s")
+			lock.AddWithParent(set, &opts.WithParent, "send INT to the command when the process that started azconc ends")
 			set.BoolVar(&opts.NoSnapshot, "no-snapshot", false, "do not keep the version before")
 		},
 		Parse: func(opts *runOptions, in cli.Input) (err error) {
@@ -79,6 +82,9 @@ is killed, too, on Linux.`,
 			}
 			if opts.duration == "infinite" {
 				return fail.WithHint(fail.Usagef("--duration infinite is a lock that outlives its run"), "the azurerm backend has such locks")
+			}
+			if err := opts.WithParent.Check(); err != nil {
+				return err
 			}
 			opts.Duration, err = lease.ParseDuration("--duration", opts.duration)
 			return err
@@ -113,12 +119,14 @@ func runRun(ctx context.Context, f *cli.Factory, opts *runOptions) error {
 	defer proc.Reap()()
 	signals := catchSignals()
 	defer signals.stop()
+	tell := func(err error) {
+		f.Notef("%s: %v; the command is told to stop", opts.State, err)
+		signals.interrupt()
+	}
+	defer opts.WithParent.Watch(tell)()
 	session := tfstate.New(context.WithoutCancel(ctx), client, opts.State.Blob, tfstate.Options{
 		Name: opts.State.String(), Duration: opts.Duration, NoSnapshots: opts.NoSnapshot, Note: f.Notef,
-		Lost: func(err error) {
-			f.Notef("%s: %v; the command is told to stop", opts.State, err)
-			signals.interrupt()
-		},
+		Lost: tell,
 	})
 	server, err := tfstate.Serve(session)
 	if err != nil {
