@@ -2,6 +2,7 @@ package files
 
 import (
 	"context"
+	"errors"
 
 	"github.com/azconc/azconc/pkg/azerr"
 )
@@ -158,7 +159,7 @@ func (a *ahead) deliver(p *piece, each func([]byte) error) (empty bool, err erro
 
 // refused is the error of a request, unless the file has changed.
 func (r *reader) refused(ctx context.Context, err error) error {
-	if err == errChanged {
+	if errors.Is(err, errChanged) {
 		return err
 	}
 	return r.call.refusal(ctx, "read", false, err)

@@ -110,7 +110,8 @@ func TestTheRangesOfAFileAreOfOneVersion(t *testing.T) {
 			fill(t, s, f, was)
 			var b bytes.Buffer
 			_, err := Download(t.Context(), f, &b, &DownloadOptions{span: testSpan, Hooks: betweenRanges(2, func() { fill(t, s, f, change) })})
-			if !errors.Is(err, pessimistic.ErrConflict) || !bytes.Equal(b.Bytes(), was[:testSpan]) {
+			// Of the ranges in flight together, the second may have been read before the change.
+			if !errors.Is(err, pessimistic.ErrConflict) || b.Len() < testSpan || !bytes.HasPrefix(was, b.Bytes()) {
 				t.Errorf("%s, without Restart: %d bytes, %v", name, b.Len(), err)
 			}
 		})

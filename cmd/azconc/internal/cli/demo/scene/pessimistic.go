@@ -93,7 +93,7 @@ func leaseStrategies(ctx context.Context, s *stage) {
 			return err
 		})
 		ask := s.refused
-		want := error(pessimistic.ErrHeld)
+		want := pessimistic.ErrHeld
 		if strategy == shared.SharedWriteExclusiveRead {
 			ask = func(c *client, does, library, command string, _ error, run func() error) {
 				s.ok(c, does, library, command, run)

@@ -138,7 +138,7 @@ func (l *lane) headers(h http.Header, names []string) map[string]string {
 	out := map[string]string{}
 	for _, name := range names {
 		v := h.Get(name)
-		if list := h[name]; v == "" && len(list) > 0 { //nolint:staticcheck // the SDK sets some names as they are
+		if list := h[name]; v == "" && len(list) > 0 { // the SDK sets some names as they are
 			v = list[0]
 		}
 		if v == "" {
