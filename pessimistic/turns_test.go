@@ -100,7 +100,7 @@ func TestAWaiterLooksRarelyUntilTheEndIsNear(t *testing.T) {
 	})
 }
 
-// A holder of an earlier version leaves the entry as it is: its turn is not to be told from the one before, which is overdue.
+// A holder of an earlier version leaves the entry as it is: its turn looks like the one before, which is overdue.
 func TestARecordOfAnEarlierVersionIsWaitedForAsBefore(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		h := locked(t, w.direct(nil), "job", nil)

@@ -273,7 +273,7 @@ func TestOpenTofuThatHasLostItsLockCannotOverwrite(t *testing.T) {
 	}
 	i.write("pause-not", "")
 	i.tf(0, "apply", "-auto-approve", "-var=v=three")
-	i.saysEventually(said, "the command is told to stop")
+	i.saysEventually(said, "the command is asked to stop")
 	i.write("go", "")
 	err := cmd.Wait()
 	if _, left := os.Stat(filepath.Join(i.dir, "errored.tfstate")); codeOf(err) != 76 || left != nil || i.stored() != "three" || i.locked() != "" {

@@ -1,6 +1,7 @@
 package sharded
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,19 +49,23 @@ const parallel = 16
 
 // read reads the shards from one to before another.
 func (c *spread[P, S]) read(ctx context.Context, from, to int) ([]P, error) {
-	parts := make([]P, to-from)
+	parts, missing := make([]P, to-from), make([]error, to-from)
 	err := each(ctx, to-from, func(ctx context.Context, i int) error {
 		v, err := optimistic.Read(ctx, c.target(from+i), c.reading())
 		if err != nil {
 			if from+i > 0 {
 				err = fmt.Errorf("shard %d of %s: %w", from+i, c.resource, err)
+				if errors.Is(err, optimistic.ErrNotFound) {
+					missing[i] = err // the others are read to the end, so that their number is known
+					return nil
+				}
 			}
 			return err
 		}
 		parts[i] = v.Value
 		return nil
 	})
-	return parts, err
+	return parts, cmp.Or(append([]error{err}, missing...)...)
 }
 
 // each runs do for 0 to n-1, some at a time, and returns when all have ended. The first error ends those under way and is

@@ -25,7 +25,8 @@ func TestASumThatFitsIsFound(t *testing.T) {
 
 // TestAReaderOutlivesACounterWithMoreShards reads a counter that another process has deleted and made again with fewer.
 func TestAReaderOutlivesACounterWithMoreShards(t *testing.T) {
-	at := inBlobs(aztest.New(nil))
+	s := aztest.New(nil)
+	at := inBlobs(s)
 	reader, other := made(t, at, 4), open(t, at)
 	total(t, reader)
 	if _, err := other.Delete(t.Context()); err != nil {
@@ -37,7 +38,8 @@ func TestAReaderOutlivesACounterWithMoreShards(t *testing.T) {
 	if _, err := other.Add(t.Context(), 7); err != nil {
 		t.Fatal(err)
 	}
-	if sum, err := reader.Get(t.Context()); err != nil || sum.Value != 7 || sum.Shards != 2 {
-		t.Errorf("%+v, %v; want 7 in 2 shards", sum, err)
+	s.Reset()
+	if sum, err := reader.Get(t.Context()); err != nil || sum.Value != 7 || sum.Shards != 2 || sum.Requests != 6 || s.Requests() != 6 {
+		t.Errorf("%+v, %v, %d requests; want 7 in 2 shards for 4 reads of what it knew and 2 of what there is", sum, err, s.Requests())
 	}
 }

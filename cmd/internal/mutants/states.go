@@ -45,7 +45,7 @@ var ofStates = []mutant{
 		pkg:  "./cmd/azconc/internal/tfstate", run: "TestAClientKilledAtEveryRequest",
 	},
 	{
-		name: "a lock without a description is broken whoever has it by then",
+		name: "a lock without a description is broken although another client holds it by then",
 		file: "cmd/azconc/internal/tfstate/look.go",
 		old:  "Conditions: lease.Conditions{IfMatch: seen}",
 		new:  "Conditions: lease.Conditions{}",

@@ -127,7 +127,7 @@ func TestOneAnswerInFiveIsLost(t *testing.T) {
 			want := ""
 			for n, who := range []string{adas, bobs, adas, bobs} {
 				v, _ := w.run()
-				c := newClient(t, v, who, "somebody")
+				c := newClient(t, v, who, "another")
 				c.lose = func(n int) bool { return (uint64(n)+seed)%5 == 0 }
 				word := fmt.Sprint(n, n)
 				for {

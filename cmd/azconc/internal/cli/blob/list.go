@@ -30,9 +30,7 @@ func listVerb() cli.Verb[listOptions] {
 		Example: `  azconc blob list jobs --prefix 2026/
   azconc blob list jobs -o json | jq -r '.blobs[] | .etag + " " + .name'`,
 		Flags: func(opts *listOptions, set *pflag.FlagSet) {
-			set.StringVar(&opts.Prefix, "prefix", "", "only names that begin with this `text`")
-			flags.AllowEmpty(set, "prefix")
-			flags.Int(set, &opts.Max, "max", 0, "stop after `n` blobs; 0 is all")
+			flags.Listing(set, &opts.Prefix, &opts.Max, "blobs")
 			set.BoolVar(&opts.Snapshots, "snapshots", false, "list snapshots too")
 		},
 		Resource: func(opts *listOptions, arg string) (err error) {

@@ -26,9 +26,7 @@ func listVerb() cli.Verb[listOptions] {
 		Short:   "List the account's containers",
 		Example: "  azconc container list --prefix job",
 		Flags: func(opts *listOptions, set *pflag.FlagSet) {
-			set.StringVar(&opts.Prefix, "prefix", "", "only names that begin with this `text`")
-			flags.AllowEmpty(set, "prefix")
-			flags.Int(set, &opts.Max, "max", 0, "stop after `n` containers; 0 is all")
+			flags.Listing(set, &opts.Prefix, &opts.Max, "containers")
 		},
 		Run: listRun,
 	}

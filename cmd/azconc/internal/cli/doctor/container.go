@@ -63,7 +63,7 @@ func (p *patient) probe(ctx context.Context, in *container.Client) {
 		return err
 	})
 	if o := azerr.Classify(err); o.Kind == azerr.Conflict {
-		p.add("intermediary", failed, "let whoever runs it turn that off; until then --confirm-conflicts always, or ConfirmAlways in Go, on every command",
+		p.add("intermediary", failed, "have its operator turn that off; until then --confirm-conflicts always, or ConfirmAlways in Go, on every command",
 			"something in between repeats writes: a blob that nobody has created before exists already")
 	} else if !p.permitted("blob create", on, err) {
 		return
@@ -73,7 +73,7 @@ func (p *patient) probe(ctx context.Context, in *container.Client) {
 		p.add("features", ok, "", "the account keeps versions: each write is one, and is paid for")
 	}
 	if err == nil && ptr.Value(written.ETag) == "" {
-		p.add("intermediary", failed, "let whoever runs it keep response headers: without ETags nothing can be changed safely", "something in between removes ETags")
+		p.add("intermediary", failed, "have its operator keep response headers: without ETags nothing can be changed safely", "something in between removes ETags")
 		return
 	}
 	var read blob.DownloadStreamResponse
@@ -88,7 +88,7 @@ func (p *patient) probe(ctx context.Context, in *container.Client) {
 	}
 	tag := ptr.Value(read.ETag)
 	if strings.HasPrefix(string(tag), "W/") || tag == "" || written.ETag != nil && tag != *written.ETag {
-		p.add("intermediary", failed, "let whoever runs it leave ETags alone, such as by turning compression off", "something in between changes ETags: %q was written, %q was read", ptr.Value(written.ETag), tag)
+		p.add("intermediary", failed, "have its operator leave ETags alone, such as by turning compression off", "something in between changes ETags: %q was written, %q was read", ptr.Value(written.ETag), tag)
 		return
 	}
 	p.conditional(ctx, client, on, tag, content)
@@ -107,7 +107,7 @@ func (p *patient) conditional(ctx context.Context, client *blockblob.Client, on 
 		return err
 	})
 	if azerr.Classify(err).Kind == azerr.Conflict {
-		p.once("intermediary", failed, "let whoever runs it turn that off; until then --confirm-conflicts always on every command",
+		p.once("intermediary", failed, "have its operator turn that off; until then --confirm-conflicts always on every command",
 			"something in between repeats writes: the only write of a new blob met a conflict")
 		return
 	}
@@ -119,7 +119,7 @@ func (p *patient) conditional(ctx context.Context, client *blockblob.Client, on 
 		return err
 	})
 	if o := azerr.Classify(err); o.Status != http.StatusPreconditionFailed {
-		p.add("intermediary", failed, "let whoever runs it keep request headers: nothing can be changed safely through it",
+		p.add("intermediary", failed, "have its operator keep request headers: nothing can be changed safely through it",
 			"a write under an old ETag was not refused: something in between removes If-Match")
 	}
 }

@@ -136,7 +136,7 @@ func (p *patient) named(ctx context.Context, s azaccount.Service, host string) b
 	return true
 }
 
-// encrypted looks at who ends TLS. Whoever does can repeat requests, or change them.
+// encrypted looks at which host ends TLS: that host can repeat requests, or change them.
 func (p *patient) encrypted(ctx context.Context, u *url.URL, proxied bool) {
 	const confirm = "every conflict has to be proved here: --confirm-conflicts always, or ConfirmAlways in Go"
 	switch {

@@ -220,12 +220,12 @@ func (p *patient) permitted(check, on string, err error) bool {
 func (p *patient) intermediaries(resp *http.Response) {
 	h := resp.Header
 	if h.Get("x-ms-request-id") == "" && h.Get("x-ms-version") == "" {
-		p.once("intermediary", failed, "sign in to the network, or ask whoever runs the proxy to let requests to the account through",
+		p.once("intermediary", failed, "sign in to the network, or ask the operator of the proxy to let requests to the account through",
 			"a response did not come from the service: it lacks the headers of every response")
 		return
 	}
 	if h.Get("Date") == "" {
-		p.once("intermediary", warning, "ask whoever runs the proxy to keep response headers; azconc then takes longer to prove what became of a write",
+		p.once("intermediary", warning, "ask the operator of the proxy to keep response headers; azconc then takes longer to prove what became of a write",
 			"something in between removes the Date of responses")
 	}
 	// A response with the id of another request is one that was kept.

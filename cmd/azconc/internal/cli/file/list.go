@@ -33,9 +33,7 @@ root. The names of directories end in a slash.
 The size of a file that an SMB client is writing may be out of date: azconc file show asks for the file itself.`,
 		Example: "  azconc file list reports/2026\n  azconc file list reports --prefix q3 -o json",
 		Flags: func(opts *listOptions, set *pflag.FlagSet) {
-			set.StringVar(&opts.Prefix, "prefix", "", "only names that begin with this `text`")
-			flags.AllowEmpty(set, "prefix")
-			flags.Int(set, &opts.Max, "max", 0, "stop after `n` names; 0 is all")
+			flags.Listing(set, &opts.Prefix, &opts.Max, "names")
 		},
 		Resource: func(opts *listOptions, arg string) (err error) {
 			opts.In, err = ref.ParseShareOrFile(strings.TrimSuffix(arg, "/"))

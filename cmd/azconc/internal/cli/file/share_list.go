@@ -27,9 +27,7 @@ func shareListVerb() cli.Verb[shareListOptions] {
 		Short:   "List the account's shares",
 		Example: "  azconc share list --prefix rep",
 		Flags: func(opts *shareListOptions, set *pflag.FlagSet) {
-			set.StringVar(&opts.Prefix, "prefix", "", "only names that begin with this `text`")
-			flags.AllowEmpty(set, "prefix")
-			flags.Int(set, &opts.Max, "max", 0, "stop after `n` shares; 0 is all")
+			flags.Listing(set, &opts.Prefix, &opts.Max, "shares")
 		},
 		Run: shareListRun,
 	}

@@ -22,6 +22,13 @@ func AllowEmpty(set *pflag.FlagSet, names ...string) {
 	}
 }
 
+// Listing defines the flags of a list of nouns: --prefix and --max.
+func Listing(set *pflag.FlagSet, prefix *string, most *int, nouns string) {
+	set.StringVar(prefix, "prefix", "", "only names that begin with this `text`")
+	AllowEmpty(set, "prefix")
+	Int(set, most, "max", 0, "stop after `n` "+nouns+"; 0 is all")
+}
+
 func annotate(set *pflag.FlagSet, name, key, value string) {
 	if err := set.SetAnnotation(name, key, []string{value}); err != nil {
 		panic(err) // the flag does not exist

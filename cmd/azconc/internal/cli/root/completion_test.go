@@ -109,7 +109,7 @@ func TestLocalFilesAreOfferedOnlyWhereTheyAreAskedFor(t *testing.T) {
 	}
 }
 
-// Whoever adds an argument or a flag decides what TAB offers for it, if only that it is nothing.
+// A new argument or flag fails this test until it is decided what TAB offers for it, if only nothing.
 func TestEveryArgumentAndValueHasADecidedCompletion(t *testing.T) {
 	root := commands()[0]
 	if all := complete.Undecided(root); len(all) > 0 {

@@ -120,7 +120,7 @@ func runRun(ctx context.Context, f *cli.Factory, opts *runOptions) error {
 	signals := catchSignals()
 	defer signals.stop()
 	tell := func(err error) {
-		f.Notef("%s: %v; the command is told to stop", opts.State, err)
+		f.Notef("%s: %v; the command is asked to stop", opts.State, err)
 		signals.interrupt()
 	}
 	defer opts.WithParent.Watch(tell)()

@@ -17,7 +17,7 @@ type signals struct {
 	done  chan struct{}
 	ended chan struct{}
 	once  sync.Mutex
-	asked bool // guarded by once: the command has been told to stop
+	asked bool // guarded by once: the command has been asked to stop
 }
 
 // catchSignals begins to pass signals on. Those that azconc was started to ignore stay ignored.
@@ -54,7 +54,7 @@ func (s *signals) typed() {
 	s.send(syscall.SIGINT)
 }
 
-// interrupt tells the command to stop, unless it has been told.
+// interrupt asks the command to stop, unless that has been done.
 func (s *signals) interrupt() {
 	s.once.Lock()
 	defer s.once.Unlock()
