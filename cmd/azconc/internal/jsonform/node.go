@@ -2,7 +2,6 @@ package jsonform
 
 import (
 	"encoding/json"
-	"errors"
 	"strings"
 	"unicode/utf8"
 
@@ -16,12 +15,14 @@ type node struct {
 	text       []byte
 	value      any
 	members    []*member
+	part       *part // instead of members, if not all of them are decoded
 }
 
 // member is an element of a list, or a member of an object, with the whitespace around it.
 type member struct {
 	*node
 	named bool
+	run   bool // it stands for members that follow one another, none of them decoded; then text has their heads too
 	name  string
 	pre   string // between the bracket or comma before it and its beginning
 	head  string // of an object's: from the name to the value
@@ -97,12 +98,8 @@ func (n *node) index(known map[string]*node) {
 
 // parse reads the text of one JSON value. Strings without escapes share one copy of the text, so they take no memory of their own.
 func parse(text []byte) (*node, error) {
-	if !json.Valid(text) {
-		var v any
-		if err := decoder(text).Decode(&v); err != nil {
-			return nil, err
-		}
-		return nil, errors.New("more than one JSON value")
+	if err := check(text); err != nil {
+		return nil, err
 	}
 	p := &parser{text: text, shared: string(text)}
 	return p.value(), nil
