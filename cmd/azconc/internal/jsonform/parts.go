@@ -189,40 +189,35 @@ func (p *picker) list(start, index int, inner *Parts) (*node, int, error) {
 
 // pieces gathers the members of n: each that has parts alone, and others together, as far as they follow one another.
 func (p *picker) pieces(n *node, start int, parts func(i int, at place) (inner *Parts, kept bool), add func(*member)) (int, error) {
-	var run *member
+	var m *member // the latest one
 	from := 0
 	c := enter(p.text, start)
 	for i := 0; c.next(); i++ {
 		inner, kept := parts(i, c.place)
 		pre := c.text[c.from:c.head]
-		m := &member{}
 		end := 0
 		switch {
-		case inner != nil && kept:
+		case kept && inner != nil:
+			m = &member{pre: string(pre), head: string(c.text[c.head:c.value])}
+			if n.kind == '{' {
+				m.name, m.named = string(name(c.text, c.place)), true
+			}
 			var err error
 			if m.node, end, err = p.pick(c.value, inner); err != nil {
 				return 0, err
 			}
-			m.pre, m.head = string(pre), string(c.text[c.head:c.value])
-			if n.kind == '{' {
-				m.name, m.named = string(name(c.text, c.place)), true
-			}
-			n.part.pieces, run = append(n.part.pieces, m), nil
+			n.part.pieces = append(n.part.pieces, m)
 			add(m)
-		default:
-			end = skipValue(c.text, c.value)
-			switch {
-			case !kept:
-				m, run = &member{node: &node{}, pre: string(pre)}, nil
-			case run == nil:
+		case kept:
+			if m == nil || !m.run {
 				m, from = &member{node: &node{}, pre: string(pre), run: true}, c.head
-				n.part.pieces, run = append(n.part.pieces, m), m
-			default:
-				m = run
+				n.part.pieces = append(n.part.pieces, m)
 			}
-			if kept {
-				m.text = c.text[from:end]
-			}
+			end = skipValue(c.text, c.value)
+			m.text = c.text[from:end]
+		default:
+			m = &member{node: &node{}, pre: string(pre)}
+			end = skipValue(c.text, c.value)
 		}
 		c.leave(end)
 		if post := c.text[end:c.after]; string(post) != m.post {

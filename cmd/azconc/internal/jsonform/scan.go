@@ -131,7 +131,11 @@ func unquote(quoted []byte) []byte {
 // 8 bytes a member while it looks, and then what names that occur more than once take.
 func shadowed(text []byte, start int) func(place) bool {
 	seed := maphash.MakeSeed()
-	var hashes []uint64
+	count := 0
+	for c := enter(text, start); c.next(); c.leave(skipValue(text, c.value)) {
+		count++
+	}
+	hashes := make([]uint64, 0, count) // a slice that grows would take twice as much
 	for c := enter(text, start); c.next(); c.leave(skipValue(text, c.value)) {
 		hashes = append(hashes, maphash.Bytes(seed, name(text, c.place)))
 	}

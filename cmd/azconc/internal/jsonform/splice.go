@@ -140,32 +140,29 @@ func (w *writer) listed(n *node, v []any) []element {
 // without returns the elements of a list without the one that is decoded. If those behind it are equal to it, the last of them is the
 // one that goes, as pair has it.
 func (w *writer) without(n *node) []element {
-	var first, previous, gone, next *place // of the run before the one that goes: the first and the last; and behind it: the first
+	var first, previous, gone, next place // of the run before the one that goes: the first and the last; and behind it: the first
 	c := enter(n.text, 0)
-	for i := 0; c.next(); i++ {
+	i := 0
+	for ; c.next(); i++ {
 		c.leave(skipValue(n.text, c.value))
-		at := c.place
 		if i == 0 {
-			first = &at
+			first = c.place
 		}
-		if i > n.part.index && !decoded(n.text[gone.value:gone.end]).holds(decoded(n.text[at.value:at.end]).value) {
-			next = &at
+		if i > n.part.index && !decoded(n.text[gone.value:gone.end]).holds(decoded(n.text[c.value:c.end]).value) {
+			next = c.place
 			break
 		}
-		if gone != nil {
-			previous = gone
-		}
-		gone = &at
+		previous, gone = gone, c.place
 	}
 	var elements []element
 	add := func(from, to int, pre, post string) {
 		m := &member{node: &node{text: n.text[from:to]}, run: true, pre: pre, post: post}
 		elements = append(elements, element{was: m})
 	}
-	if previous != nil {
+	if gone.head != first.head {
 		add(first.head, previous.end, "", string(n.text[previous.end:previous.after])) // the list's first.pre goes before it
 	}
-	if next != nil {
+	if next.head > 0 {
 		end := len(n.text) - 1 - len(n.part.last.post)
 		add(next.head, end, string(n.text[next.from:next.head]), "") // and its last.post behind it
 	}
