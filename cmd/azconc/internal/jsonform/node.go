@@ -11,6 +11,7 @@ import (
 // node is a value in a text.
 type node struct {
 	kind       byte // '{', '[', or 0 for a scalar
+	dirty      bool // a list in it has new elements, which value does not show
 	start, end int
 	text       []byte
 	value      any
@@ -44,6 +45,9 @@ func (m *member) colon() string { return m.head[strings.LastIndexByte(m.head, '"
 // holds tells whether v is n's value, so that n's text can stay. Two literals of a number are the same number only if
 // that is certain within the precision of a float64.
 func (n *node) holds(v any) bool {
+	if n.dirty {
+		return false
+	}
 	switch v := v.(type) {
 	case map[string]any:
 		return n.kind == '{' && same(n.value, v)

@@ -14,6 +14,7 @@ const (
 	Replace            // a scalar, or an empty container, takes the value's place without a look at it
 	Remove             // it is removed without a look at it
 	Append             // elements follow those of a list, without a look at these
+	Each               // each element of a list gives way to others, which depend on it alone; at one path at most
 )
 
 // Parts are the paths of a document that an expression reads or changes. The zero value has none.
@@ -65,7 +66,7 @@ func (p *Parts) whole() bool {
 			kinds++
 		}
 	}
-	return kinds != 1 || p.uses[Read] || p.uses[Modify] || p.uses[Append] && len(p.uses) > 1 ||
+	return kinds != 1 || p.uses[Read] || p.uses[Modify] || (p.uses[Append] || p.uses[Each]) && len(p.uses) > 1 ||
 		len(p.indexes) > 1 || p.shifts && p.through > 1
 }
 
@@ -79,19 +80,24 @@ func unseen() any { return map[string]any{"\xff": nil} }
 // members, and of a list no more elements than the index in parts counts; the others are null. Rewrite takes what the
 // expression makes of this value, and writes what Parse and Rewrite would write: what lies outside the parts keeps its text.
 //
-// The error is ErrWhole if the text has not the shape that the paths expect, and otherwise that the text is not one JSON value.
-func ParseParts(text []byte, parts *Parts) (*Doc, error) {
+// With a path to use for Each, each returns what takes the place of an element. It is called more than once for an element, also by
+// Rewrite, and must return the same each time. In the Value the list is empty.
+//
+// The error is ErrWhole if the text has not the shape that the paths expect, and otherwise that the text is not one JSON value, or that of
+// each.
+func ParseParts(text []byte, parts *Parts, each func(element any) ([]any, error)) (*Doc, error) {
 	if parts.whole() || parts.blind() {
 		return nil, ErrWhole
 	}
 	if err := check(text); err != nil {
 		return nil, err
 	}
-	root, end, err := (&picker{text}).pick(skipSpace(text, 0), parts)
+	p := &picker{text: text, each: each}
+	root, end, err := p.pick(skipSpace(text, 0), parts)
 	if err != nil {
 		return nil, err
 	}
-	if root.part == nil {
+	if root.part == nil || p.each != nil {
 		return nil, ErrWhole // a scalar, or an empty container: it is as small in the other way
 	}
 	root.start, root.end = skipSpace(text, 0), end
@@ -108,10 +114,15 @@ type part struct {
 	elements int // of a list's value, and
 	at       int // which of them is decoded; -1 if the list is appended to
 	index    int // its index in the text
+
+	each *mapped // of a list with new elements
 }
 
 // picker decodes parts of text, which is valid.
-type picker struct{ text []byte }
+type picker struct {
+	text []byte
+	each func(element any) ([]any, error) // nil after its use
+}
 
 // pick returns the node of the value at start, and where it ends.
 func (p *picker) pick(start int, parts *Parts) (*node, int, error) {
@@ -138,6 +149,10 @@ func (p *picker) pick(start int, parts *Parts) (*node, int, error) {
 		}
 	case c == '[' && parts.uses[Append]:
 		return p.list(start, -1, nil)
+	case c == '[' && parts.uses[Each] && p.each != nil:
+		n, end, err := mapList(p.text, start, p.each)
+		p.each = nil
+		return n, end, err
 	}
 	return nil, 0, ErrWhole // an error of the expression, which shows the value
 }
@@ -206,7 +221,7 @@ func (p *picker) pieces(n *node, start int, parts func(i int, at place) (inner *
 			if m.node, end, err = p.pick(c.value, inner); err != nil {
 				return 0, err
 			}
-			n.part.pieces = append(n.part.pieces, m)
+			n.part.pieces, n.dirty = append(n.part.pieces, m), n.dirty || m.dirty
 			add(m)
 		case kept:
 			if m == nil || !m.run {

@@ -11,7 +11,11 @@ type search struct {
 	start  int
 	orders map[string][]string // by the canonical text of an object; nil if there is no equal one, or while it is searched
 	wanted map[string][]wanted // by a member, as key has it
+	many   bool                // there are more new objects than it has memory for
 }
+
+// mostSought is the number of different new objects that are searched for.
+const mostSought = 10_000
 
 type wanted struct {
 	canonical string
@@ -29,7 +33,7 @@ func (s *search) order(v map[string]any) []string {
 	if names != nil {
 		return names
 	}
-	if !searched {
+	if s.many = s.many || len(s.orders) > mostSought; !searched && !s.many {
 		s.orders[canonical] = nil
 		if s.wanted == nil {
 			s.wanted = map[string][]wanted{}

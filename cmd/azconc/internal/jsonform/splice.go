@@ -16,7 +16,7 @@ func (w *writer) parts(d *Doc, value any) ([]byte, error) {
 		w.out.Write(d.text[:d.root.start])
 		w.value(d.root, value, layout{multi: w.multi})
 		w.out.Write(d.text[d.root.end:])
-		if w.whole {
+		if w.whole || w.search.many {
 			return nil, ErrWhole
 		}
 	}
@@ -70,10 +70,14 @@ func (w *writer) style(text []byte, start int) {
 func (w *writer) part(n *node, v any, at layout) {
 	var elements []element
 	switch v := v.(type) {
+	case []any:
+		if n.part.each != nil {
+			w.mapped(n.part.each, at)
+			return
+		}
+		elements = w.listed(n, v)
 	case map[string]any:
 		elements = w.named(n, v)
-	case []any:
-		elements = w.listed(n, v)
 	default:
 		w.whole = true
 		return

@@ -1,6 +1,7 @@
 package change
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/itchyny/gojq"
@@ -8,31 +9,59 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/jsonform"
 )
 
-// partsOf returns the parts of a document that an expression reads and changes, if all of it is edits at paths that the
-// expression spells out: `.a.b = 1`, `|=`, `+=` and the like, `del(.a[0])`, `. + {a: 1}`, joined by pipes. It is nil for any other
-// expression, and wherever the parts are in doubt.
-func partsOf(query *gojq.Query) *jsonform.Parts {
+// plan is how an expression is applied to parts of a document.
+type plan struct {
+	parts *jsonform.Parts
+	rest  *gojq.Query // what is applied to the parts
+	each  *gojq.Query // what is applied to a list of each element alone, if there is a list to use for Each
+}
+
+// planOf returns the plan for an expression all of which is edits at paths that it spells out: `.a.b = 1`, `|=`, `+=` and the like,
+// `del(.a[0])`, `. + {a: 1}`, or edits of each element of one list, as `.a[].b = 1` and `.a |= map(f)`, joined by pipes. It is nil for any
+// other expression, and wherever the parts are in doubt.
+func planOf(query *gojq.Query) *plan {
 	e := &edits{parts: &jsonform.Parts{}}
 	if query.Meta != nil || len(query.Imports) > 0 || !e.stage(query) {
 		return nil
 	}
-	return e.parts
+	p := &plan{parts: e.parts, rest: e.rest, each: e.each}
+	if p.rest == nil {
+		p.rest = identity()
+	}
+	return p
 }
 
 // edits collects parts. Its methods report whether they understand all of what they are given.
-type edits struct{ parts *jsonform.Parts }
+type edits struct {
+	parts      *jsonform.Parts
+	rest, each *gojq.Query
+	list       []any // the path of each
+}
 
 // stage is an expression whose input and only kind of output is the document.
 func (e *edits) stage(q *gojq.Query) bool {
 	if q == nil || len(q.FuncDefs) > 0 || len(q.Patterns) > 0 {
 		return false
 	}
+	if q.Term == nil && q.Op == gojq.OpPipe {
+		return e.stage(q.Left) && e.stage(q.Right)
+	}
+	if t := bare(q); t != nil && t.Type == gojq.TermTypeQuery {
+		return e.stage(t.Query)
+	}
+	if path, each, ok := elementwise(q); ok {
+		if e.each != nil && !slices.Equal(e.list, path) {
+			return false
+		}
+		e.list, e.each = path, pipe(e.each, each)
+		e.parts.Add(jsonform.Each, path...)
+		return true
+	}
+	e.rest = pipe(e.rest, q)
 	if q.Term != nil {
 		return e.step(q.Term)
 	}
 	switch q.Op {
-	case gojq.OpPipe:
-		return e.stage(q.Left) && e.stage(q.Right)
 	case gojq.OpAssign, gojq.OpModify, gojq.OpUpdateAdd, gojq.OpUpdateSub, gojq.OpUpdateMul, gojq.OpUpdateDiv, gojq.OpUpdateMod, gojq.OpUpdateAlt:
 		return e.edit(q)
 	case gojq.OpAdd, gojq.OpMul:
@@ -48,8 +77,6 @@ func (e *edits) step(t *gojq.Term) bool {
 	switch t.Type {
 	case gojq.TermTypeIdentity:
 		return true
-	case gojq.TermTypeQuery:
-		return e.stage(t.Query)
 	case gojq.TermTypeFunc:
 		return t.Func.Name == "del" && len(t.Func.Args) == 1 && e.removed(t.Func.Args[0])
 	}
