@@ -174,7 +174,4 @@ func (w *writer) without(n *node) []element {
 }
 
 // decoded returns the node of a text that is valid.
-func decoded(text []byte) *node {
-	n, _ := parse(text)
-	return n
-}
+func decoded(text []byte) *node { return (&parser{text: text, shared: string(text)}).value() }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -241,7 +242,7 @@ func (s source) expression() string {
 }
 
 func TestPartsOfADocumentGiveWhatTheWholeGives(t *testing.T) {
-	const rounds = 300000
+	const rounds = 4000
 	s := source{rand.New(rand.NewPCG(1, 2))}
 	sufficed := 0
 	for range rounds {
@@ -262,6 +263,7 @@ func TestPartsSufficeForEditsAtPaths(t *testing.T) {
 		`.o += {"k":1,"z":[]}`, `. + {"n":2}`, `. * {o:{k:{c:1}}}`, ".at = (now | type)", ".n = 1", ".n = (.o.k.a | tojson)", `.s = "\(.n)-\(.o.k.b)"`, "(.n) = 3 | (del(.l) | .o.n //= 4)",
 		".o.n.deep.deeper = 1", ".n = if .o.n then 1 else 2 end", ".n = [.l[2][], .l[0]?]", ".l[7] = 1", `.[""] += [1]`,
 		"del(.l[0], .l[1])", "del(.l[0]) | .l[0] = 3", ".l[0] |= empty | .n = .l[0]", ".l[0] = 1 | .l[1] = 1",
+		".l[] |= 1", "del(.l[] | select(. == 1))", "(.l[] | objects | select(.x == 2)).x += 1", ".l |= map(objects) | .n = 2", ".l |= [.[] | ., 7] | .l |= map(numbers)", "(.l[] | .x?) |= empty", `.l |= map({b: 1, a: .})`,
 	} {
 		if !bothWays(t, expr, text) {
 			t.Errorf("%s needs the whole document", expr)
@@ -270,6 +272,7 @@ func TestPartsSufficeForEditsAtPaths(t *testing.T) {
 	for _, expr := range []string{
 		".", ". = 1", ".n = .", ".n |= error", ".[] = 1", ".l[0:1] = []", ".n = ([.[]] | length)", "map_values(.)", "def del(f): 1; del(.n)", ".l[.n] = 1", ".o[.n|tostring] = 1", `.n = (. as $x | 1)`, ".n = input", `.x = {n}`,
 		".n.x = 1", ".l.x = 1", ".o[0] = 1", ".n?", "(.n, .o) = 1", "empty", ".n = (1, 2)", "del(.n) | del(.)",
+		"map(.)", ".o[] |= 1", ".o |= map(.)", ".l[].x? |= 1", ".l[].x = 1", ".l[] = .n", ".l[] |= now", "first(.l[]) |= 1", ".l[] |= 1 | .l[0] = 2", ".n = (.l | length) | .l[] |= 1", `.l[] |= 1 | .[""] |= map(.)`, `.[""][] = 1`, ".l[] = empty", ".l[] = (1, 2)", "del(.l) | .l[] |= 1", ".m[] |= 1", ".l |= map(error)",
 	} {
 		if bothWays(t, expr, text) {
 			t.Errorf("%s does not need the whole document", expr)
@@ -290,6 +293,23 @@ func TestALargeDocumentIsRefusedAsASmallOneIs(t *testing.T) {
 			t.Errorf("…%s: %.20q, %v", c.end, got, err)
 		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
 			t.Errorf("…%s: %v, want %q", c.end, err, c.want)
+		}
+	}
+}
+
+func TestAnEditAtAPathTakesLittleMoreThanTheNewText(t *testing.T) {
+	text := []byte(`{"n":1,"l":[` + strings.Repeat(`{"a":1,"b":[2]},`, 1<<16) + `{}]}`)
+	for _, expr := range []string{".n += 1", ".l[70] = 1", ".l += [2]", "del(.l[7])"} {
+		jq, err := newJQChange(expr, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err = jq.Apply(t.Context(), BaseContent{Exists: true, Data: text})
+		runtime.ReadMemStats(&after)
+		if took := after.TotalAlloc - before.TotalAlloc; err != nil || took > uint64(len(text))*5/4 {
+			t.Errorf("%s took %d bytes for a text of %d: %v", expr, took, len(text), err)
 		}
 	}
 }
