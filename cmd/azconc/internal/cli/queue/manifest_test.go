@@ -28,7 +28,7 @@ type schema struct {
 	IntOrText  bool    `json:"x-kubernetes-int-or-string"`
 }
 
-// published is what KEDA and Container Apps publish: see the source in the files.
+// published is what KEDA, Kubernetes and Container Apps publish: see the source in the files.
 type published struct {
 	Kinds map[string]struct {
 		APIVersion string
@@ -47,7 +47,7 @@ const theJob = "Microsoft.App/jobs"
 
 func readPublished(t *testing.T) (p published) {
 	t.Helper()
-	for _, file := range []string{"testdata/keda.json", "testdata/containerapps.json"} {
+	for _, file := range []string{"testdata/keda.json", "testdata/kubernetes.json", "testdata/containerapps.json"} {
 		data, err := os.ReadFile(file)
 		if err == nil {
 			err = json.Unmarshal(data, &p) // kinds come together
@@ -172,7 +172,7 @@ var manifests = map[string]*manifest{
 	acaJob:     {Form: acaJob, Image: "contoso.azurecr.io/orders:7", Identity: identity, ClientID: "22222222-2222-2222-2222-222222222222", Environment: "/subscriptions/s/env", account: "contoso", args: []string{"queue", "consume", "orders", "--exec=./handle", "--exit-when-empty"}},
 }
 
-// TestManifestsAreValid: by the schemas that KEDA and Container Apps publish, and by the parameters of KEDA's scaler, which the schemas
+// TestManifestsAreValid: by what KEDA, Kubernetes and Container Apps publish, and by the parameters of KEDA's scaler, which the schemas
 // do not check. The text is the golden one.
 func TestManifestsAreValid(t *testing.T) {
 	p := readPublished(t)
@@ -196,7 +196,7 @@ func TestManifestsAreValid(t *testing.T) {
 				for _, wrong := range k.Schema.check(kind, v) {
 					t.Error(wrong)
 				}
-			} else if kind != "Deployment" {
+			} else {
 				t.Errorf("no schema for %q", kind)
 			}
 		}
@@ -240,6 +240,15 @@ func TestMistakesInManifestsAreFound(t *testing.T) {
 		if s.check("ScaledJob", d) == nil {
 			t.Errorf("%s is not found", name)
 		}
+	}
+	opts = &consumeOptions{Queue: "orders", Manifest: *manifests[kedaScaled]}
+	d := plain(opts.Manifest.deployment(opts)).(map[string]any)
+	if wrong := p.Kinds["Deployment"].Schema.check("Deployment", d); wrong != nil {
+		t.Fatal(wrong)
+	}
+	d["spec"].(map[string]any)["template"].(map[string]any)["spec"].(map[string]any)["terminationGracePeriod"] = 35
+	if p.Kinds["Deployment"].Schema.check("Deployment", d) == nil {
+		t.Error("a misspelt field of a Deployment is not found")
 	}
 	for name, spoil := range map[string]func(properties map[string]any){
 		"a missing limit": func(properties map[string]any) {
