@@ -100,6 +100,40 @@ func TestOpenTofuGoesFromAzurermToAzconcAndBack(t *testing.T) {
 	}
 }
 
+// A workspace of azurerm has a blob of its own, which azconc names before it would use that of another workspace.
+func TestOpenTofuGoesFromAWorkspaceOfAzurermAndBack(t *testing.T) {
+	b := &both{infra: *newInfra(t, azurermBlock)}
+	b.direct, b.connections = azurerm(t, hosted(b.service.BlobHandler()))
+	b.azurerm(0, "init", "-input=false")
+	b.azurerm(0, "workspace", "new", "eu")
+	b.azurerm(0, "apply", "-auto-approve", "-var=v=one")
+
+	usual := b.env
+	b.write("azconc_override.tf.json", `{"terraform":{"backend":{"http":{}}}}`)
+	b.env = append(b.env[:len(b.env):len(b.env)], "TF_DATA_DIR=.terraform-azconc")
+	if out := b.tf(2, "init"); !strings.Contains(out, "give tfstate/prodenv:eu") {
+		t.Fatal(out)
+	}
+	eu := func(args ...string) string {
+		t.Helper()
+		code, out, said := b.run(append([]string{"tf", "run", "tfstate/prodenv:eu", "--", b.tofu}, args...)...)
+		if code != 0 {
+			t.Fatalf("exit %d, %s %s", code, out, said)
+		}
+		return out
+	}
+	eu("init", "-input=false")
+	if out := eu("plan", "-var=v=one"); !strings.Contains(out, noChange) {
+		t.Errorf("azconc does not find what azurerm has stored: %s", out)
+	}
+	eu("apply", "-auto-approve", "-var=v=two")
+	b.env = usual
+	b.remove("azconc_override.tf.json")
+	if out := b.azurerm(0, "plan", "-var=v=two"); !strings.Contains(out, noChange) {
+		t.Errorf("azurerm does not find what azconc has stored: %s", out)
+	}
+}
+
 // Two working directories on one state, one with azurerm and one under azconc tf run: each sees the lock of the other, says who holds
 // it, and waits for it.
 func TestOpenTofuWithAzurermAndAzconcLockEachOtherOut(t *testing.T) {

@@ -24,8 +24,8 @@ import (
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
-// The azurerm backend has no setting for an endpoint: it goes to https://ACCOUNT.blob.core.windows.net. So these tests are that
-// host: a proxy on the loopback interface (HTTPS_PROXY) connects it to the service of the test, which has a certificate that the
+// The azurerm backend goes to https://ACCOUNT.blob.core.windows.net, and has no setting for another host of the account. So these
+// tests are that host: a proxy on the loopback interface (HTTPS_PROXY) connects it to the service of the test, which has a certificate that the
 // client trusts (SSL_CERT_FILE). The backend is the real one, and its requests are those that it sends to Azure.
 const azurermBlock = "terraform {\n  backend \"azurerm\" {\n    storage_account_name = \"" + aztest.Account + "\"\n    container_name = \"tfstate\"\n    key = \"prod\"\n  }\n}\n"
 
