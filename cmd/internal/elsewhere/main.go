@@ -3,7 +3,7 @@
 //	go run ./cmd/internal/elsewhere darwin windows
 //
 // It type-checks the source of everything, tests and dependencies included, and generates no code: go build would compile
-// the standard library, the SDK and azconc for each system, which takes ten times as long. What it leaves out, which is to
+// the standard library, the SDK and azconc for each system, which takes seven times as long. What it leaves out, which is to
 // generate code and to link, is the work of the jobs of CI that run on these systems, and of scripts/release.
 package main
 
