@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"golang.org/x/tools/go/analysis"
-	analysischecker "golang.org/x/tools/go/analysis/checker"
+	"golang.org/x/tools/go/analysis/checker"
 	"golang.org/x/tools/go/analysis/passes/appends"
 	"golang.org/x/tools/go/analysis/passes/asmdecl"
 	"golang.org/x/tools/go/analysis/passes/assign"
@@ -40,6 +40,7 @@ import (
 	"golang.org/x/tools/go/analysis/passes/unsafeptr"
 	"golang.org/x/tools/go/analysis/passes/unusedresult"
 	"golang.org/x/tools/go/analysis/passes/waitgroup"
+	"golang.org/x/tools/go/packages"
 )
 
 // suite is that of go vet; see cmd/vet of Go.
@@ -52,15 +53,11 @@ var suite = []*analysis.Analyzer{
 	unmarshal.Analyzer, unreachable.Analyzer, unsafeptr.Analyzer, unusedresult.Analyzer, waitgroup.Analyzer,
 }
 
-// vet vets the packages that have files which Linux does not compile, and returns their number. The others have been vetted on
-// Linux, and differ in nothing that vet looks at.
-func (c *checker) vet() (int, error) {
-	if len(c.foreign) == 0 {
-		return 0, errNothingVetted
-	}
-	graph, err := analysischecker.Analyze(suite, c.foreign, nil)
+// vet runs the analyzers on packages. The error names what they report.
+func vet(there []*packages.Package) error {
+	graph, err := checker.Analyze(suite, there, nil)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	var found faults
 	for _, act := range graph.Roots {
@@ -68,11 +65,11 @@ func (c *checker) vet() (int, error) {
 			found = append(found, act.Err.Error())
 		}
 		for _, d := range act.Diagnostics {
-			found = append(found, fmt.Sprintf("%s: %s: %s", c.files.Position(d.Pos), act.Analyzer.Name, d.Message))
+			found = append(found, fmt.Sprintf("%s: %s: %s", act.Package.Fset.Position(d.Pos), act.Analyzer.Name, d.Message))
 		}
 	}
 	if len(found) > 0 {
-		return 0, found
+		return found
 	}
-	return len(c.foreign), nil
+	return nil
 }
