@@ -31,6 +31,8 @@
 //
 // # Limits
 //
+//   - A counter and a document need different names. Each refuses what it recognizes as the other: a document whose first shard
+//     is empty looks like a counter.
 //   - A change outside azconc to a shard is a change of the whole. One to the number of shards loses what is in those beyond it.
 //   - A sum or merged value is not that of one moment. A change sees its shard only: what has to decide by the whole, such as a
 //     balance that must not fall below zero, needs one resource.

@@ -82,8 +82,8 @@ func (g *gate) enter(has bool, now time.Time) *waiter {
 // to the end would keep the others waiting for requests that are never sent.
 func (g *gate) leave(w *waiter, now time.Time) {
 	delete(g.waiting, w)
-	if g.advance(now); w.ticket <= g.served {
-		return
+	if g.advance(now); w.ticket == 0 || w.ticket <= g.served {
+		return // the first has no place to give up: after a charge, served may be below 0
 	}
 	for other := range g.waiting {
 		if other.ticket > w.ticket {

@@ -54,9 +54,30 @@ var ofShards = []mutant{
 	{
 		name: "callers that give up keep their places",
 		file: "pkg/wire/gate.go",
-		old:  "if g.advance(now); w.ticket <= g.served {",
-		new:  "if g.advance(now); w.ticket <= g.served || w.ticket > 0 {",
+		old:  "w.ticket == 0 || w.ticket <= g.served {",
+		new:  "w.ticket >= 0 {",
 		pkg:  "./pkg/wire", run: "TestPlacesThatAreGivenUpAreFilled",
+	},
+	{
+		name: "a request that does not wait is not charged",
+		file: "pkg/wire/gate.go",
+		old:  "w.ticket == 0 || w.ticket <= g.served {",
+		new:  "w.ticket <= g.served {",
+		pkg:  "./pkg/wire", run: "TestRequestsThatDoNotWaitAreCharged",
+	},
+	{
+		name: "a counter takes a document of its name for its own",
+		file: "optimistic/sharded/part.go",
+		old:  "`json:\"value,omitzero\"`",
+		new:  "`json:\"-\"`",
+		pkg:  "./optimistic/sharded", run: "TestACounterAndADocumentOfOneNameSpareEachOther",
+	},
+	{
+		name: "a Retry-After of a day is waited for",
+		file: "pkg/azerr/classify.go",
+		old:  "{ return min(wished(h), longestRetryAfter) }",
+		new:  "{ return max(wished(h), 0*longestRetryAfter) }",
+		pkg:  "./optimistic", run: "TestALongRetryAfterDoesNotHoldACall",
 	},
 	{
 		name: "a refusal does not lower the rate",
