@@ -80,6 +80,27 @@ var ofShards = []mutant{
 		pkg:  "./optimistic", run: "TestALongRetryAfterDoesNotHoldACall",
 	},
 	{
+		name: "the last look of a call waits behind all other requests",
+		file: "optimistic/internal/protocol/commit.go",
+		old:  "c.wire.Turn.Keep()",
+		new:  "_ = c.wire.Turn",
+		pkg:  "./optimistic", run: "TestALastLookDoesNotStandInLine",
+	},
+	{
+		name: "a few requests in a long time set a rate",
+		file: "pkg/wire/gate.go",
+		old:  "if now.Sub(g.began) > watchAtMost {",
+		new:  "if now.Sub(g.began) > 1000*watchAtMost {",
+		pkg:  "./pkg/wire", run: "TestAProcessThatSendsLittleIsNotPaced",
+	},
+	{
+		name: "a rate of long ago counts when a service is busy again",
+		file: "pkg/wire/pace.go",
+		old:  "p.drop(now) // a rate of long ago is no measure",
+		new:  "// a rate of long ago is no measure",
+		pkg:  "./pkg/wire", run: "TestARateOfAnHourAgoIsForgotten",
+	},
+	{
 		name: "a refusal does not lower the rate",
 		file: "pkg/wire/gate.go",
 		old:  "max(afterRefuse*g.rate, slowest), now",

@@ -177,7 +177,7 @@ func (c *Call) pauseTry(ctx context.Context, pauses *retry.Loop, out azerr.Outco
 // lastLook judges w if there is no time or budget left to send it again. It also runs if ctx has ended, for at most
 // Grace, because a caller that stops waiting still needs to know the outcome.
 func (c *Call) lastLook(ctx context.Context, w Change, cause error) (azcore.ETag, error) {
-	detached, cancel := retry.Detached(ctx, c.S.Grace)
+	detached, cancel := c.detached(ctx)
 	defer cancel()
 	now, err := c.Look(detached, w.Look)
 	if err != nil {
@@ -193,6 +193,13 @@ func (c *Call) lastLook(ctx context.Context, w Change, cause error) (azcore.ETag
 	default:
 		return "", c.Unknown(w, why, cause)
 	}
+}
+
+// detached returns the context of a last look. It does not wait in line with the requests to a busy service: there is no time,
+// and a write that is left open costs its caller more than one request costs the others.
+func (c *Call) detached(ctx context.Context) (context.Context, context.CancelFunc) {
+	c.wire.Turn.Keep()
+	return retry.Detached(ctx, c.S.Grace)
 }
 
 // proved records that a look proved the write, or its operation, applied.
