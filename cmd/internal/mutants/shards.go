@@ -101,6 +101,13 @@ var ofShards = []mutant{
 		pkg:  "./pkg/wire", run: "TestARateOfAnHourAgoIsForgotten",
 	},
 	{
+		name: "a shard that is gone ends an addition, though there are others",
+		file: "optimistic/sharded/change.go",
+		old:  "missed == 1 {",
+		new:  "missed == 0 {",
+		pkg:  "./optimistic/sharded", run: "TestAWriterOutlivesACounterWithMoreShards",
+	},
+	{
 		name: "a refusal does not lower the rate",
 		file: "pkg/wire/gate.go",
 		old:  "max(afterRefuse*g.rate, slowest), now",
