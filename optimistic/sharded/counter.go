@@ -81,8 +81,8 @@ type Total struct {
 // If no number is negative, sums do not fall from one Get to the next that begins after it, also between processes. If
 // every number is 1, each sum is one that the counter has had during Get.
 //
-// The error is optimistic.ErrNotFound if there is no counter, or if it is being deleted, and also if somebody has deleted one of
-// its shards, which its text then names. Cost: 1 request for each shard; as many again if it was deleted and created with fewer
+// The error is optimistic.ErrNotFound if there is no counter, or if it is being deleted, and also if one of
+// its shards is missing, which its text then names. Cost: 1 request for each shard; as many again if it was deleted and created with fewer
 // since this Counter last looked. Get is safe for concurrent use.
 func (c *Counter) Get(ctx context.Context) (Total, error) {
 	parts, reads, err := c.s.all(ctx, "get")

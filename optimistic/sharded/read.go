@@ -68,7 +68,7 @@ func missingIn(err error) (shard int, missing bool) {
 }
 
 // without returns the error of a call that has not found a shard, twice: that the whole is not there, or is being deleted, if
-// the first shard says so. If it does not, somebody has deleted the shard alone.
+// the first shard says so. Otherwise the shard alone is missing.
 func (c *spread[P, S]) without(ctx context.Context, op string, shard int, err error) error {
 	p, none := c.first(ctx, op)
 	switch {
