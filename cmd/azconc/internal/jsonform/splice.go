@@ -152,7 +152,7 @@ func (w *writer) without(n *node) []element {
 		if i == 0 {
 			first = c.place
 		}
-		if i > n.part.index && !decoded(n.text[gone.value:gone.end]).holds(decoded(n.text[c.value:c.end]).value) {
+		if i > n.part.index && !sameText(n.text[gone.value:gone.end], n.text[c.value:c.end]) {
 			next = c.place
 			break
 		}
@@ -172,6 +172,9 @@ func (w *writer) without(n *node) []element {
 	}
 	return elements
 }
+
+// sameText tells whether two texts are of values that are the same.
+func sameText(a, b []byte) bool { return bytes.Equal(a, b) || decoded(a).holds(decoded(b).value) }
 
 // decoded returns the node of a text that is valid.
 func decoded(text []byte) *node { return (&parser{text: text, shared: string(text)}).value() }
