@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/attribute"
@@ -30,7 +29,7 @@ type Monitor struct {
 	tracer trace.Tracer
 	root   trace.Span
 
-	file    *os.File
+	file    *sink                    // nil without a file
 	spans   *sdktrace.TracerProvider // nil without a file
 	metrics *sdkmetric.MeterProvider // nil without an endpoint
 	serving *endpoint
@@ -52,15 +51,15 @@ func Open(ctx context.Context, o Options) (context.Context, *Monitor, error) {
 	tracers, meters := trace.TracerProvider(notrace.NewTracerProvider()), metric.MeterProvider(nometric.NewMeterProvider())
 	who := resource.NewSchemaless(attribute.String("service.name", "azconc"))
 	if o.TraceFile != "" {
-		file, err := os.OpenFile(o.TraceFile, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		file, err := openSink(o.TraceFile)
 		if err != nil {
-			return ctx, nil, fmt.Errorf("--trace-file: %w", err)
+			return ctx, nil, err
 		}
 		m.file = file
 		// One write for each span, as it ends: commands can share a file, and one that is killed leaves what it has done.
 		exporter, err := stdouttrace.New(stdouttrace.WithWriter(file))
 		if err != nil {
-			return ctx, nil, errors.Join(err, file.Close())
+			return ctx, nil, errors.Join(err, file.close())
 		}
 		m.spans = sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter), sdktrace.WithResource(who))
 		tracers = m.spans
@@ -115,7 +114,7 @@ func (m *Monitor) Close(failure error) error {
 		errs = append(errs, m.metrics.Shutdown(context.Background()))
 	}
 	if m.file != nil {
-		errs = append(errs, m.file.Close())
+		errs = append(errs, m.file.close())
 	}
 	return errors.Join(errs...)
 }
