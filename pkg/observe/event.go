@@ -79,10 +79,10 @@ func (h Hooks) Emit(ctx context.Context, e Event) {
 	}
 	e.At = time.Now()
 	if h.Event != nil {
-		h.Event(ctx, e)
+		h.event(ctx, e)
 	}
-	if h.Logger != nil && h.Logger.Enabled(ctx, e.level()) {
-		h.Logger.LogAttrs(ctx, e.level(), string(e.Subject)+" "+string(e.Kind), e.attrs()...)
+	if h.Logger != nil {
+		h.log(ctx, e)
 	}
 }
 

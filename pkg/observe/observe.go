@@ -6,13 +6,18 @@ package observe
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"runtime/debug"
 )
 
 // Hooks are the functions that azconc calls. The zero value observes nothing.
 //
 // The functions are called synchronously, with no locks held, and must return soon: a renewal of a lease waits for them.
 // They must be safe for concurrent use, because operations run concurrently and one set of hooks serves many.
+//
+// A panic in one of them is recovered, and reported to slog.Default at level Error: it changes neither the operation nor its result.
+// Many calls come from goroutines of azconc, where the program could not recover it, and where a lease or a message is at stake.
 type Hooks struct {
 	// Logger receives every Event: losses at level Warn, doubts and failures at Info, the rest at Debug. Ids of leases, pop
 	// receipts and bodies of messages are never logged. Defaults to no logging.
@@ -70,7 +75,7 @@ func Join(a, b Hooks) Hooks {
 	case a.Event == nil:
 		joined.Event = b.Event
 	case b.Event != nil:
-		joined.Event = func(ctx context.Context, e Event) { a.Event(ctx, e); b.Event(ctx, e) }
+		joined.Event = func(ctx context.Context, e Event) { a.event(ctx, e); b.event(ctx, e) }
 	}
 	return joined
 }
@@ -80,9 +85,40 @@ func (h Hooks) Start(ctx context.Context, s Span) (context.Context, func(error))
 	if h.Span == nil {
 		return ctx, func(error) {}
 	}
-	ctx, end := h.Span(ctx, s)
-	if end == nil {
-		end = func(error) {}
+	within, end := h.span(ctx, s)
+	if within == nil {
+		within = ctx
 	}
-	return ctx, end
+	if end == nil {
+		return within, func(error) {}
+	}
+	return within, func(err error) {
+		defer contain(ctx, "Span")
+		end(err)
+	}
+}
+
+func (h Hooks) span(ctx context.Context, s Span) (context.Context, func(error)) {
+	defer contain(ctx, "Span")
+	return h.Span(ctx, s)
+}
+
+func (h Hooks) event(ctx context.Context, e Event) {
+	defer contain(ctx, "Event")
+	h.Event(ctx, e)
+}
+
+func (h Hooks) log(ctx context.Context, e Event) {
+	defer contain(ctx, "Logger")
+	if h.Logger.Enabled(ctx, e.level()) {
+		h.Logger.LogAttrs(ctx, e.level(), string(e.Subject)+" "+string(e.Kind), e.attrs()...)
+	}
+}
+
+// contain is deferred around each call of a hook. The text of the panic is not logged, because it can have secrets.
+func contain(ctx context.Context, hook string) {
+	if p := recover(); p != nil {
+		slog.Default().LogAttrs(ctx, slog.LevelError, "a hook of azconc panicked", slog.String("hook", hook),
+			slog.String("type", fmt.Sprintf("%T", p)), slog.String("stack", string(debug.Stack())))
+	}
 }
