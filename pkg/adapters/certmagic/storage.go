@@ -81,8 +81,11 @@ func absent(key string, err error) error {
 	return err
 }
 
-// Delete deletes a key and everything below it.
+// Delete deletes a key and everything below it. An empty key, below which everything is, is refused.
 func (s *Storage) Delete(ctx context.Context, key string) error {
+	if directory(key) == "" {
+		return errors.New("azcertmagic: Delete of an empty key would delete every key: name a key or a directory")
+	}
 	keys, err := s.below(ctx, key, nil)
 	for _, key := range append(keys, key) {
 		if _, failed := optimistic.Delete(ctx, s.blob(key), optimistic.State{}, nil); !errors.Is(failed, optimistic.ErrNotFound) {

@@ -171,3 +171,21 @@ func TestCertmagicObtainsACertificateOnce(t *testing.T) {
 		}
 	})
 }
+
+// TestAnEmptyKeyDeletesNothing: everything is below it, other programs' blobs too if there is no prefix.
+func TestAnEmptyKeyDeletesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, s := t.Context(), newStorage(t, newService(t))
+		if err := s.Store(ctx, "a/b", []byte("v")); err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range []string{"", "/", "//"} {
+			if err := s.Delete(ctx, key); err == nil {
+				t.Errorf("Delete %q succeeded", key)
+			}
+			if v, err := s.Load(ctx, "a/b"); err != nil || string(v) != "v" {
+				t.Fatalf("after Delete %q: %q, %v", key, v, err)
+			}
+		}
+	})
+}

@@ -40,7 +40,7 @@ func parseInfo(body []byte) (Info, error) {
 	if err := json.Unmarshal(body, &i); err != nil {
 		return Info{}, fmt.Errorf("the body is not the description of a lock: %w", err)
 	}
-	if !guid.MatchString(i.ID) {
+	if !i.Named() {
 		return Info{}, fmt.Errorf("the lock's ID %.64q is not a GUID, so it cannot be the id of a lease", i.ID)
 	}
 	return i, nil
@@ -62,6 +62,9 @@ func InfoIn(metadata map[string]string) (Info, error) {
 	}
 	return i, nil
 }
+
+// Named reports whether the ID can be the id of a lease. Anybody who may write metadata can have stored another one.
+func (i Info) Named() bool { return guid.MatchString(i.ID) }
 
 // At returns when the lock was created, by the client's clock; zero if that is not known.
 func (i Info) At() time.Time {

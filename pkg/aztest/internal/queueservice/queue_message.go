@@ -116,11 +116,10 @@ func seconds(r *storage.Request, name string, none, least, most time.Duration) (
 		return none, nil
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
-	d := time.Duration(n) * time.Second
-	if err != nil || d < least || d > most {
+	if err != nil || n < int64(least/time.Second) || n > int64(most/time.Second) { // in seconds: as a Duration it could overflow
 		return 0, outOfRange(name, text)
 	}
-	return d, nil
+	return time.Duration(n) * time.Second, nil
 }
 
 // textOf reads the text of a message from a request. An update may have no body.

@@ -75,9 +75,9 @@ func (r breakResult) Text(w io.Writer) {
 	case "free":
 		fmt.Fprintf(w, "free %s: it was not held\n", r.Lock)
 	case "breaking":
-		fmt.Fprintf(w, "breaking %s of %s, free in %s\n", r.Lock, r.Owner, show.Duration(time.Duration(r.RemainingMS)*time.Millisecond))
+		fmt.Fprintf(w, "breaking %s of %s, free in %s\n", r.Lock, show.Line(r.Owner), show.Duration(time.Duration(r.RemainingMS)*time.Millisecond))
 	default:
-		fmt.Fprintf(w, "broken %s of %s\n", r.Lock, r.Owner)
+		fmt.Fprintf(w, "broken %s of %s\n", r.Lock, show.Line(r.Owner))
 	}
 }
 

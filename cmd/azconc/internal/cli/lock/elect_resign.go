@@ -55,9 +55,9 @@ func (r resignResult) Text(w io.Writer) {
 	case "free":
 		fmt.Fprintf(w, "free %s: nobody leads\n", r.Lock)
 	case "resigning":
-		fmt.Fprintf(w, "resigning %s of %s, over in %s\n", r.Lock, r.Owner, show.Duration(time.Duration(r.RemainingMS)*time.Millisecond))
+		fmt.Fprintf(w, "resigning %s of %s, over in %s\n", r.Lock, show.Line(r.Owner), show.Duration(time.Duration(r.RemainingMS)*time.Millisecond))
 	default:
-		fmt.Fprintf(w, "resigned %s of %s\n", r.Lock, r.Owner)
+		fmt.Fprintf(w, "resigned %s of %s\n", r.Lock, show.Line(r.Owner))
 	}
 }
 

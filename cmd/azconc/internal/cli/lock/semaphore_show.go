@@ -49,7 +49,7 @@ type semaphoreShowResult struct {
 func (r semaphoreShowResult) Text(w io.Writer) {
 	show.Fields(w, "semaphore", r.Semaphore, "held", fmt.Sprintf("%d of %s that were used", r.Held, show.Plural(len(r.Slots), "slot")))
 	for _, s := range r.Slots {
-		fmt.Fprintf(w, "%4d  %s  %-20s  %s\n", s.Slot, s.word(), s.Since, s.Owner)
+		fmt.Fprintf(w, "%4d  %s  %-20s  %s\n", s.Slot, s.word(), s.Since, show.Line(s.Owner))
 	}
 }
 

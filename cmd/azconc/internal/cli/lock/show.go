@@ -11,6 +11,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/live"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/pessimistic"
 )
 
@@ -91,7 +92,7 @@ type listResult struct {
 
 func (r listResult) Text(w io.Writer) {
 	for _, l := range r.Locks {
-		fmt.Fprintf(w, "%s  %-20s  %s  %s\n", l.word(), l.Since, l.Lock, l.Owner)
+		fmt.Fprintf(w, "%s  %-20s  %s  %s\n", l.word(), l.Since, show.Line(l.Lock), show.Line(l.Owner))
 	}
 }
 

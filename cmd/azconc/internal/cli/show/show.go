@@ -18,6 +18,12 @@ func Printable(s string) string {
 	}, s)
 }
 
+// lineBreaks become spaces in a field: an owner with a line break would otherwise print a field of its own, such as "held  no".
+var lineBreaks = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ", "\v", " ", "\f", " ", "\u0085", " ", "\u2028", " ", "\u2029", " ")
+
+// Line returns a text that other writers store as one line.
+func Line(s string) string { return lineBreaks.Replace(s) }
+
 // Fields prints name and value pairs one per line, values aligned; empty values are left out.
 func Fields(w io.Writer, pairs ...string) {
 	width := 0
@@ -28,7 +34,7 @@ func Fields(w io.Writer, pairs ...string) {
 	}
 	for i := 0; i+1 < len(pairs); i += 2 {
 		if pairs[i+1] != "" {
-			fmt.Fprintf(w, "%-*s  %s\n", width, pairs[i], pairs[i+1])
+			fmt.Fprintf(w, "%-*s  %s\n", width, pairs[i], Line(pairs[i+1]))
 		}
 	}
 }

@@ -67,7 +67,7 @@ func (r unlockResult) Text(w io.Writer) {
 	case "broken":
 		fmt.Fprintf(w, "broken %s, whose lock described no holder\n", r.State)
 	default:
-		fmt.Fprintf(w, "released %s of %s, id %s\n", r.State, show.OrAnother(r.Who), r.ID)
+		fmt.Fprintf(w, "released %s of %s, id %s\n", r.State, show.Line(show.OrAnother(r.Who)), show.Line(r.ID))
 	}
 }
 
@@ -91,6 +91,8 @@ func unlockRun(ctx context.Context, f *cli.Factory, opts *unlockOptions) error {
 	switch {
 	case l.Problem != nil && !unnamed:
 		return fail.WithHint(fmt.Errorf("%w, so the lock's ID is not known", l.Problem), "azconc blob lease break "+opts.State.String()+" ends the lease without its id")
+	case !unnamed && !l.Info.Named():
+		return fail.WithHint(fmt.Errorf("the lock's ID %.64q is not a GUID, so it cannot be the id of a lease", l.Info.ID), "azconc blob lease break "+opts.State.String()+" ends the lease without its id")
 	case opts.ID != "" && unnamed:
 		return fail.WithHint(&changedError{opts.State, "its lock describes no holder, so it cannot be compared with --id"}, "without --id, azconc tf unlock breaks it")
 	case opts.ID != "" && !strings.EqualFold(opts.ID, l.Info.ID):
@@ -129,7 +131,7 @@ func (o *unlockOptions) agreed(ctx context.Context, f *cli.Factory, s shown, unn
 		f.Notef("%s is locked, and its metadata do not say by whom. It was last modified %s.", s.State, ago(s.ModMS))
 	} else {
 		f.Notef("%s is locked by %s (%s, ID %s), since %s by that machine's clock. It was last modified %s.",
-			s.State, show.OrAnother(s.Who), s.Operation, s.ID, ago(s.CreatedMS), ago(s.ModMS))
+			s.State, show.Line(show.OrAnother(s.Who)), show.Line(s.Operation), show.Line(s.ID), ago(s.CreatedMS), ago(s.ModMS))
 	}
 	return f.Confirmed(ctx, "Is that run certainly over? Only yes releases the lock: ")
 }
