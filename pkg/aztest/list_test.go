@@ -2,14 +2,17 @@ package aztest_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/service"
 
 	"github.com/azconc/azconc/pkg/aztest"
 )
@@ -47,6 +50,23 @@ func TestListsComeInPagesAndFolders(t *testing.T) {
 	}
 	if len(page.Segment.BlobPrefixes) != 1 || *page.Segment.BlobPrefixes[0].Name != "dir/" || len(page.Segment.BlobItems) != 2 {
 		t.Errorf("hierarchy: %d folders, %d blobs", len(page.Segment.BlobPrefixes), len(page.Segment.BlobItems))
+	}
+}
+
+// TestAPageOfNothingIsRefused: the service in memory took it for a page of any size, which hid a mistake that an account refuses.
+func TestAPageOfNothingIsRefused(t *testing.T) {
+	s := aztest.New(nil)
+	if _, err := s.Container("box").Create(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, size := range []int32{0, -1} {
+		_, blobs := s.Container("box").NewListBlobsFlatPager(&container.ListBlobsFlatOptions{MaxResults: &size}).NextPage(t.Context())
+		_, shares := s.FileService().NewListSharesPager(&service.ListSharesOptions{MaxResults: &size}).NextPage(t.Context())
+		for list, err := range map[string]error{"blobs": blobs, "shares": shares} {
+			if r, ok := errors.AsType[*azcore.ResponseError](err); !ok || r.StatusCode != 400 || r.ErrorCode != "OutOfRangeQueryParameterValue" {
+				t.Errorf("%s, maxresults=%d: %v", list, size, err)
+			}
+		}
 	}
 }
 

@@ -117,6 +117,9 @@ func (s *Service) findByTags(r *storage.Request, in string) *storage.Answer {
 	if in != "" && q.container != "" && q.container != in {
 		return storage.InvalidQuery()
 	}
+	if bad := storage.PageSizeOf(r); bad != nil {
+		return bad
+	}
 	if bad := s.MarkerOf(r); bad != nil {
 		return bad
 	}

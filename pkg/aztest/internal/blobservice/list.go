@@ -97,6 +97,9 @@ func (m listedMetadata) MarshalXML(e *xml.Encoder, start xml.StartElement) error
 }
 
 func (s *Service) listContainers(r *storage.Request) *storage.Answer {
+	if bad := storage.PageSizeOf(r); bad != nil {
+		return bad
+	}
 	prefix := r.Query.Get("prefix")
 	var names []string
 	for name, c := range s.containers {
@@ -126,6 +129,9 @@ func (s *Service) listContainers(r *storage.Request) *storage.Answer {
 }
 
 func (s *Service) listBlobs(r *storage.Request, c *containerState) *storage.Answer {
+	if bad := storage.PageSizeOf(r); bad != nil {
+		return bad
+	}
 	prefix, delimiter, include := r.Query.Get("prefix"), r.Query.Get("delimiter"), strings.Join(r.Query["include"], ",")
 	names := map[string]bool{} // true for an element that stands for several
 	for name := range c.blobs {

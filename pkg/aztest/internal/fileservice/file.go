@@ -204,6 +204,9 @@ func (s *Service) routeProperties(r *storage.Request) *storage.Answer {
 
 // listShares lists by name, in pages (REST: "List Shares").
 func (s *Service) listShares(r *storage.Request) *storage.Answer {
+	if bad := storage.PageSizeOf(r); bad != nil {
+		return bad
+	}
 	var shares []string
 	for _, name := range slices.Sorted(maps.Keys(s.named)) {
 		sh := s.share(name)

@@ -206,11 +206,10 @@ func (s *Service) routeQueueAccount(r *storage.Request) *storage.Answer {
 // listQueues lists by name, in pages (REST: "List Queues").
 func (s *Service) listQueues(r *storage.Request) *storage.Answer {
 	limit := 5000
-	if text := r.Query.Get("maxresults"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 {
-			return outOfRange("maxresults", text)
-		}
+	if bad := storage.PageSizeOf(r); bad != nil {
+		return bad
+	}
+	if n, err := strconv.Atoi(r.Query.Get("maxresults")); err == nil {
 		limit = min(limit, n)
 	}
 	if bad := s.MarkerOf(r); bad != nil {

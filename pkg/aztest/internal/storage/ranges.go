@@ -45,6 +45,16 @@ func (a *Answer) Checked(r *Request) *Answer {
 // ContainerMarker begins the markers of the account's lists of containers and of queues; others are out of range.
 func (a *Account) ContainerMarker() string { return "/" + a.Name + "/" }
 
+// PageSizeOf refuses a page of no elements, or of no number of them (REST: "List Blobs", maxresults).
+func PageSizeOf(r *Request) *Answer {
+	text := r.Query.Get("maxresults")
+	if n, err := strconv.Atoi(text); text == "" || err == nil && n > 0 {
+		return nil
+	}
+	return Fail(http.StatusBadRequest, "OutOfRangeQueryParameterValue",
+		"One of the query parameters specified in the request URI is outside the permissible range: maxresults="+Escaped(text)+".")
+}
+
 // MarkerOf refuses a marker that no list has given out.
 func (a *Account) MarkerOf(r *Request) *Answer {
 	if marker := r.Query.Get("marker"); marker != "" && !strings.HasPrefix(marker, a.ContainerMarker()) {
