@@ -108,7 +108,7 @@ func BenchmarkConsume(b *testing.B) {
 	b.Run("memory", func(b *testing.B) {
 		benchmarkConsume(b, func(b *testing.B) *far {
 			f := &far{rig: newRigOn(b, aztest.New(nil))}
-			f.tables = f.service.Table
+			f.tables = func(name string) *aztables.Client { return tableClient(b, f.service, name) }
 			return f
 		})
 	})
@@ -157,7 +157,7 @@ func TestAllocationsPerMessage(t *testing.T) {
 	most := map[string]float64{"none": 45, "redelivery": 45, "owner": 190, "inbox": 340}
 	for _, mode := range benchModes {
 		f := &far{rig: newRigOn(t, aztest.New(nil))}
-		f.tables = f.service.Table
+		f.tables = func(name string) *aztables.Client { return tableClient(t, f.service, name) }
 		var table bareTable
 		if mode.table != nil {
 			table = mode.table(f)
