@@ -71,8 +71,11 @@ func (Policy) Do(r *policy.Request) (*http.Response, error) {
 		return r.Next()
 	}
 	o.seen = true
-	if o.fits = !cosmos(raw.URL.String()); o.keys == nil || !o.fits {
+	if o.fits = !cosmos(raw.URL.String()); o.keys == nil {
 		return r.Next()
+	}
+	if !o.fits {
+		return nil, errUnfit
 	}
 	given, err := io.ReadAll(r.Body())
 	if err != nil {
