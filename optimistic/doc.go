@@ -65,8 +65,8 @@
 // When the service refuses requests to a blob or a partition because there are too many (503 ServerBusy, 500
 // OperationTimedOut), this process holds back those that follow, of all its clients: they leave in turn, at a rate that
 // rises with time and falls with each refusal, and not before a Retry-After has passed. A call waits for one turn; its
-// requests after that leave at once. Fewer than one refusal in ten delays nothing. What waits is not sent, so a context that
-// ends meanwhile leaves no doubt. Two accounts whose resources have the same path may delay each other once.
+// requests after that leave at once. Fewer than one refusal in ten, or than 4 requests a second, delay nothing. What waits is
+// not sent, so a context that ends meanwhile leaves no doubt. Two accounts whose resources have the same path may delay each other once.
 //
 // # Operations
 //

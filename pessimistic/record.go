@@ -81,7 +81,20 @@ func (r record) over(metadata map[string]string) map[string]*string {
 	if r.turns.Number > 0 {
 		merged[keyTurns] = r.turns.String()
 	}
+	if sizeOf(merged) > metadataLimit {
+		delete(merged, keyTurns) // a hint, which must not cost the lock
+	}
 	return pointers(merged)
+}
+
+// metadataLimit is the largest total size of names and values (REST: "Set Blob Metadata", 8 KB).
+const metadataLimit = 8 << 10
+
+func sizeOf(metadata map[string]string) (bytes int) {
+	for name, value := range metadata {
+		bytes += len(name) + len(value)
+	}
+	return bytes
 }
 
 // seal shows that the fence and the nonce belong together. It does not protect against forgery, but distinguishes a

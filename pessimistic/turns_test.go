@@ -1,6 +1,7 @@
 package pessimistic
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -116,4 +117,31 @@ func TestARecordOfAnEarlierVersionIsWaitedForAsBefore(t *testing.T) {
 		}
 		mustRelease(t, next.Lease)
 	})
+}
+
+// TestAFullRecordLeavesItsTurnsOut: a lock on a blob whose metadata of others leave no room for the turns, which are a hint, was
+// refused with MetadataTooLarge. A lock of an earlier version, without them, was not.
+func TestAFullRecordLeavesItsTurnsOut(t *testing.T) {
+	for _, room := range []int{0, 1, 30, 100} {
+		inBubble(t, func(t *testing.T, w *world) {
+			h := locked(t, w.direct(nil), "job", nil)
+			if err := rewrite(t.Context(), w, "job", h.ID(), func(m map[string]string) {
+				delete(m, keyTurns)
+				size := len("note")
+				for name, value := range m {
+					size += len(name) + len(value)
+				}
+				m["note"] = strings.Repeat("x", 8<<10-size-room)
+			}); err != nil {
+				t.Fatal(err)
+			}
+			mustRelease(t, h.Lease)
+			next, err := w.lockerOf(nil).Lock(t.Context(), "job", &LockOptions{MaxWait: time.Minute})
+			if err != nil {
+				t.Errorf("with room for %d bytes: %v", room, err)
+				return
+			}
+			mustRelease(t, next.Lease)
+		})
+	}
 }

@@ -89,7 +89,7 @@ func (c *crowd) remove() {
 // hoard is a program in Perl that starts processes until no more can be started, and keeps trying. bomb is one of which every
 // process does.
 const hoard = `$SIG{TERM} = "IGNORE"; open my $pids, ">", "pids"; print $pids getppid, " $$\n"; close $pids;
-while (1) { my $pid = fork; if (!defined $pid) { select undef, undef, undef, 0.001 } elsif (!$pid) { exec "sleep", "300" } }`
+while (1) { my $pid = fork; if (!defined $pid) { select undef, undef, undef, 0.004 } elsif (!$pid) { exec "sleep", "300" } }`
 const bomb = `$SIG{TERM} = "IGNORE"; open my $pids, ">", "pids"; print $pids getppid, " $$\n"; close $pids;
 while (1) { fork; select undef, undef, undef, 0.01 }`
 
@@ -112,7 +112,7 @@ func TestNothingOutlivesTheLockWhereNothingCanBeStarted(t *testing.T) {
 		service := aztest.New(nil)
 		server := httptest.NewServer(service.BlobHandler())
 		t.Cleanup(server.Close)
-		h := &hoarding{crowd: newCrowd(t, 200), holding: &holding{shell: newShell(t, aztest.ConnectionString(server.URL+"/"+aztest.Account)), service: service, server: server}}
+		h := &hoarding{crowd: newCrowd(t, 100), holding: &holding{shell: newShell(t, aztest.ConnectionString(server.URL+"/"+aztest.Account)), service: service, server: server}}
 		h.must("container", "create", "locks")
 		azconc, _ := h.command("lock", "run", "locks/tree", "--duration", "15s", "--kill-after", "2s", "--", perl, "-e", program)
 		h.cmd = exec.CommandContext(t.Context(), "sh", append([]string{"-c", `echo 0 > "$0/cgroup.procs"; exec "$@" 2> said`, h.crowd.dir}, azconc.Args...)...)

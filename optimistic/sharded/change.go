@@ -13,7 +13,7 @@ import (
 func (c *spread[P, S]) change(ctx context.Context, op string, do func(ctx context.Context, shard int, p *P) error) (optimistic.Result, error) {
 	var total optimistic.Result
 	began := time.Now()
-	for {
+	for missed := 0; ; {
 		at, asked, err := c.settle(ctx, op)
 		if asked {
 			total.Requests++
@@ -35,7 +35,16 @@ func (c *spread[P, S]) change(ctx context.Context, op string, do func(ctx contex
 		total.Elapsed = time.Since(began)
 		if errors.Is(err, optimistic.ErrNotFound) {
 			c.forget()
-			return total, err
+			if at.shard == 0 {
+				return total, err
+			}
+			// It may have been deleted and created with fewer shards since this process has last seen it. The next round reads
+			// how many there are.
+			if missed++; missed == 1 {
+				continue
+			}
+			total.Requests++
+			return total, c.without(ctx, op, at.shard, err)
 		}
 		if res.Conflicts > 0 {
 			c.crowded(ctx, op, at, err != nil)

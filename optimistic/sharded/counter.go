@@ -54,7 +54,7 @@ func (c *Counter) Add(ctx context.Context, n int64) (optimistic.Result, error) {
 	}
 	return c.s.change(ctx, "add", func(_ context.Context, shard int, p *Part) error {
 		if n > 0 && p.N > math.MaxInt64-n || n < 0 && p.N < math.MinInt64-n {
-			return retry.Stop(fmt.Errorf("add %s: shard %d holds %d, and %d more is beyond the range of int64", c.s.resource, shard, p.N, n))
+			return retry.Stop(fmt.Errorf("add %s: shard %d holds %d, and %d more is beyond the range of int64; add numbers of the other sign first, or count in a larger unit", c.s.resource, shard, p.N, n))
 		}
 		p.N += n
 		return nil
@@ -81,8 +81,9 @@ type Total struct {
 // If no number is negative, sums do not fall from one Get to the next that begins after it, also between processes. If
 // every number is 1, each sum is one that the counter has had during Get.
 //
-// The error is optimistic.ErrNotFound if there is no counter, or if it is being deleted. Cost: 1 request for each shard; as
-// many again if it was deleted and created with fewer since this Counter last looked. Get is safe for concurrent use.
+// The error is optimistic.ErrNotFound if there is no counter, or if it is being deleted, and also if one of
+// its shards is missing, which its text then names. Cost: 1 request for each shard; as many again if it was deleted and created with fewer
+// since this Counter last looked. Get is safe for concurrent use.
 func (c *Counter) Get(ctx context.Context) (Total, error) {
 	parts, reads, err := c.s.all(ctx, "get")
 	if err != nil {
@@ -93,7 +94,7 @@ func (c *Counter) Get(ctx context.Context) (Total, error) {
 		sum.Add(&sum, big.NewInt(p.N))
 	}
 	if !sum.IsInt64() {
-		return Total{}, fmt.Errorf("get %s: the sum, %v, is beyond the range of int64", c.s.resource, &sum)
+		return Total{}, fmt.Errorf("get %s: the sum, %v, is beyond the range of int64; add numbers of the other sign until it is not", c.s.resource, &sum)
 	}
 	return Total{Value: sum.Int64(), Shards: len(parts), Requests: reads}, nil
 }

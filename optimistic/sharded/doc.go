@@ -31,7 +31,11 @@
 //
 // # Limits
 //
+//   - A counter and a document need different names. Each refuses what it recognizes as the other: a document whose first shard
+//     is empty looks like a counter.
 //   - A change outside azconc to a shard is a change of the whole. One to the number of shards loses what is in those beyond it.
+//   - A Create that is held up while other processes create and delete the same counter may leave it without some shards. Then
+//     Get fails, and names the one that is missing.
 //   - A sum or merged value is not that of one moment. A change sees its shard only: what has to decide by the whole, such as a
 //     balance that must not fall below zero, needs one resource.
 //   - One process needs one shard only, because it folds its concurrent calls into one write.

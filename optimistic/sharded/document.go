@@ -24,6 +24,8 @@ type Document[T any] struct {
 type Share[T any] struct {
 	Value *T `json:"value,omitempty"` // nil before the first change of this shard
 	Layout
+
+	N noNumber `json:"n,omitzero"` // of a Counter, which this is then not
 }
 
 func (s *Share[T]) layout() *Layout { return &s.Layout }

@@ -19,6 +19,8 @@ const maxName = 1000
 type Part struct {
 	N int64 `json:"n"` // what has been added to this shard
 	Layout
+
+	Value noValue `json:"value,omitzero"` // of a Document, which this is then not
 }
 
 func (p *Part) layout() *Layout { return &p.Layout }

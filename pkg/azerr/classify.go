@@ -19,7 +19,7 @@ type Outcome struct {
 	Code       string        // x-ms-error-code, or the code in the body; empty if the response has none
 	Status     int           // HTTP status, that of the failing operation in a transaction; 0 if there was no response
 	RequestID  string        // x-ms-request-id
-	RetryAfter time.Duration // as the service requested it; 0 if it did not
+	RetryAfter time.Duration // as the service requested it, at most a minute; 0 if it did not
 	Index      int           // the failing operation of an entity group transaction, from 0; -1 otherwise
 
 	ambiguous, transient bool
@@ -127,9 +127,16 @@ func byStatus(status int) meaning {
 	return meaning{}
 }
 
+// longestRetryAfter bounds what is believed of a Retry-After. The service asks for seconds. Whoever waits for a day that a
+// damaged response asks for, or one with a date by another clock, does not notice that the service is well again. The
+// pipeline of the SDK gives up at the same bound.
+const longestRetryAfter = time.Minute
+
 // retryAfter parses the service's Retry-After. The two headers in milliseconds come first, because they are more
 // precise.
-func retryAfter(h http.Header) time.Duration {
+func retryAfter(h http.Header) time.Duration { return min(wished(h), longestRetryAfter) }
+
+func wished(h http.Header) time.Duration {
 	for _, name := range []string{"retry-after-ms", "x-ms-retry-after-ms"} {
 		if d := times(h.Get(name), time.Millisecond); d > 0 {
 			return d

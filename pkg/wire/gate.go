@@ -34,9 +34,10 @@ const (
 	openAfter   = 15 * time.Second       // without a refusal a gate opens; twice as long as the rate needs to return to the limit
 	watchFor    = 250 * time.Millisecond // and for at least watchSome requests
 	watchSome   = 20
-	bearable    = 0.1 // the share of refusals that a watch takes for no limit
-	afterWatch  = 0.9 // of the rate that the watch has seen
-	afterRefuse = 0.7 // of the rate before
+	watchAtMost = 5 * time.Second // so few requests in that time are not what overloads the service
+	bearable    = 0.1             // the share of refusals that a watch takes for no limit
+	afterWatch  = 0.9             // of the rate that the watch has seen
+	afterRefuse = 0.7             // of the rate before
 	addAlways   = 0.25
 	addOfRate   = 0.05 // of the rate; with addAlways, requests a second that are added each second
 	slowest     = 0.5  // requests a second that leave in any case, to notice the end of a fault
@@ -82,8 +83,8 @@ func (g *gate) enter(has bool, now time.Time) *waiter {
 // to the end would keep the others waiting for requests that are never sent.
 func (g *gate) leave(w *waiter, now time.Time) {
 	delete(g.waiting, w)
-	if g.advance(now); w.ticket <= g.served {
-		return
+	if g.advance(now); w.ticket == 0 || w.ticket <= g.served {
+		return // the first has no place to give up: after a charge, served may be below 0
 	}
 	for other := range g.waiting {
 		if other.ticket > w.ticket {
@@ -135,6 +136,9 @@ func (g *gate) answered(refused bool, wish time.Duration, sent, now time.Time) {
 
 // watch counts a response before a rate is set, and sets the rate when enough were counted.
 func (g *gate) watch(refused bool, now time.Time) {
+	if now.Sub(g.began) > watchAtMost {
+		g.began, g.accepted, g.refused = now, 0, 0
+	}
 	if refused {
 		g.refused++
 	} else {

@@ -94,7 +94,14 @@ func (p *paces) pass(ctx context.Context, g *gate, has bool) error {
 // Turn is the turn of an operation that sends several requests. It waits for its turn once, unless a request of it is
 // refused. Otherwise what it has read would be out of date when the turn of its write comes. A Turn is for one operation, and
 // safe for concurrent use.
-type Turn struct{ taken atomic.Bool }
+type Turn struct{ taken, kept atomic.Bool }
+
+// Keep makes the requests that follow wait for no turn, also not after a refusal: only for the end of a Retry-After. It is for
+// the last requests of an operation, which has no time left to stand in line.
+func (t *Turn) Keep() {
+	t.kept.Store(true)
+	t.taken.Store(true)
+}
 
 // note learns from the response to a request that was sent at a time.
 func (p *paces) note(path string, turn *Turn, response *http.Response, err error, sent time.Time) {
@@ -106,7 +113,7 @@ func (p *paces) note(path string, turn *Turn, response *http.Response, err error
 		return
 	}
 	if refused && turn != nil {
-		turn.taken.Store(false)
+		turn.taken.Store(turn.kept.Load())
 	}
 	at := place{response.Request.URL.Host, partition(path, response.Request)}
 	p.mu.Lock()
@@ -115,6 +122,7 @@ func (p *paces) note(path string, turn *Turn, response *http.Response, err error
 	if before, ok := p.places[path]; ok && before != at {
 		at = place{}
 	}
+	p.drop(now) // a rate of long ago is no measure
 	if len(p.places) >= placesKept {
 		clear(p.places)
 	}

@@ -197,6 +197,46 @@ func TestAGateOpensWhenNothingIsRefusedAnyMore(t *testing.T) {
 	})
 }
 
+// TestAProcessThatSendsLittleIsNotPaced: of a request every 5 s half are refused, because of what others send. That one was
+// carried out every 10 s is no measure of what the service takes: a few at once must not wait for seconds.
+func TestAProcessThatSendsLittleIsNotPaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &account{}
+		w := wire.Apart(wire.Wire{Paced: "box/b"})
+		for n := range 40 {
+			if a.code = ""; n%2 == 0 {
+				a.code = "ServerBusy"
+			}
+			if d, _ := a.get(t.Context(), w, box); d > 0 {
+				t.Fatalf("request %d waited %v", n, d)
+			}
+			if n == 20 || n == 39 {
+				a.code = ""
+				if d := a.waits(t, w, box); d > 0 {
+					t.Errorf("after %d requests in %d s, ten at once waited up to %v", n+1, n*5, d)
+				}
+			}
+			bubble.Sleep(5 * time.Second)
+		}
+	})
+}
+
+// TestARateOfAnHourAgoIsForgotten: while nothing is sent the rate rises. If the first response after an hour is a refusal, what
+// was learnt before is no measure of what the service takes.
+func TestARateOfAnHourAgoIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &account{}
+		w := wire.Apart(wire.Wire{Paced: "box/b"})
+		a.overload(t, w, box)
+		want := a.waits(t, w, box)
+		bubble.Sleep(time.Hour)
+		a.overload(t, w, box)
+		if d := a.waits(t, w, box); d < want/2 {
+			t.Errorf("ten requests waited %v after an hour, and %v before", d, want)
+		}
+	})
+}
+
 // TestARequestThatWaitsForItsTurnIsNotSent: its fate is certain when its context ends.
 func TestARequestThatWaitsForItsTurnIsNotSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

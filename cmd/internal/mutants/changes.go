@@ -3,6 +3,13 @@ package main
 // ofChanges are mistakes in deciding the outcome of a write: package optimistic.
 var ofChanges = []mutant{
 	{
+		name: "no look comes before a pause that outlasts the proof",
+		file: "optimistic/internal/protocol/commit.go",
+		old:  "if ambiguous && c.fades(w, wait) {",
+		new:  "if ambiguous && c.fades(w, wait) && false {",
+		pkg:  "./optimistic", run: "TestALookComesBeforeAPauseThatOutlastsTheProof",
+	},
+	{
 		name: "a 412 after a lost response is taken for a conflict",
 		file: "optimistic/internal/protocol/commit.go",
 		old:  "\t\tcase !ambiguous:\n\t\t\treturn \"\", c.refusal(w, out, err)\n",

@@ -59,6 +59,13 @@ var ofLeases = []mutant{
 		pkg:  "./pessimistic", run: "TestAHandOverContinuesTheTurn",
 	},
 	{
+		name: "a hint to waiters makes a record too large",
+		file: "pessimistic/record.go",
+		old:  "if sizeOf(merged) > metadataLimit {",
+		new:  "if sizeOf(merged) > 2*metadataLimit {",
+		pkg:  "./pessimistic", run: "TestAFullRecordLeavesItsTurnsOut",
+	},
+	{
 		name: "a turn that was broken off tells how long turns last",
 		file: "pessimistic/turns.go",
 		old:  "base.State == lease.Available && !present",

@@ -118,7 +118,7 @@ func (s *session) report(m mutant, convicted string, err error, began time.Time)
 func (s *session) together(overlay, pkg string, group []int) {
 	binary := filepath.Join(s.dir, strconv.Itoa(group[0])+".test")
 	s.seats <- struct{}{}
-	out, err := exec.Command("go", "test", "-c", "-overlay", overlay, "-vet", "off", "-o", binary, pkg).CombinedOutput()
+	out, err := exec.Command("go", "test", "-c", "-overlay", overlay, "-vet", "off", "-ldflags", "-s -w", "-o", binary, pkg).CombinedOutput()
 	<-s.seats
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "mutants: %s does not build with all of its mutants, so each is built alone: %s\n", pkg, bytes.TrimSpace(out))

@@ -45,6 +45,20 @@ var ofStates = []mutant{
 		pkg:  "./cmd/azconc/internal/tfstate", run: "TestAClientKilledAtEveryRequest",
 	},
 	{
+		name: "the description of a holder replaces the metadata of others, which azurerm keeps",
+		file: "cmd/azconc/internal/tfstate/look.go",
+		old:  "if *m == nil {",
+		new:  "if *m == nil || len(*m) > 0 {",
+		pkg:  "./cmd/azconc/internal/tfstate", run: "TestAzurermAndAzconcTakeTurns",
+	},
+	{
+		name: "a state is stored with another content type than azurerm's",
+		file: "cmd/azconc/internal/tfstate/session.go",
+		old:  "return \"application/json\"",
+		new:  "return \"application/octet-stream\"",
+		pkg:  "./cmd/azconc/internal/tfstate", run: "TestAzurermAndAzconcTakeTurns",
+	},
+	{
 		name: "a lock without a description is broken although another client holds it by then",
 		file: "cmd/azconc/internal/tfstate/look.go",
 		old:  "Conditions: lease.Conditions{IfMatch: seen}",

@@ -114,7 +114,13 @@ func (c *Call) Commit(ctx context.Context, w Change) (azcore.ETag, error) {
 		case ctx.Err() != nil:
 			return "", c.Fail(context.Cause(ctx))
 		case out.Ambiguous() || out.Transient():
-			if c.pauseTry(ctx, pauses, out) != nil {
+			wait := c.pause(ctx, pauses, out)
+			if ambiguous && c.fades(w, wait) {
+				if done, etag, err := c.lookEarly(ctx, w, err); done {
+					return etag, err
+				}
+			}
+			if pauses.NextAfter(ctx, wait) != nil {
 				if ambiguous {
 					return c.lastLook(ctx, w, err)
 				}
@@ -168,35 +174,67 @@ func (c *Call) Commit(ctx context.Context, w Change) (azcore.ETag, error) {
 // pause other writers may push the proof out of the lineage of a busy resource.
 const quickly = 20 * time.Millisecond
 
-// pauseTry waits before the same request is sent again.
-func (c *Call) pauseTry(ctx context.Context, pauses *retry.Loop, out azerr.Outcome) error {
+// pause returns the time to wait before the same request is sent again.
+func (c *Call) pause(ctx context.Context, pauses *retry.Loop, out azerr.Outcome) time.Duration {
+	backoff := c.S.Pause
 	if out.Ambiguous() && out.Status == 0 && pauses.Tries() == 1 {
-		first := c.S.Pause
-		first.Base = min(first.Base, quickly)
-		return pauses.NextAfter(ctx, first.In(ctx).Wait(0))
+		backoff.Base = min(backoff.Base, quickly)
 	}
-	return pauses.Next(ctx, out.RetryAfter)
+	return max(backoff.In(ctx).Wait(pauses.Tries()-1), out.RetryAfter)
+}
+
+// fades reports whether the proof of what became of w may drop out of the lineage during a pause, because a crowd writes
+// meanwhile. Where there is none, a look would cost a request for nothing.
+func (c *Call) fades(w Change, pause time.Duration) bool {
+	now := time.Now()
+	return c.pace != nil && w.Traced && w.Base.Exists && !w.Remove && w.Base.Lineage.crowd(now) >= 2 && c.pace.outlasts(w.Base.Lineage, pause, c.S.LineageSize, now)
+}
+
+// lookEarly judges w before a pause. done is false if it is undecided, or could not be read.
+func (c *Call) lookEarly(ctx context.Context, w Change, cause error) (done bool, etag azcore.ETag, err error) {
+	now, err := c.Look(ctx, w.Look)
+	if err != nil {
+		return false, "", nil
+	}
+	f, why := c.Judge(w, now)
+	if f == Undecided {
+		return false, "", nil
+	}
+	etag, err = c.concluded(ctx, w, now, f, why, cause)
+	return true, etag, err
 }
 
 // lastLook judges w if there is no time or budget left to send it again. It also runs if ctx has ended, for at most
 // Grace, because a caller that stops waiting still needs to know the outcome.
 func (c *Call) lastLook(ctx context.Context, w Change, cause error) (azcore.ETag, error) {
-	detached, cancel := retry.Detached(ctx, c.S.Grace)
+	detached, cancel := c.detached(ctx)
 	defer cancel()
 	now, err := c.Look(detached, w.Look)
 	if err != nil {
 		return "", c.Unknown(w, "the resource could not be read back", errors.Join(azerr.Clean(cause), azerr.Clean(err)))
 	}
 	f, why := c.Judge(w, now)
+	return c.concluded(ctx, w, now, f, why, cause)
+}
+
+// concluded returns the result of a write after a look that shows its fate, or after the last look.
+func (c *Call) concluded(ctx context.Context, w Change, now State, f Fate, why string, cause error) (azcore.ETag, error) {
 	switch f {
 	case Committed, Performed:
 		return "", c.proved(ctx, f, now)
 	case Refused:
 		c.Resolved(ctx)
-		return "", c.Observed(&ConflictError{Op: c.Op, Resource: c.Resource, Reason: azerr.Changed, Base: w.Base.ETag, Err: cause}, w, now)
+		return "", c.Observed(&ConflictError{Op: c.Op, Resource: c.Resource, Reason: azerr.Changed, Base: w.Base.ETag, Err: azerr.Clean(cause)}, w, now)
 	default:
 		return "", c.Unknown(w, why, cause)
 	}
+}
+
+// detached returns the context of a last look. It does not wait in line with the requests to a busy service: there is no time,
+// and a write that is left open costs its caller more than one request costs the others.
+func (c *Call) detached(ctx context.Context) (context.Context, context.CancelFunc) {
+	c.wire.Turn.Keep()
+	return retry.Detached(ctx, c.S.Grace)
 }
 
 // proved records that a look proved the write, or its operation, applied.

@@ -8,7 +8,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
 	"github.com/azconc/azconc/pkg/azerr"
-	"github.com/azconc/azconc/pkg/retry"
 )
 
 // Refusal is a write that the service refused.
@@ -133,7 +132,7 @@ func (c *Call) Abandon(ctx context.Context, open *Refusal, err error) error {
 	if open == nil || !c.Doubtful(open) {
 		return err
 	}
-	detached, cancel := retry.Detached(ctx, c.S.Grace)
+	detached, cancel := c.detached(ctx)
 	defer cancel()
 	now, lookErr := c.Look(detached, open.Change.Look)
 	if lookErr != nil {

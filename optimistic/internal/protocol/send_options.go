@@ -42,8 +42,8 @@ type SendOptions struct {
 	// and then the error is ErrOutcomeUnknown.
 	Recreate bool
 
-	// Pause is the wait between tries. The service's Retry-After is a lower bound. Defaults to full jitter of 200 ms,
-	// doubling, at most 10 s.
+	// Pause is the wait between tries. The service's Retry-After, but no more than a minute of it, is a lower bound. Defaults
+	// to full jitter of 200 ms, doubling, at most 10 s.
 	Pause retry.Backoff
 
 	// Grace bounds the last look at the resource if ctx ends while the outcome of a write is open. Defaults to 2 s.

@@ -52,7 +52,7 @@ const (
 func ParseTurns(s string) (t Turns) {
 	var began, length, spread, waiters int64
 	if n, err := fmt.Sscanf(s, "%d %d %d %d %d", &t.Number, &began, &length, &spread, &waiters); n < 5 || err != nil ||
-		t.Number == 0 || min(length, spread, waiters) < 0 || max(length, spread, waiters) > longest {
+		t.Number == 0 || t.Number > math.MaxInt64 || min(length, spread, waiters) < 0 || max(length, spread, waiters) > longest {
 		return Turns{}
 	}
 	t.Began = time.Unix(began, 0).UTC()

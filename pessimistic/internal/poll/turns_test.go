@@ -99,3 +99,16 @@ func TestTheOptionsBoundThePause(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestANumberAtItsEndIsDamage: the next number would be 0, which is not written, so that the record would say for ever what it
+// said then, and waiters would look as rarely as they may.
+func TestANumberAtItsEndIsDamage(t *testing.T) {
+	for _, s := range []string{"18446744073709551615 1 1000 100 100", "18446744073709551614 1 1000 100 100", "9223372036854775808 1 1000 100 100"} {
+		if got := ParseTurns(s); got != (Turns{}) {
+			t.Errorf("%q is read as %+v", s, got)
+		}
+	}
+	if got := ParseTurns("9223372036854775807 1 1000 100 100"); got.Next(time.Unix(2, 0), 0, 0).Number == 0 {
+		t.Errorf("%+v has no next turn", got)
+	}
+}

@@ -31,6 +31,13 @@ func newService(t testing.TB) *aztest.Service {
 	return s
 }
 
+// certmagic finds the last two by assertion.
+var (
+	_ certmagic.Storage          = (*Storage)(nil)
+	_ certmagic.TryLocker        = (*Storage)(nil)
+	_ certmagic.LockLeaseRenewer = (*Storage)(nil)
+)
+
 func newStorage(t testing.TB, s *aztest.Service) *Storage {
 	t.Helper()
 	storage, err := New(s.Container("caddy"), nil)

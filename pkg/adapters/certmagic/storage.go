@@ -6,14 +6,15 @@ package azcertmagic
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
-	"iter"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/caddyserver/certmagic"
@@ -23,18 +24,6 @@ import (
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/azerr"
 )
-
-// Options configures a Storage. The zero value selects the defaults.
-type Options struct {
-	// Prefix is prepended to the names of all blobs. Defaults to "certmagic/". The keys are below it in "data/", the locks in
-	// "locks/".
-	Prefix string
-
-	// Owner is the name under which this process appears to those that wait for its locks. Defaults to "host/pid".
-	Owner string
-
-	_ struct{}
-}
 
 // Storage is a certmagic.Storage in a container, with TryLock and RenewLockLease. Private keys are stored as certmagic passes them:
 // who can read the container has them. A lock is a lease that is renewed until Unlock; if its process dies, it is free after 30 s.
@@ -46,39 +35,24 @@ type Storage struct {
 	client *container.Client
 	prefix string
 	locks  *pessimistic.Locker
-
-	mu    sync.Mutex
-	holds map[string]hold // guarded by mu
+	holds  sync.Map // of *pessimistic.Hold, by the name of the lock
 }
 
-type hold struct {
-	*pessimistic.Hold
-	end context.CancelCauseFunc
-}
-
-var (
-	_ certmagic.Storage          = (*Storage)(nil)
-	_ certmagic.TryLocker        = (*Storage)(nil)
-	_ certmagic.LockLeaseRenewer = (*Storage)(nil)
-)
-
-// New returns a Storage in a container, which must exist when it is first used. It sends no request.
-func New(client *container.Client, opts *Options) (*Storage, error) {
-	if client == nil {
-		return nil, errors.New("azcertmagic: no container client")
-	}
-	o := Options{Prefix: "certmagic/"}
+// New returns a Storage in a container, which must exist when it is first used. opts are those of the locks, nil for the defaults; their
+// Prefix is that of all blobs, "certmagic/" if it is empty: the keys are below it in "data/", the locks in "locks/". It sends no
+// request.
+func New(client *container.Client, opts *pessimistic.LockerOptions) (*Storage, error) {
+	var o pessimistic.LockerOptions
 	if opts != nil {
-		o.Owner = opts.Owner
-		if opts.Prefix != "" {
-			o.Prefix = opts.Prefix
-		}
+		o = *opts
 	}
-	locks, err := pessimistic.NewLocker(client, &pessimistic.LockerOptions{Prefix: o.Prefix + "locks/", Owner: o.Owner})
+	prefix := cmp.Or(o.Prefix, "certmagic/")
+	o.Prefix = prefix + "locks/"
+	locks, err := pessimistic.NewLocker(client, &o)
 	if err != nil {
 		return nil, err
 	}
-	return &Storage{client: client, prefix: o.Prefix + "data/", locks: locks, holds: map[string]hold{}}, nil
+	return &Storage{client: client, prefix: prefix + "data/", locks: locks}, nil
 }
 
 func (s *Storage) blob(key string) blobs.Blob[[]byte] {
@@ -87,42 +61,35 @@ func (s *Storage) blob(key string) blobs.Blob[[]byte] {
 
 // Store writes a value. A write whose response is lost is sent again.
 func (s *Storage) Store(ctx context.Context, key string, value []byte) error {
-	_, err := blobs.Upload(ctx, s.client.NewBlockBlobClient(s.prefix+key), bytes.NewReader(value), nil)
+	_, err := blobs.Upload(ctx, s.blob(key).Client, bytes.NewReader(value), nil)
 	return err
 }
 
 // Load returns the last value that was stored. If there is none, the error is fs.ErrNotExist.
 func (s *Storage) Load(ctx context.Context, key string) ([]byte, error) {
-	v, err := s.read(ctx, key)
+	v, err := optimistic.Read(ctx, s.blob(key), nil)
 	if err != nil {
-		return nil, err
+		return nil, absent(key, err)
 	}
 	return v.Value, nil
 }
 
-func (s *Storage) read(ctx context.Context, key string) (*optimistic.Version[[]byte], error) {
-	v, err := optimistic.Read(ctx, s.blob(key), nil)
+func absent(key string, err error) error {
 	if errors.Is(err, optimistic.ErrNotFound) {
-		return nil, &fs.PathError{Op: "load", Path: key, Err: fs.ErrNotExist}
+		return &fs.PathError{Op: "load", Path: key, Err: fs.ErrNotExist}
 	}
-	return v, err
+	return err
 }
 
 // Delete deletes a key and everything below it.
 func (s *Storage) Delete(ctx context.Context, key string) error {
-	keys := []string{key}
-	for below, err := range s.below(ctx, key, 0) {
-		if err != nil {
-			return err
-		}
-		keys = append(keys, below)
-	}
-	for _, key := range keys {
-		if _, err := optimistic.Delete(ctx, s.blob(key), optimistic.State{}, nil); err != nil && !errors.Is(err, optimistic.ErrNotFound) {
-			return err
+	keys, err := s.below(ctx, key, nil)
+	for _, key := range append(keys, key) {
+		if _, failed := optimistic.Delete(ctx, s.blob(key), optimistic.State{}, nil); !errors.Is(failed, optimistic.ErrNotFound) {
+			err = errors.Join(err, failed)
 		}
 	}
-	return nil
+	return err
 }
 
 // Exists reports whether a key has a value, or keys below it.
@@ -133,69 +100,100 @@ func (s *Storage) Exists(ctx context.Context, key string) bool {
 
 // Stat describes a key, or the directory of this name. If there is neither, the error is fs.ErrNotExist.
 func (s *Storage) Stat(ctx context.Context, key string) (certmagic.KeyInfo, error) {
-	v, err := s.read(ctx, key)
+	v, err := optimistic.Read(ctx, s.blob(key), nil)
 	if err == nil {
 		return certmagic.KeyInfo{Key: key, Modified: v.LastModified, Size: int64(len(v.Value)), IsTerminal: true}, nil
 	}
-	if errors.Is(err, fs.ErrNotExist) {
-		for _, listErr := range s.below(ctx, key, 1) {
-			return certmagic.KeyInfo{Key: key}, listErr
+	if errors.Is(err, optimistic.ErrNotFound) {
+		if keys, failed := s.below(ctx, key, new(int32(1))); len(keys) > 0 || failed != nil {
+			return certmagic.KeyInfo{Key: key}, failed
 		}
 	}
-	return certmagic.KeyInfo{}, err
+	return certmagic.KeyInfo{}, absent(key, err)
 }
 
 // List returns the keys and directories directly below a path, or all of them, in order. If the path is neither a key nor a
 // directory, the error is fs.ErrNotExist.
 func (s *Storage) List(ctx context.Context, path string, recursive bool) ([]string, error) {
-	found, prefix := map[string]bool{}, directory(path)
-	for key, err := range s.below(ctx, path, 0) {
-		if err != nil {
-			return nil, err
-		}
-		for i, r := range key[len(prefix):] + "/" {
-			if r == '/' {
-				found[key[:len(prefix)+i]] = true
-				if !recursive {
-					break
-				}
+	keys, err := s.below(ctx, path, nil)
+	if err == nil && len(keys) == 0 && path != "" {
+		_, err = s.Load(ctx, path)
+	}
+	found, from := map[string]bool{}, len(directory(path))
+	for _, key := range keys {
+		for ; len(key) > from; key = key[:max(from, strings.LastIndexByte(key, '/'))] { // and the directories that it is in
+			if recursive || !strings.Contains(key[from:], "/") {
+				found[key] = true
 			}
 		}
 	}
-	if len(found) == 0 && path != "" {
-		if _, err := s.read(ctx, path); err != nil {
-			return nil, err
-		}
-	}
-	return slices.Sorted(maps.Keys(found)), nil
+	return slices.Sorted(maps.Keys(found)), err
 }
 
 // directory is what the keys below a path begin with: "a" is the directory of "a/b", not of "ab/c".
 func directory(path string) string {
-	if path = strings.Trim(path, "/"); path == "" {
-		return ""
-	}
-	return path + "/"
+	return strings.TrimPrefix(strings.Trim(path, "/")+"/", "/")
 }
 
-// below iterates over the keys below a path, by pages of up to max, or 5,000 if it is 0.
-func (s *Storage) below(ctx context.Context, path string, max int32) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
-		o := &container.ListBlobsFlatOptions{Prefix: new(s.prefix + directory(path))}
-		if max > 0 {
-			o.MaxResults = &max
+// below returns the keys below a path. With a limit, it returns some of them, if there are any.
+func (s *Storage) below(ctx context.Context, path string, limit *int32) (keys []string, err error) {
+	pager := s.client.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{Prefix: new(s.prefix + directory(path)), MaxResults: limit})
+	for pager.More() && (limit == nil || len(keys) == 0) {
+		page, err := pager.NextPage(ctx)
+		if err != nil {
+			return nil, azerr.Op(ctx, "list", path, err)
 		}
-		for pager := s.client.NewListBlobsFlatPager(o); pager.More(); {
-			page, err := pager.NextPage(ctx)
-			if err != nil {
-				yield("", azerr.Op(ctx, "list", path, err))
-				return
-			}
-			for _, item := range page.Segment.BlobItems {
-				if !yield(strings.TrimPrefix(*item.Name, s.prefix), nil) {
-					return
-				}
-			}
+		for _, item := range page.Segment.BlobItems {
+			keys = append(keys, strings.TrimPrefix(*item.Name, s.prefix))
 		}
 	}
+	return keys, nil
+}
+
+// Lock waits until it holds the lock, also for other goroutines of this process.
+func (s *Storage) Lock(ctx context.Context, name string) error { return s.lock(ctx, name, nil) }
+
+// TryLock is Lock without waiting.
+func (s *Storage) TryLock(ctx context.Context, name string) (bool, error) {
+	err := s.lock(ctx, name, &pessimistic.LockOptions{NoWait: true})
+	if errors.Is(err, pessimistic.ErrHeld) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// lock waits for as long as ctx. The lock is held until Unlock, which certmagic calls on a context of its own.
+func (s *Storage) lock(ctx context.Context, name string, opts *pessimistic.LockOptions) error {
+	work, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { end(context.Cause(ctx)) })
+	h, err := s.locks.Lock(work, name, opts)
+	if !stop() && err == nil {
+		err = errors.Join(context.Cause(ctx), h.Release(work))
+	}
+	if err == nil {
+		s.holds.Store(name, h) // nobody else's: a lock that was lost stays this process's until Unlock
+	}
+	return err
+}
+
+// Unlock releases a lock. An error means that the lock is not free before its lease ends, in 30 s. A lock that was lost is
+// free for other processes at once, and for this one from now on.
+func (s *Storage) Unlock(ctx context.Context, name string) error {
+	err := errNotHeld
+	if h, ok := s.holds.LoadAndDelete(name); ok {
+		if err = h.(*pessimistic.Hold).Release(ctx); errors.Is(err, pessimistic.ErrLost) {
+			return nil
+		}
+	}
+	return err
+}
+
+var errNotHeld = errors.New("azcertmagic: the lock is not held")
+
+// RenewLockLease returns nil if the lock is held: it is renewed for as long as that, whatever the duration. It sends no request.
+func (s *Storage) RenewLockLease(_ context.Context, name string, _ time.Duration) error {
+	if h, ok := s.holds.Load(name); ok {
+		return h.(*pessimistic.Hold).Err()
+	}
+	return errNotHeld
 }

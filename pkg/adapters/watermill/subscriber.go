@@ -14,12 +14,13 @@ import (
 
 // SubscriberOptions configures a Subscriber. Its ConsumerOptions need Markers, or a Dedupe that needs none.
 type SubscriberOptions struct {
-	// ConsumerOptions are those of the Consumer of each subscription. Concurrency is how many messages may be waiting for their
+	// ConsumerOptions are those of the Consumer of each subscription, but for CreateQueue: a queue that does not exist is created,
+	// because watermill's programs may subscribe before they publish. Concurrency is how many messages may be waiting for their
 	// Ack at a time. After a Nack, a message is delivered again after Backoff, and goes to the Poison queue, if there is one,
 	// after MaxAttempts. SoftStop is how long a message that was delivered may be acknowledged after Close.
 	idempotent.ConsumerOptions
 
-	// Logger gets the error that ends a subscription, such as that the queue was deleted. Defaults to none.
+	// Logger gets the error that ends a subscription, such as a missing permission. Defaults to none.
 	Logger watermill.LoggerAdapter
 
 	_ struct{}
@@ -49,6 +50,7 @@ func NewSubscriber(queues *azqueue.ServiceClient, opts *SubscriberOptions) (*Sub
 	if opts != nil {
 		o = *opts
 	}
+	o.CreateQueue = true
 	if o.Logger == nil {
 		o.Logger = watermill.NopLogger{}
 	}
@@ -74,8 +76,7 @@ var errNacked = errors.New("nacked")
 
 // Subscribe delivers the messages of a topic until ctx ends or the Subscriber is closed, and closes the channel then, when the
 // messages that were delivered are acknowledged or SoftStop has passed. The context of a message ends after its Ack or Nack, and
-// when the message is no longer this subscriber's. The queue must exist: see SubscribeInitialize. An error that ends the
-// subscription closes the channel, and goes to the Logger.
+// when the message is no longer this subscriber's. An error that ends the subscription closes the channel, and goes to the Logger.
 func (s *Subscriber) Subscribe(ctx context.Context, topic string) (<-chan *message.Message, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

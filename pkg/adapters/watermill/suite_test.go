@@ -63,6 +63,32 @@ func TestPubSubUnderFaults(t *testing.T) {
 	}
 }
 
+// TestSubscribeBeforePublish: nothing has created the queue, as in programs that start their subscribers first. The suite calls
+// SubscribeInitialize, which watermill does not require of them.
+func TestSubscribeBeforePublish(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		service := aztest.New(nil)
+		service.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Probability: 0.2})
+		publisher, subscriber := pubSub(t, service)(t)
+		messages, err := subscriber.Subscribe(t.Context(), "orders")
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if err := publisher.Publish("orders", message.NewMessage("order-17", []byte("17 apples"))); err != nil {
+			t.Fatal(err)
+		}
+		m, ok := <-messages
+		if !ok || m.UUID != "order-17" {
+			t.Fatalf("the subscription has ended: %v, %v", ok, m)
+		}
+		m.Ack()
+		if err := subscriber.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // pubSub makes publishers and subscribers of a service.
 func pubSub(t *testing.T, service *aztest.Service) tests.PubSubConstructor {
 	credential, err := azqueue.NewSharedKeyCredential(aztest.Account, aztest.Key)

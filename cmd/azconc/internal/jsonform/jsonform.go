@@ -51,7 +51,8 @@ func Parse(text []byte) (*Doc, error) {
 // Value returns the value, with numbers as json.Number. It shares memory with the Doc: nothing may change it.
 func (d *Doc) Value() any { return d.root.value }
 
-// Rewrite returns the text of value in the form of the Doc, as the function Rewrite does.
+// Rewrite returns the text of value in the form of the Doc, as the function Rewrite does. Of a Doc of parts, value is what an
+// expression with these parts made of Value; the error is ErrWhole if it is not.
 func (d *Doc) Rewrite(value any, like ...[]byte) ([]byte, error) {
 	w := &writer{newline: "\n", comma: ",", colon: ":"}
 	for _, text := range like {
@@ -66,6 +67,9 @@ func (d *Doc) Rewrite(value any, like ...[]byte) ([]byte, error) {
 		return w.out.Bytes(), nil
 	}
 	w.out.Grow(len(d.text) + 512) // most changes are small, and a buffer that grows takes as much again
+	if d.root.part != nil {
+		return w.parts(d, value)
+	}
 	w.models = append([]*node{d.root}, w.models...)
 	w.detect(d.text, d.root)
 	w.out.Write(d.text[:d.root.start])
@@ -85,6 +89,9 @@ type writer struct {
 
 	models []*node
 	known  map[string]*node // the containers of models, by their canonical text
+
+	search *search // instead of models, for a document of parts
+	whole  bool    // the parts did not suffice
 }
 
 // layout is the place of a value: the indentation of its line, and whether its container takes several lines.
@@ -116,6 +123,11 @@ func (w *writer) detect(base []byte, root *node) {
 		}
 	}
 	look(root, "")
+	w.spacing(colon, comma)
+}
+
+// spacing takes what no container showed from what others showed.
+func (w *writer) spacing(colon, comma bool) {
 	if !colon && (w.multi || w.comma == ", ") {
 		w.colon = ": "
 	}
@@ -128,6 +140,10 @@ func (w *writer) detect(base []byte, root *node) {
 func (w *writer) value(n *node, v any, at layout) {
 	if n.holds(v) {
 		w.out.Write(n.text)
+		return
+	}
+	if n.part != nil {
+		w.part(n, v, at)
 		return
 	}
 	switch v := v.(type) {
@@ -162,7 +178,7 @@ func (w *writer) object(n *node, v map[string]any, at layout) {
 			elements = append(elements, element{head: w.head(name), value: v[name]})
 		}
 	}
-	w.elements(n, elements, at)
+	w.elements(n.frame(), elements, at)
 }
 
 // list writes v. Each element takes the form of the old element that it equals or, failing that, of the one at its
@@ -172,7 +188,23 @@ func (w *writer) list(n *node, v []any, at layout) {
 	for i, was := range pair(n.members, v) {
 		elements[i] = element{was: was, value: v[i]}
 	}
-	w.elements(n, elements, at)
+	w.elements(n.frame(), elements, at)
+}
+
+// frame is what the members of a container show of its spacing.
+type frame struct {
+	kind        byte
+	first, last *member
+	second      string // the text before the second member, if there is one
+	plural      bool
+}
+
+func (n *node) frame() frame {
+	f := frame{kind: n.kind, first: n.members[0], last: n.members[len(n.members)-1]}
+	if len(n.members) > 1 {
+		f.second, f.plural = n.members[1].pre, true
+	}
+	return f
 }
 
 // element is a member to write, with the old one that it replaces.
@@ -182,24 +214,23 @@ type element struct {
 	value any
 }
 
-// elements writes the container n with other members, in n's spacing.
-func (w *writer) elements(n *node, elements []element, at layout) {
-	first, last := n.members[0], n.members[len(n.members)-1]
-	between := first.pre
-	_, multi := first.indent(at.indent)
+// elements writes a container with other members, in its spacing.
+func (w *writer) elements(f frame, elements []element, at layout) {
+	between := f.first.pre
+	_, multi := f.first.indent(at.indent)
 	switch {
-	case len(n.members) > 1:
-		between = n.members[1].pre
+	case f.plural:
+		between = f.second
 	case !multi:
 		between = w.comma[1:]
 	}
-	w.out.WriteByte(n.kind)
+	w.out.WriteByte(f.kind)
 	for i, e := range elements {
 		pre := between
 		switch {
 		case i == 0:
-			pre = first.pre
-		case e.was != nil && e.was != first:
+			pre = f.first.pre
+		case e.was != nil && e.was != f.first:
 			pre = e.was.pre
 		}
 		if i > 0 {
@@ -211,13 +242,17 @@ func (w *writer) elements(n *node, elements []element, at layout) {
 			w.fresh(e.value, layout{indent: inner, multi: multi})
 			continue
 		}
-		w.value(e.was.node, e.value, layout{indent: inner, multi: multi})
-		if i < len(elements)-1 && e.was != last {
+		if e.was.run {
+			w.out.Write(e.was.text)
+		} else {
+			w.value(e.was.node, e.value, layout{indent: inner, multi: multi})
+		}
+		if i < len(elements)-1 && e.was != f.last {
 			w.out.WriteString(e.was.post)
 		}
 	}
-	w.out.WriteString(last.post)
-	w.out.WriteByte(n.kind + 2) // '{' and '}', '[' and ']'
+	w.out.WriteString(f.last.post)
+	w.out.WriteByte(f.kind + 2) // '{' and '}', '[' and ']'
 }
 
 func (w *writer) head(name string) string { return string(canonical(name)) + w.colon }
@@ -262,6 +297,9 @@ func (w *writer) fresh(v any, at layout) {
 
 // order returns the names of v's members in the order of an equal object, or else sorted.
 func (w *writer) order(v map[string]any) []string {
+	if w.search != nil {
+		return w.search.order(v)
+	}
 	if w.known == nil {
 		w.known = map[string]*node{}
 		for _, root := range slices.Backward(w.models) {

@@ -2,7 +2,6 @@ package jsonform
 
 import (
 	"encoding/json"
-	"errors"
 	"strings"
 	"unicode/utf8"
 
@@ -12,16 +11,19 @@ import (
 // node is a value in a text.
 type node struct {
 	kind       byte // '{', '[', or 0 for a scalar
+	dirty      bool // a list in it has new elements, which value does not show
 	start, end int
 	text       []byte
 	value      any
 	members    []*member
+	part       *part // instead of members, if not all of them are decoded
 }
 
 // member is an element of a list, or a member of an object, with the whitespace around it.
 type member struct {
 	*node
 	named bool
+	run   bool // it stands for members that follow one another, none of them decoded; then text has their heads too
 	name  string
 	pre   string // between the bracket or comma before it and its beginning
 	head  string // of an object's: from the name to the value
@@ -43,6 +45,9 @@ func (m *member) colon() string { return m.head[strings.LastIndexByte(m.head, '"
 // holds tells whether v is n's value, so that n's text can stay. Two literals of a number are the same number only if
 // that is certain within the precision of a float64.
 func (n *node) holds(v any) bool {
+	if n.dirty {
+		return false
+	}
 	switch v := v.(type) {
 	case map[string]any:
 		return n.kind == '{' && same(n.value, v)
@@ -97,12 +102,8 @@ func (n *node) index(known map[string]*node) {
 
 // parse reads the text of one JSON value. Strings without escapes share one copy of the text, so they take no memory of their own.
 func parse(text []byte) (*node, error) {
-	if !json.Valid(text) {
-		var v any
-		if err := decoder(text).Decode(&v); err != nil {
-			return nil, err
-		}
-		return nil, errors.New("more than one JSON value")
+	if err := check(text); err != nil {
+		return nil, err
 	}
 	p := &parser{text: text, shared: string(text)}
 	return p.value(), nil

@@ -58,32 +58,67 @@ func Check(dir string, command []string, lookup func(string) string, container, 
 			return &Refusal{fmt.Sprintf(`%s sets %s in its backend "http" block, where azconc tf run must give it`, b.file, name), "remove it from the block"}
 		}
 	}
-	data := cmp.Or(lookup("TF_DATA_DIR"), ".terraform")
+	data := cmp.Or(lookup("TF_DATA_DIR"), usual)
 	if !filepath.IsAbs(data) {
 		data = filepath.Join(dir, data)
 	}
-	if w, err := os.ReadFile(filepath.Join(data, "environment")); err == nil {
-		if w := strings.TrimSpace(string(w)); w != "" && w != "default" {
-			return otherWorkspace(filepath.Join(data, "environment")+" selects the workspace "+w, w, container, key)
+	if w := selected(data); w != "" {
+		return otherWorkspace(filepath.Join(data, "environment")+" selects the workspace "+w, w, container, key)
+	}
+	if way := filepath.Join(dir, usual); data != way {
+		if err := checkOther(way, container, key); err != nil {
+			return err
 		}
 	}
 	return checkSaved(filepath.Join(data, "terraform.tfstate"), args, lookup, container, key)
 }
 
-// checkSaved judges the configuration of the backend that the last init has stored.
-func checkSaved(file string, args []string, lookup func(string) string, container, key string) error {
-	var saved struct {
-		Backend struct {
-			Type   string
-			Config map[string]any
-		}
+// usual is the name of the data directory where TF_DATA_DIR names none.
+const usual = ".terraform"
+
+// selected returns the workspace that is selected in a data directory, empty for the default one.
+func selected(data string) string {
+	text, _ := os.ReadFile(filepath.Join(data, "environment"))
+	if w := strings.TrimSpace(string(text)); w != "default" {
+		return w
 	}
-	raw, err := os.ReadFile(file)
-	if err != nil || json.Unmarshal(raw, &saved) != nil {
+	return ""
+}
+
+// checkOther judges the data directory that is left to azurerm: if another workspace is selected there, the blob of the default one
+// is not the state that azurerm uses in this directory.
+func checkOther(data, container, key string) error {
+	s, err := readSaved(filepath.Join(data, "terraform.tfstate"))
+	w := selected(data)
+	if err != nil || w == "" || s.Type != "azurerm" || s.Config["container_name"] != container || s.Config["key"] != key {
 		return nil
 	}
-	config := saved.Backend.Config
-	switch saved.Backend.Type {
+	return &Refusal{fmt.Sprintf("%s selects the workspace %s of azurerm, whose state is another blob", filepath.Join(data, "environment"), w),
+		fmt.Sprintf("give %s/%senv:%s; for the default workspace, select that one with azurerm first", container, key, w)}
+}
+
+// saved is the configuration of the backend that the last init has stored.
+type saved struct {
+	Type   string
+	Config map[string]any
+}
+
+func readSaved(file string) (saved, error) {
+	var s struct{ Backend saved }
+	raw, err := os.ReadFile(file)
+	if err == nil {
+		err = json.Unmarshal(raw, &s)
+	}
+	return s.Backend, err
+}
+
+// checkSaved judges the configuration of the backend that the last init has stored.
+func checkSaved(file string, args []string, lookup func(string) string, container, key string) error {
+	s, err := readSaved(file)
+	if err != nil {
+		return nil
+	}
+	switch config := s.Config; s.Type {
 	case "http":
 		again := slices.Concat(args, strings.Fields(lookup("TF_CLI_ARGS_init")))
 		for _, name := range given {

@@ -35,6 +35,15 @@ func TestWhichDirectoriesTakeTheirBackendFromTheEnvironment(t *testing.T) {
 		{"azurerm overridden in its own data directory", map[string]string{
 			"main.tf": azurerm, "azconc_override.tf": http, ".terraform/terraform.tfstate": `{"backend":{"type":"azurerm","config":{"container_name":"tfstate","key":"prod"}}}`,
 		}, "terraform init", nil, "TF_DATA_DIR=.terraform-azconc"},
+		{"azurerm overridden, with another workspace selected there", map[string]string{
+			"main.tf": azurerm, "azconc_override.tf": http, ".terraform/environment": "eu", ".terraform/terraform.tfstate": `{"backend":{"type":"azurerm","config":{"container_name":"tfstate","key":"prod"}}}`,
+		}, "terraform plan", map[string]string{"TF_DATA_DIR": ".tf2"}, "give tfstate/prodenv:eu"},
+		{"azurerm overridden, with the default workspace selected there", map[string]string{
+			"main.tf": azurerm, "azconc_override.tf": http, ".terraform/environment": "default", ".terraform/terraform.tfstate": `{"backend":{"type":"azurerm","config":{"container_name":"tfstate","key":"prod"}}}`,
+		}, "terraform plan", map[string]string{"TF_DATA_DIR": ".tf2"}, ""},
+		{"azurerm overridden, with another workspace of another state there", map[string]string{
+			"main.tf": azurerm, "azconc_override.tf": http, ".terraform/environment": "eu", ".terraform/terraform.tfstate": `{"backend":{"type":"azurerm","config":{"container_name":"tfstate","key":"test"}}}`,
+		}, "terraform plan", map[string]string{"TF_DATA_DIR": ".tf2"}, ""},
 		{"migration from another azurerm blob", map[string]string{
 			"main.tf": http, ".terraform/terraform.tfstate": `{"backend":{"type":"azurerm","config":{"container_name":"old","key":"prod"}}}`,
 		}, "terraform init -migrate-state", nil, ""},

@@ -202,6 +202,12 @@ func (w *world) run() (v *Server, kill func()) {
 
 // pausable is run, and resume ends what kill has begun.
 func (w *world) pausable() (v *Server, kill, resume func()) {
+	v, wire := w.wired()
+	return v, func() { wire.SetFaults(aztest.Fault{Kind: aztest.Refuse}) }, func() { wire.SetFaults() }
+}
+
+// wired begins a run, and returns its way to the service.
+func (w *world) wired() (*Server, *aztest.Injector) {
 	wire := aztest.Inject(w.service, 1)
 	opts := w.service.ClientOptions()
 	opts.Transport = wire
@@ -219,7 +225,7 @@ func (w *world) pausable() (v *Server, kill, resume func()) {
 		},
 	})
 	w.t.Cleanup(func() { s.close() })
-	return newServer(s), func() { wire.SetFaults(aztest.Fault{Kind: aztest.Refuse}) }, func() { wire.SetFaults() }
+	return newServer(s), wire
 }
 
 // losses returns how often a run has learnt that its lock is lost or in doubt.

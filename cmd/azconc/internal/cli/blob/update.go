@@ -44,7 +44,9 @@ from the new content. With --if-match the base must be that version and a confli
 as it is writes nothing. If a response is lost, azconc determines whether the write was applied; where it cannot, the exit
 code is 5.
 
-With --exec, content of more than 1 MiB is kept in files of a directory below TMPDIR, which is removed at the end.`,
+With --exec, content of more than 1 MiB is kept in files of a directory below TMPDIR, which is removed at the end. With
+--jq, edits at paths, such as .a.b = 1 or del(.a[0]), take 2.5 times the size of large content in memory, and other
+expressions 30 times and more.`,
 		Example: `  azconc blob update jobs/state.json --jq '.n += 1'
   azconc blob update jobs/list.txt --create --exec 'sort -u - extra.txt'
   azconc blob update jobs/state.json --set owner=web-1 --set retries=3 --op-id deploy-42`,

@@ -116,17 +116,25 @@ func (c *FileChange) Apply(context.Context, BaseContent) ([]byte, error) {
 
 // decodeJSON reads one JSON value, keeping numbers to the last digit.
 func decodeJSON(data []byte) (any, error) {
+	var v any
+	err := decodeInto(data, &v)
+	return v, err
+}
+
+// validJSON refuses what is not one JSON value, without the memory of its values.
+func validJSON(data []byte) error { return decodeInto(data, new(json.RawMessage)) }
+
+func decodeInto(data []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil {
+	if err := d.Decode(v); err != nil {
 		if err == io.EOF {
 			err = io.ErrUnexpectedEOF
 		}
-		return nil, &fail.FilterError{What: "the content is not JSON", Err: cmp.Or(fail.ByteOrderMark(data), err)}
+		return &fail.FilterError{What: "the content is not JSON", Err: cmp.Or(fail.ByteOrderMark(data), err)}
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return nil, &fail.FilterError{What: "the content is more than one JSON value"}
+		return &fail.FilterError{What: "the content is more than one JSON value"}
 	}
-	return v, nil
+	return nil
 }

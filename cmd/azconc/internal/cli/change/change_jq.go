@@ -2,6 +2,7 @@ package change
 
 import (
 	"context"
+	"runtime/debug"
 
 	"github.com/itchyny/gojq"
 
@@ -12,36 +13,99 @@ import (
 )
 
 type JqChange struct {
-	code *gojq.Code
+	code  *gojq.Code
+	parts *jqParts // nil if the expression may need all of a document
+	above int      // a document of fewer bytes is decoded as a whole, which takes little then
 }
+
+// jqParts applies an expression to parts of a document.
+type jqParts struct {
+	parts *jsonform.Parts
+	rest  *gojq.Code
+	each  *gojq.Code // nil without a list to use for Each
+}
+
+// partsAbove is a size at which the memory of a document's values begins to count.
+const partsAbove = 1 << 20
 
 func newJQChange(expr string, env cli.Env) (Change, error) {
 	query, err := gojq.Parse(expr)
 	if err != nil {
 		return nil, fail.Usagef("--jq: %s", show.OneLine(err.Error()))
 	}
-	code, err := gojq.Compile(query, gojq.WithEnvironLoader(func() []string { return env }))
+	environ := gojq.WithEnvironLoader(func() []string { return env })
+	code, err := gojq.Compile(query, environ)
 	if err != nil {
 		return nil, fail.Usagef("--jq: %s", show.OneLine(err.Error()))
 	}
-	return &JqChange{code: code}, nil
+	c := &JqChange{code: code, above: partsAbove}
+	if plan := planOf(query); plan != nil {
+		c.parts = &jqParts{parts: plan.parts}
+		if c.parts.rest, err = gojq.Compile(plan.rest, environ); err == nil && plan.each != nil {
+			c.parts.each, err = gojq.Compile(plan.each, environ)
+		}
+		if err != nil {
+			c.parts = nil
+		}
+	}
+	return c, nil
 }
 
 func (c *JqChange) Apply(ctx context.Context, base BaseContent) ([]byte, error) {
-	var before any
-	rewrite := func(after any) ([]byte, error) { return jsonform.Rewrite(base.Data, after) }
-	if base.Exists {
-		doc, err := jsonform.Parse(base.Data)
-		if err != nil {
-			if _, err := decodeJSON(base.Data); err != nil {
-				return nil, err
-			}
-			return nil, &fail.FilterError{What: "the content is not JSON", Err: err}
-		}
-		before, rewrite = doc.Value(), func(after any) ([]byte, error) { return doc.Rewrite(after) }
+	if !base.Exists {
+		return apply(ctx, c.code, nil, func(after any) ([]byte, error) { return jsonform.Rewrite(base.Data, after) })
 	}
-	results := c.code.RunWithContext(ctx, before)
-	after, err := oneResult(ctx, results)
+	if c.parts != nil && len(base.Data) >= c.above {
+		// Whatever is unusual, an error of the expression too, is left to the way that has the whole document: it may show it.
+		switch data, err := c.parts.apply(ctx, base.Data); {
+		case err == nil:
+			return data, nil
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		}
+	}
+	doc, err := jsonform.Parse(base.Data)
+	if err != nil {
+		if err := validJSON(base.Data); err != nil {
+			return nil, err
+		}
+		return nil, &fail.FilterError{What: "the content is not JSON", Err: err}
+	}
+	return apply(ctx, c.code, doc.Value(), func(after any) ([]byte, error) { return doc.Rewrite(after) })
+}
+
+// garbagePercent makes the values of one element after the other give way sooner than when they are as much as both texts.
+const garbagePercent = 20
+
+func (p *jqParts) apply(ctx context.Context, text []byte) ([]byte, error) {
+	var each func(element any) ([]any, error)
+	if p.each != nil {
+		defer debug.SetGCPercent(debug.SetGCPercent(garbagePercent))
+		each = func(element any) ([]any, error) { return p.element(ctx, element) }
+	}
+	doc, err := jsonform.ParseParts(text, p.parts, each)
+	if err != nil {
+		return nil, err
+	}
+	return apply(ctx, p.rest, doc.Value(), func(after any) ([]byte, error) { return doc.Rewrite(after) })
+}
+
+// element returns what takes the place of an element.
+func (p *jqParts) element(ctx context.Context, element any) ([]any, error) {
+	result, err := oneResult(ctx, p.each.RunWithContext(ctx, []any{element}))
+	if err != nil {
+		return nil, err
+	}
+	elements, ok := result.([]any)
+	if !ok {
+		return nil, jsonform.ErrWhole
+	}
+	return elements, nil
+}
+
+// apply runs an expression, and writes its one result.
+func apply(ctx context.Context, code *gojq.Code, before any, rewrite func(any) ([]byte, error)) ([]byte, error) {
+	after, err := oneResult(ctx, code.RunWithContext(ctx, before))
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,7 +28,7 @@ type schema struct {
 	IntOrText  bool    `json:"x-kubernetes-int-or-string"`
 }
 
-// published is what KEDA publishes: see its source in the file.
+// published is what KEDA, Kubernetes and Container Apps publish: see the source in the files.
 type published struct {
 	Kinds map[string]struct {
 		APIVersion string
@@ -41,16 +42,29 @@ type published struct {
 	}
 }
 
+// theJob is the resource of a job of Container Apps.
+const theJob = "Microsoft.App/jobs"
+
 func readPublished(t *testing.T) (p published) {
 	t.Helper()
-	data, err := os.ReadFile("testdata/keda.json")
-	if err == nil {
-		err = json.Unmarshal(data, &p)
-	}
-	if err != nil {
-		t.Fatal(err)
+	for _, file := range []string{"testdata/keda.json", "testdata/kubernetes.json", "testdata/containerapps.json"} {
+		data, err := os.ReadFile(file)
+		if err == nil {
+			err = json.Unmarshal(data, &p) // kinds come together
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 	return p
+}
+
+// created is the resource that az containerapp job create makes of its file: it adds the type and the name, and the location of the
+// environment.
+func created(file map[string]any, version string) map[string]any {
+	resource := maps.Clone(file)
+	maps.Copy(resource, map[string]any{"type": theJob, "apiVersion": version, "name": "orders", "location": "westeurope"})
+	return resource
 }
 
 // plain turns a manifest into what encoding/json makes of the same text.
@@ -101,8 +115,10 @@ func (s *schema) check(at string, v any) (wrong []string) {
 		}
 	case int:
 		is = "integer"
+	case float64:
+		is = "number"
 	}
-	if s.Type != "" && s.Type != is {
+	if s.Type != "" && s.Type != is && !(s.Type == "number" && is == "integer") {
 		wrong = append(wrong, fmt.Sprintf("%s is of type %s, want %s", at, is, s.Type))
 	}
 	if s.Enum != nil && !slices.Contains(s.Enum, v) {
@@ -156,8 +172,8 @@ var manifests = map[string]*manifest{
 	acaJob:     {Form: acaJob, Image: "contoso.azurecr.io/orders:7", Identity: identity, ClientID: "22222222-2222-2222-2222-222222222222", Environment: "/subscriptions/s/env", account: "contoso", args: []string{"queue", "consume", "orders", "--exec=./handle", "--exit-when-empty"}},
 }
 
-// TestManifestsAreValid: by the schemas that KEDA publishes, and by the parameters of its scaler, which the schemas do not check. The
-// text is the golden one.
+// TestManifestsAreValid: by what KEDA, Kubernetes and Container Apps publish, and by the parameters of KEDA's scaler, which the schemas
+// do not check. The text is the golden one.
 func TestManifestsAreValid(t *testing.T) {
 	p := readPublished(t)
 	for form, m := range manifests {
@@ -169,6 +185,10 @@ func TestManifestsAreValid(t *testing.T) {
 			v := plain(d).(map[string]any)
 			triggers = append(triggers, triggersOf(v)...)
 			kind, _ := v["kind"].(string)
+			if form == acaJob {
+				kind = theJob
+				v = created(v, p.Kinds[kind].APIVersion)
+			}
 			if k, ok := p.Kinds[kind]; ok {
 				if v["apiVersion"] != k.APIVersion {
 					t.Errorf("%s: %v, want %s", kind, v["apiVersion"], k.APIVersion)
@@ -176,7 +196,7 @@ func TestManifestsAreValid(t *testing.T) {
 				for _, wrong := range k.Schema.check(kind, v) {
 					t.Error(wrong)
 				}
-			} else if kind != "Deployment" && form != acaJob {
+			} else {
 				t.Errorf("no schema for %q", kind)
 			}
 		}
@@ -219,6 +239,37 @@ func TestMistakesInManifestsAreFound(t *testing.T) {
 		spoil(d["spec"].(map[string]any))
 		if s.check("ScaledJob", d) == nil {
 			t.Errorf("%s is not found", name)
+		}
+	}
+	opts = &consumeOptions{Queue: "orders", Manifest: *manifests[kedaScaled]}
+	d := plain(opts.Manifest.deployment(opts)).(map[string]any)
+	if wrong := p.Kinds["Deployment"].Schema.check("Deployment", d); wrong != nil {
+		t.Fatal(wrong)
+	}
+	d["spec"].(map[string]any)["template"].(map[string]any)["spec"].(map[string]any)["terminationGracePeriod"] = 35
+	if p.Kinds["Deployment"].Schema.check("Deployment", d) == nil {
+		t.Error("a misspelt field of a Deployment is not found")
+	}
+	for name, spoil := range map[string]func(properties map[string]any){
+		"a missing limit": func(properties map[string]any) {
+			delete(properties["configuration"].(map[string]any), "replicaTimeout")
+		},
+		"a misspelt type":       func(properties map[string]any) { properties["configuration"].(map[string]any)["triggerType"] = "event" },
+		"a field of Kubernetes": func(properties map[string]any) { properties["template"].(map[string]any)["restartPolicy"] = "Never" },
+		"a field too high":      func(properties map[string]any) { properties["scale"] = map[string]any{} },
+		"a text for a number": func(properties map[string]any) {
+			containers := properties["template"].(map[string]any)["containers"].([]any)
+			containers[0].(map[string]any)["resources"].(map[string]any)["cpu"] = "0.5"
+		},
+	} {
+		opts := &consumeOptions{Queue: "orders", Manifest: *manifests[acaJob]}
+		d, s := plain(opts.Manifest.containerAppsJob(opts)).(map[string]any), p.Kinds[theJob]
+		if wrong := s.Schema.check(theJob, created(d, s.APIVersion)); wrong != nil {
+			t.Fatal(wrong)
+		}
+		spoil(d["properties"].(map[string]any))
+		if s.Schema.check(theJob, created(d, s.APIVersion)) == nil {
+			t.Errorf("%s of Container Apps is not found", name)
 		}
 	}
 	for _, trigger := range []map[string]any{{"queuename": "orders"}, {"queueLengthStrategy": "visible"}, {"queueLength": 5}} {
