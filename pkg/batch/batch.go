@@ -33,18 +33,18 @@ func Submit(ctx context.Context, client *aztables.Client, actions []aztables.Tra
 	if len(actions) > 0 && hasPolicy(client) {
 		o.keys = keysOf(actions)
 	}
-	raw, err := send(ctx, client, o)
-	if o.keys != nil && !o.fits && (o.seen || raw != nil) {
+	err = o.send(ctx, client)
+	if o.keys != nil && !o.fits && (o.seen || o.response != nil) {
 		// The policy cannot put the body in the place of the stand-in, which was not sent, or was refused. It never happens with
 		// the version of the SDK in go.mod.
 		learn(client, false)
 		o = &order{actions: actions}
-		raw, err = send(ctx, client, o)
+		err = o.send(ctx, client)
 	} else if o.fits {
 		learn(client, true)
 	}
 	if p, ok := errors.AsType[*panicked](err); ok {
-		if raw == nil {
+		if o.response == nil {
 			panic(p.value) // not caused by a response
 		}
 		return nil, unreadable(err)
@@ -52,6 +52,7 @@ func Submit(ctx context.Context, client *aztables.Client, actions []aztables.Tra
 	if o.applied && err == nil {
 		return o.etags, nil
 	}
+	raw := o.response
 	if raw == nil || raw.StatusCode != http.StatusAccepted {
 		return nil, err
 	}

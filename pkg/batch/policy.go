@@ -34,6 +34,8 @@ type order struct {
 	actions []aztables.TransactionAction
 	keys    []keys // of the actions, if the SDK was given a stand-in
 
+	response *http.Response // to the last request; nil without one
+
 	seen    bool          // the policy has seen the request
 	fits    bool          // and can replace its body
 	applied bool          // all operations have succeeded
@@ -129,8 +131,8 @@ func hasPolicy(client *aztables.Client) bool {
 	return known
 }
 
-// send sends a transaction once. The response is that of the last request, if there was one.
-func send(ctx context.Context, client *aztables.Client, o *order) (raw *http.Response, err error) {
+// send sends the transaction, or its stand-in, once. The SDK reads the response and closes it.
+func (o *order) send(ctx context.Context, client *aztables.Client) (err error) {
 	actions := o.actions
 	if o.keys != nil {
 		actions = standIn
@@ -140,6 +142,6 @@ func send(ctx context.Context, client *aztables.Client, o *order) (raw *http.Res
 			err = &panicked{p}
 		}
 	}()
-	_, err = client.SubmitTransaction(policy.WithCaptureResponse(context.WithValue(ctx, pending{}, o), &raw), actions, nil)
-	return raw, err
+	_, err = client.SubmitTransaction(policy.WithCaptureResponse(context.WithValue(ctx, pending{}, o), &o.response), actions, nil)
+	return err
 }
