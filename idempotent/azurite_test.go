@@ -30,7 +30,7 @@ func newOnAzurite(t testing.TB, account azurite.Account) onAzurite {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.tables, err = aztables.NewServiceClientWithSharedKey(account.TableURL, tableCredential, &aztables.ClientOptions{ClientOptions: policy.ClientOptions{Transport: p.wire}})
+	p.tables, err = aztables.NewServiceClientWithSharedKey(account.TableURL, tableCredential, &aztables.ClientOptions{ClientOptions: policy.ClientOptions{Transport: p.wire, PerRetryPolicies: []policy.Policy{Policy()}}})
 	if err != nil {
 		t.Fatal(err)
 	}

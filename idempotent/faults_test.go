@@ -43,7 +43,7 @@ func (r *rig) table(name string, transport policy.Transporter) *aztables.Client 
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	client, err := aztables.NewClientWithSharedKey(r.service.TableURL()+"/"+name, credential, &aztables.ClientOptions{ClientOptions: policy.ClientOptions{Transport: transport}})
+	client, err := aztables.NewClientWithSharedKey(r.service.TableURL()+"/"+name, credential, &aztables.ClientOptions{ClientOptions: policy.ClientOptions{Transport: transport, PerRetryPolicies: []policy.Policy{Policy()}}})
 	if err != nil {
 		r.t.Fatal(err)
 	}

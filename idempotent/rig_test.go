@@ -47,12 +47,12 @@ func newRig(t *testing.T) *rig {
 
 func newRigOn(t testing.TB, s *aztest.Service) *rig {
 	t.Helper()
-	r := &rig{t: t, service: s, effects: s.Table("effects")}
+	r := &rig{t: t, service: s, effects: tableClient(t, s, "effects")}
 	s.Queue("orders")
 	s.Queue("orders-poison")
 	r.queue, r.poison = r.client("orders", s), r.client("orders-poison", s)
 	var err error
-	if r.markers, err = NewMarkers(s.Table("markers"), nil); err != nil {
+	if r.markers, err = NewMarkers(tableClient(t, s, "markers"), nil); err != nil {
 		t.Fatal(err)
 	}
 	if r.inbox, err = NewInbox(r.effects, nil); err != nil {
@@ -60,6 +60,23 @@ func newRigOn(t testing.TB, s *aztest.Service) *rig {
 	}
 	s.Reset()
 	return r
+}
+
+// tableClient returns a client, with Policy, of a table, and creates the table if it is missing.
+func tableClient(t testing.TB, s *aztest.Service, name string) *aztables.Client {
+	t.Helper()
+	s.Table(name)
+	credential, err := aztables.NewSharedKeyCredential(aztest.Account, aztest.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := s.ClientOptions()
+	o.PerRetryPolicies = append(o.PerRetryPolicies, Policy())
+	service, err := aztables.NewServiceClientWithSharedKey(s.TableURL(), credential, &aztables.ClientOptions{ClientOptions: o})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return service.NewClient(name)
 }
 
 func (r *rig) client(name string, transport policy.Transporter) *azqueue.QueueClient {

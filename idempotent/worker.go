@@ -123,13 +123,18 @@ func (o *WorkerOptions) orDefault() WorkerOptions {
 }
 
 func (o *WorkerOptions) queues() *azqueue.ClientOptions {
-	client := o.Client
-	client.PerRetryPolicies = append(slices.Clone(client.PerRetryPolicies), Policy())
-	return &azqueue.ClientOptions{ClientOptions: client}
+	return &azqueue.ClientOptions{ClientOptions: o.client()}
 }
 
 func (o *WorkerOptions) tables() *aztables.ClientOptions {
-	return &aztables.ClientOptions{ClientOptions: o.Client}
+	return &aztables.ClientOptions{ClientOptions: o.client()}
+}
+
+// client returns the options of clients that have Policy.
+func (o *WorkerOptions) client() policy.ClientOptions {
+	client := o.Client
+	client.PerRetryPolicies = append(slices.Clone(client.PerRetryPolicies), Policy())
+	return client
 }
 
 // redactQuery returns a URL without its query, which may hold a SAS.

@@ -86,6 +86,9 @@ func (c Conditions) besides() sealed.Conditions {
 // as strictly as by the headers. The error is a *ConflictError for the operation and the resource, which are named. Nothing
 // is sent; the tags and the lease are not evaluated, and a missing resource satisfies every condition but an IfMatch.
 func (c Conditions) Check(op, resource string, now State) error {
+	if c.carried() {
+		return nil
+	}
 	conflict := &ConflictError{Op: op, Resource: resource, Reason: azerr.Changed, Current: now.ETag}
 	switch {
 	case c.IfMatch != "" && c.IfMatch != azcore.ETagAny && c.IfMatch != now.ETag:

@@ -50,7 +50,10 @@ func Update[T any](ctx context.Context, target Target[T], change func(ctx contex
 	}
 	ctx, end := u.Start(ctx, "optimistic.Update")
 	defer end(&err)
-	u.Next, u.Refused, u.Again = u.next, u.refused, u.escalate
+	u.Next = u.next
+	if o.EscalateAfter > 0 {
+		u.Refused, u.Again = u.refused, u.escalate
+	}
 	err = u.Run(ctx)
 	u.leased.release(ctx, u.Call)
 	return u.Finish(), err

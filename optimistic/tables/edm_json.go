@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,7 +23,7 @@ const typeSuffix = "@odata.type"
 func (p Properties) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteByte('{')
-	for _, name := range slices.Sorted(maps.Keys(p)) {
+	for _, name := range p.names() {
 		if b.Len() > 1 {
 			b.WriteByte(',')
 		}
@@ -34,6 +33,16 @@ func (p Properties) MarshalJSON() ([]byte, error) {
 	}
 	b.WriteByte('}')
 	return b.Bytes(), nil
+}
+
+// names returns the names of the properties, sorted.
+func (p Properties) names() []string {
+	names := make([]string, 0, len(p))
+	for name := range p {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
 }
 
 // UnmarshalJSON implements json.Unmarshaler; it is the inverse of MarshalJSON. It skips null values, as the service
@@ -56,14 +65,14 @@ func (p Property) write(b *bytes.Buffer, name string) error {
 		return err
 	}
 	if p.Type.annotated() || p.Type == EDMDouble && (p.special() || p.whole()) {
-		b.Write(jsonString(name + typeSuffix))
+		writeString(b, name+typeSuffix)
 		b.WriteByte(':')
-		b.Write(jsonString(string(p.Type)))
+		writeString(b, string(p.Type))
 		b.WriteByte(',')
 	}
-	b.Write(jsonString(name))
+	writeString(b, name)
 	b.WriteByte(':')
-	b.Write(p.literal())
+	p.literal().write(b)
 	return nil
 }
 
@@ -72,25 +81,41 @@ func (t EDM) annotated() bool {
 	return t == EDMInt64 || t == EDMDateTime || t == EDMGUID || t == EDMBinary
 }
 
-// literal returns the value as JSON.
-func (p Property) literal() []byte {
-	switch {
-	case p.Type == EDMBoolean, p.Type == EDMInt32, p.Type == EDMDouble && !p.special():
-		return []byte(p.Value)
-	}
-	return jsonString(p.Value)
+// literal is a value in JSON: a string, or the text itself.
+type literal struct {
+	text   string
+	quoted bool
 }
 
-func jsonString(s string) []byte {
-	if unescaped(s) {
-		out := make([]byte, 0, len(s)+2)
-		return append(append(append(out, '"'), s...), '"')
+func (l literal) write(b *bytes.Buffer) {
+	if l.quoted {
+		writeString(b, l.text)
+	} else {
+		b.WriteString(l.text)
 	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
+}
+
+// literal returns the value as JSON.
+func (p Property) literal() literal {
+	switch {
+	case p.Type == EDMBoolean, p.Type == EDMInt32, p.Type == EDMDouble && !p.special():
+		return literal{p.Value, false}
+	}
+	return literal{p.Value, true}
+}
+
+// writeString writes a string in JSON.
+func writeString(b *bytes.Buffer, s string) {
+	if unescaped(s) {
+		b.WriteByte('"')
+		b.WriteString(s)
+		b.WriteByte('"')
+		return
+	}
+	e := json.NewEncoder(b)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(s) // a string can always be encoded
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	_ = e.Encode(s)         // a string can always be encoded
+	b.Truncate(b.Len() - 1) // the line break
 }
 
 // unescaped reports whether a string is the same within quotes in JSON.
@@ -111,14 +136,16 @@ type storedEntity struct {
 
 // parseEntity reads an entity's JSON without passing numbers through floating point.
 func parseEntity(data []byte) (storedEntity, error) {
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(data, &members); err != nil {
+	members, err := membersOf(data)
+	if err != nil {
 		return storedEntity{}, fmt.Errorf("not an entity: %w", err)
 	}
 	e := storedEntity{properties: make(Properties, len(members))}
 	for name, raw := range members {
 		if to := e.system(name); to != nil {
-			if err := json.Unmarshal(raw, to); err != nil {
+			if text, quoted, err := literalText(raw); err == nil && quoted {
+				*to = text
+			} else if err := json.Unmarshal([]byte(raw), to); err != nil {
 				return e, fmt.Errorf("%s: %w", name, err)
 			}
 			continue
@@ -127,10 +154,10 @@ func parseEntity(data []byte) (storedEntity, error) {
 			continue
 		}
 		var annotation EDM
-		if a := members[name+typeSuffix]; a != nil {
+		if a := members[name+typeSuffix]; a != "" {
 			if known, quoted, err := literalText(a); err == nil && quoted {
 				annotation = EDM(known)
-			} else if err := json.Unmarshal(a, &annotation); err != nil {
+			} else if err := json.Unmarshal([]byte(a), &annotation); err != nil {
 				return e, fmt.Errorf("property %q: its type: %w", name, err)
 			}
 		}
@@ -163,10 +190,10 @@ func ownedByProtocol(name string) bool {
 	return strings.HasPrefix(name, "odata.") || strings.HasSuffix(name, typeSuffix)
 }
 
-func isNull(raw json.RawMessage) bool { return string(bytes.TrimSpace(raw)) == "null" }
+func isNull(raw string) bool { return raw == "null" }
 
 // fromLiteral returns the Property for a JSON literal: by its annotation, or by its form.
-func fromLiteral(raw json.RawMessage, annotation EDM) (Property, error) {
+func fromLiteral(raw string, annotation EDM) (Property, error) {
 	text, quoted, err := literalText(raw)
 	if err != nil {
 		return Property{}, err
@@ -193,14 +220,14 @@ func (t EDM) spelled(quoted bool) bool {
 }
 
 // literalText returns a literal without its quotes.
-func literalText(raw json.RawMessage) (text string, quoted bool, err error) {
-	text = string(bytes.TrimSpace(raw))
+func literalText(raw string) (text string, quoted bool, err error) {
+	text = strings.Trim(raw, white)
 	switch {
 	case strings.HasPrefix(text, `"`):
 		if within := strings.TrimSuffix(text[1:], `"`); len(within) == len(text)-2 && unescaped(within) {
 			return within, true, nil
 		}
-		err = json.Unmarshal(raw, &text)
+		err = json.Unmarshal([]byte(raw), &text)
 		return text, true, err
 	case strings.HasPrefix(text, "{"), strings.HasPrefix(text, "["):
 		return "", false, fmt.Errorf("a property holds a single value, not %s; store the JSON as text, or its members as properties of their own", kindOf(text))

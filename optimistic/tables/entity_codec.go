@@ -40,27 +40,34 @@ func decodeInto(e storedEntity, to any) error {
 	if err != nil {
 		return err
 	}
-	members := map[string]json.RawMessage{}
-	for name, p := range e.properties {
+	var data bytes.Buffer
+	data.WriteByte('{')
+	member := func(name string, value literal) {
+		if data.Len() > 1 {
+			data.WriteByte(',')
+		}
+		writeString(&data, name)
+		data.WriteByte(':')
+		value.write(&data)
+	}
+	for _, name := range e.properties.names() {
 		field, ok := fields.find(name)
 		if !ok {
 			continue
 		}
-		members[name] = p.literalFor(field)
+		p := e.properties[name]
+		member(name, p.literalFor(field))
 		if field.t == nil && p.Type.annotated() { // a type with its own UnmarshalJSON, such as aztables.EDMEntity
-			members[name+typeSuffix] = jsonString(string(p.Type))
+			member(name+typeSuffix, literal{string(p.Type), true})
 		}
 	}
 	for i, text := range []string{e.partition, e.row, e.timestamp} {
 		if _, named := fields.byName[systemProperties[i]]; named && text != "" {
-			members[systemProperties[i]] = jsonString(text)
+			member(systemProperties[i], literal{text, true})
 		}
 	}
-	data, err := json.Marshal(members)
-	if err != nil {
-		return err
-	}
-	d := json.NewDecoder(bytes.NewReader(data))
+	data.WriteByte('}')
+	d := json.NewDecoder(&data)
 	d.UseNumber()
 	if err := d.Decode(to); err != nil {
 		return fmt.Errorf("the entity does not fit %v: %w", at, err)
@@ -135,8 +142,8 @@ func encodeStruct(v reflect.Value, known Properties, skip map[string]bool) (Prop
 	if err != nil {
 		return nil, err
 	}
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(data, &members); err != nil {
+	members, err := membersOf(data)
+	if err != nil {
 		return nil, fmt.Errorf("%v does not encode to a JSON object", v.Type())
 	}
 	out := make(Properties, len(members))
@@ -145,8 +152,8 @@ func encodeStruct(v reflect.Value, known Properties, skip map[string]bool) (Prop
 			continue
 		}
 		var annotation EDM
-		if a := members[name+typeSuffix]; a != nil {
-			_ = json.Unmarshal(a, &annotation) // if it is not a string there is no type, and checking the value reports that
+		if a := members[name+typeSuffix]; a != "" {
+			_ = json.Unmarshal([]byte(a), &annotation) // if it is not a string there is no type, and checking the value reports that
 		}
 		field, _ := fields.find(name)
 		if out[name], err = propertyAs(raw, annotation, field.t, known[name]); err != nil {
@@ -170,15 +177,15 @@ func propertyFrom(value any, annotation EDM, known Property) (Property, error) {
 		return Property{}, fmt.Errorf("%q is not valid text; store bytes as a Binary", s.String()) // encoding/json would replace invalid bytes
 	}
 	raw, err := json.Marshal(value)
-	if err != nil || isNull(raw) {
+	if err != nil || isNull(string(raw)) {
 		return Property{}, err
 	}
-	return propertyAs(raw, annotation, reflect.TypeOf(value), known)
+	return propertyAs(string(raw), annotation, reflect.TypeOf(value), known)
 }
 
 // propertyAs returns the Property for a literal. Its type is the annotation, or else the type of the property that it
 // replaces if the value fits, or else the type for its Go type.
-func propertyAs(raw json.RawMessage, annotation EDM, t reflect.Type, known Property) (Property, error) {
+func propertyAs(raw string, annotation EDM, t reflect.Type, known Property) (Property, error) {
 	if annotation != "" {
 		return fromLiteral(raw, annotation)
 	}
@@ -200,8 +207,11 @@ func propertyAs(raw json.RawMessage, annotation EDM, t reflect.Type, known Prope
 
 // holds reports whether the type represents a number without loss: a Double does not represent every Int64.
 func (t EDM) holds(text string) bool {
+	if t != EDMDouble {
+		return true
+	}
 	n, err := strconv.ParseInt(text, 10, 64)
-	return t != EDMDouble || err != nil || n >= -1<<53 && n <= 1<<53
+	return err != nil || n >= -1<<53 && n <= 1<<53
 }
 
 var goTypes = map[reflect.Type]EDM{

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/azconc/azconc/optimistic"
@@ -197,11 +196,16 @@ func checkEntity(partition, row string, p Properties, own int) (int, error) {
 // encodeEntity encodes an entity for the SDK, which converts numbers to floating point: see Property.write.
 func encodeEntity(partition, row string, p Properties) ([]byte, error) {
 	var b bytes.Buffer
+	size := 256 // that is, with the keys; more is added as it is needed
+	for name, one := range p {
+		size += 2*len(name) + len(one.Value) + 40
+	}
+	b.Grow(size)
 	b.WriteString(`{"PartitionKey":`)
-	b.Write(jsonString(partition))
+	writeString(&b, partition)
 	b.WriteString(`,"RowKey":`)
-	b.Write(jsonString(row))
-	for _, name := range slices.Sorted(maps.Keys(p)) {
+	writeString(&b, row)
+	for _, name := range p.names() {
 		if ownedByProtocol(name) || strings.ContainsAny(name, "\x00") {
 			return nil, fmt.Errorf("property %q: the name belongs to the protocol", name)
 		}

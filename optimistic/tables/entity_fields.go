@@ -104,7 +104,7 @@ func (s *fieldSet) collect(t reflect.Type) {
 }
 
 // literalFor returns the value as the field's type reads it: as a number if the field is a number.
-func (p Property) literalFor(f field) json.RawMessage {
+func (p Property) literalFor(f field) literal {
 	t := f.t
 	for t != nil && t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -120,8 +120,5 @@ func (p Property) literalFor(f field) json.RawMessage {
 	if whole, ok := strings.CutSuffix(text, ".0"); ok && t.Kind() <= reflect.Uintptr && p.Type == EDMDouble {
 		text = whole
 	}
-	if f.quoted {
-		return jsonString(text)
-	}
-	return json.RawMessage(text)
+	return literal{text, f.quoted}
 }

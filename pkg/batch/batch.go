@@ -16,7 +16,6 @@ import (
 	"net/http"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 
@@ -24,21 +23,35 @@ import (
 )
 
 // Submit sends an entity group transaction once, as far as the client's own retries allow, and returns the new ETags, in
-// the order of the actions; a deletion has none.
+// the order of the actions; a deletion has none. With a client that has Policy it takes less time and memory.
 //
 // A refusal by the service is returned as the SDK returns it. A response that cannot be read to its end leaves the outcome
 // open: the error is that of a lost response. The SDK takes a truncated response for a success, also that of a refusal, or
 // panics.
 func Submit(ctx context.Context, client *aztables.Client, actions []aztables.TransactionAction) (etags []azcore.ETag, err error) {
-	var raw *http.Response
-	defer func() {
-		if p := recover(); p != nil && raw != nil {
-			err = unreadable(fmt.Errorf("%v", p))
-		} else if p != nil {
-			panic(p) // not caused by a response
+	o := &order{actions: actions}
+	if len(actions) > 0 && hasPolicy(client) {
+		o.keys = keysOf(actions)
+	}
+	raw, err := send(ctx, client, o)
+	if o.keys != nil && !o.fits && (o.seen || raw != nil) {
+		// The policy cannot put the body in the place of the stand-in, which was not sent, or was refused. It never happens with
+		// the version of the SDK in go.mod.
+		learn(client, false)
+		o = &order{actions: actions}
+		raw, err = send(ctx, client, o)
+	} else if o.fits {
+		learn(client, true)
+	}
+	if p, ok := errors.AsType[*panicked](err); ok {
+		if raw == nil {
+			panic(p.value) // not caused by a response
 		}
-	}()
-	_, err = client.SubmitTransaction(policy.WithCaptureResponse(ctx, &raw), actions, nil)
+		return nil, unreadable(err)
+	}
+	if o.applied && err == nil {
+		return o.etags, nil
+	}
 	if raw == nil || raw.StatusCode != http.StatusAccepted {
 		return nil, err
 	}
@@ -53,6 +66,11 @@ func Submit(ctx context.Context, client *aztables.Client, actions []aztables.Tra
 	}
 	return etags, nil
 }
+
+// panicked is the panic of the SDK at a response that it cannot read.
+type panicked struct{ value any }
+
+func (e *panicked) Error() string { return fmt.Sprint(e.value) }
 
 // unreadable reports a response that cannot be read. Its cause is kept as text only, because it must not be taken for a
 // refusal by the service.

@@ -24,8 +24,13 @@ func Random(ctx context.Context) float64 {
 
 // In returns the Backoff with the random numbers of ctx, unless it has its own Rand.
 func (b Backoff) In(ctx context.Context) Backoff {
-	if b.Rand == nil {
-		b.Rand = func() float64 { return Random(ctx) }
+	if b.Rand != nil {
+		return b
+	}
+	if random, ok := ctx.Value(randomKey{}).(func() float64); ok {
+		b.Rand = random
+	} else {
+		b.Rand = rand.Float64
 	}
 	return b
 }

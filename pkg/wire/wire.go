@@ -107,10 +107,13 @@ type sending struct {
 
 type sendingKey struct{}
 
-// Value finds the sending itself, and whatever the parent has.
+// Value finds the sending itself, the settings of all sendings, and whatever the parent has.
 func (s *sending) Value(key any) any {
 	if key == (sendingKey{}) {
 		return s
+	}
+	if setting := onceOnly.Value(key); setting != nil {
+		return setting
 	}
 	return s.Context.Value(key)
 }
@@ -120,11 +123,13 @@ func (w Wire) sending(ctx context.Context) *sending {
 		w = outer.w // requests of a Wire that does none of it are those of the Wire around it
 	}
 	s := &sending{Context: ctx, w: w}
-	s.ctx = policy.WithCaptureResponse(policy.WithRetryOptions(s, onceOnly), &s.response)
+	s.ctx = policy.WithCaptureResponse(s, &s.response)
 	return s
 }
 
-var onceOnly = policy.RetryOptions{MaxRetries: -1}
+// onceOnly has the setting that turns the SDK's retries off. It is the same for every request, so it is made once: to add
+// it to each context took two allocations a request.
+var onceOnly = policy.WithRetryOptions(context.Background(), policy.RetryOptions{MaxRetries: -1})
 
 // Part sends a request that is a part of the one that a Wire is sending: the second of a send function that sends several,
 // and so on. It is counted and traced by that Wire. ctx is the one that the send function received.

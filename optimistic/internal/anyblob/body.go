@@ -162,6 +162,11 @@ func ContentRange(header *string) (first, last, total int64, ok bool) {
 	if header == nil {
 		return 0, 0, 0, false // a whole blob: most responses
 	}
+	return parseContentRange(header)
+}
+
+// parseContentRange is apart from ContentRange because its results are allocated, for Sscanf.
+func parseContentRange(header *string) (first, last, total int64, ok bool) {
 	n, err := fmt.Sscanf(*header, "bytes %d-%d/%d", &first, &last, &total)
 	return first, last, total, n == 3 && err == nil && 0 <= first && first <= last && last < total
 }

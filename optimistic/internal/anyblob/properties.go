@@ -46,6 +46,9 @@ func StateOf(resp blob.GetPropertiesResponse, err error) (optimistic.State, erro
 
 // ValidateMetadata checks metadata that a caller sets.
 func ValidateMetadata(metadata map[string]string) error {
+	if len(metadata) == 0 {
+		return nil // most targets set none
+	}
 	for _, name := range slices.Sorted(maps.Keys(metadata)) {
 		if err := meta.Validate(name, metadata[name]); err != nil {
 			return err

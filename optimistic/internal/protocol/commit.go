@@ -26,6 +26,7 @@ type Call struct {
 
 	// Its requests are counted atomically, because blocks are staged concurrently.
 	wire     wire.Wire
+	turn     wire.Turn
 	requests atomic.Int64
 
 	pace *pace     // of a Loop; nil in a call that tries a write once
@@ -36,13 +37,16 @@ type Call struct {
 func NewCall(op, resource string, s SendOptions) *Call {
 	c := &Call{Op: op, Resource: resource, S: s, Began: time.Now()}
 	c.wire = wire.Observed(s.Hooks, resource, func() { c.requests.Add(1) })
-	c.wire.Paced, c.wire.Turn = resource, new(wire.Turn)
+	c.wire.Paced, c.wire.Turn = resource, &c.turn
 	return c
 }
 
 // Start opens the span of a public operation, which is named package.Operation. The requests of the call in the returned
 // context are its children. end ends it with *err.
 func (c *Call) Start(ctx context.Context, name string) (_ context.Context, end func(err *error)) {
+	if c.S.Hooks.Span == nil {
+		return ctx, func(*error) {}
+	}
 	ctx, done := c.S.Hooks.Start(ctx, observe.Span{Name: name, Resource: c.Resource})
 	return ctx, func(err *error) { done(*err) }
 }

@@ -14,11 +14,15 @@ import (
 // calls in progress, whether goroutines of one client or processes that write once make them. The median is not misled
 // by one slow call; but if it is small, one client may dominate, so the mean decides.
 func (l Lineage) crowd(now time.Time) float64 {
+	recent := l.Writes[:min(len(l.Writes), crowdWindow)]
+	if !slices.ContainsFunc(recent, func(e Entry) bool { return e.Passed > 0 }) {
+		return 1 // the mean of nothing but 0, whatever the age of the entries, which takes longer to find out
+	}
 	var window [crowdWindow]int
 	passed := window[:0]
 	var newest int64
 	turns := l.turnLength() > 1
-	for i, e := range l.Writes[:min(len(l.Writes), crowdWindow)] {
+	for i, e := range recent {
 		seconds, ok := age(e.ID, now)
 		if !ok {
 			continue

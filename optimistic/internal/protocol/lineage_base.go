@@ -12,23 +12,29 @@ const (
 	tableETagPrefix, tableETagSuffix = `W/"datetime'`, `'"`
 )
 
-// encodeBase shortens an ETag for the lineage. The two forms that the services use lose their fixed parts. Anything
-// else is encoded whole in base64, because decoding must return exactly the same ETag.
-func encodeBase(e azcore.ETag) string {
+// encodeBase appends an ETag to b, shortened for the lineage. The two forms that the services use lose their fixed parts.
+// Anything else is encoded whole in base64, because decoding must return exactly the same ETag.
+func encodeBase(b *strings.Builder, e azcore.ETag) {
 	s := string(e)
 	switch s {
 	case "":
-		return "-"
+		b.WriteByte('-')
+		return
 	case string(UnknownBase):
-		return "?"
+		b.WriteByte('?')
+		return
 	}
 	if digits, ok := between(s, blobETagPrefix, blobETagSuffix); ok && isHex(digits) {
-		return digits
+		b.WriteString(digits)
+		return
 	}
 	if date, ok := between(s, tableETagPrefix, tableETagSuffix); ok && isEscapedDate(date) {
-		return "t" + date
+		b.WriteByte('t')
+		b.WriteString(date)
+		return
 	}
-	return "q" + base64.RawURLEncoding.EncodeToString([]byte(s))
+	b.WriteByte('q')
+	b.WriteString(base64.RawURLEncoding.EncodeToString([]byte(s)))
 }
 
 // between returns what is between prefix and suffix, which may not overlap.
@@ -66,8 +72,8 @@ func decodeBase(b *strings.Builder, s string) bool {
 // isHex reports whether s is non-empty upper-case hexadecimal, the form of the Blob service's ETags. Lower case is not
 // accepted, so that the encoding is reversible and cannot be confused with the prefixes t and q.
 func isHex(s string) bool {
-	for _, c := range s {
-		if (c < '0' || c > '9') && (c < 'A' || c > 'F') {
+	for i := range len(s) { // a byte beyond ASCII is neither
+		if c := s[i]; (c < '0' || c > '9') && (c < 'A' || c > 'F') {
 			return false
 		}
 	}
@@ -77,8 +83,10 @@ func isHex(s string) bool {
 // isEscapedDate reports whether s has only the characters of a date in a table's ETag, whose colons are escaped:
 // 2026-01-31T12%3A00%3A00.1234567Z. None of them has a meaning in a lineage.
 func isEscapedDate(s string) bool {
-	for _, c := range s {
-		if (c < '0' || c > '9') && (c < 'A' || c > 'Z') && !strings.ContainsRune("%-.:+", c) {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case '0' <= c && c <= '9', 'A' <= c && c <= 'Z', c == '%', c == '-', c == '.', c == ':', c == '+':
+		default:
 			return false
 		}
 	}

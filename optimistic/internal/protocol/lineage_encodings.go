@@ -18,7 +18,7 @@ func TagLineage(l Lineage) string {
 	parts := make([]string, 0, len(l.Writes)+operationsInTag)
 	size := -1
 	for _, o := range l.Operations[:min(len(l.Operations), operationsInTag)] {
-		part := "o" + base32Digits(o.Key, operationDigits)
+		part := string(appendBase32([]byte{'o'}, o.Key, operationDigits))
 		size += 1 + len(part)
 		parts = append(parts, part)
 	}

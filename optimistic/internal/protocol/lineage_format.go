@@ -98,8 +98,12 @@ func (l Lineage) String() string { return l.Fit(math.MaxInt) }
 // Fit encodes the writes in at most limit bytes. If they do not fit, it drops marks and then entries, at the old end. If
 // not even one entry and the summary fit, it drops the summary. A shorter lineage proves less, but never anything wrong.
 func (l Lineage) Fit(limit int) string {
+	size := len(l.marks) + 128 // the summary; its last part is an id and a base
+	for _, e := range l.Writes {
+		size += len(e.ID) + len(e.Base) + 4
+	}
 	var b strings.Builder
-	b.Grow(min(36*len(l.Writes)+64, max(limit, 0)))
+	b.Grow(min(size, max(limit, 0)))
 	for i, e := range l.Writes {
 		n := b.Len()
 		if i > 0 {
@@ -112,7 +116,12 @@ func (l Lineage) Fit(limit int) string {
 			return short.closed(b.String()[:n], limit)
 		}
 	}
-	return l.closed(b.String(), limit)
+	entries := b.Len()
+	l.writeSummary(&b)
+	if whole := b.String(); len(whole) <= limit && (l.marks == "" || len(whole) <= maxLineageBytes) {
+		return whole
+	}
+	return l.closed(b.String()[:entries], limit)
 }
 
 // closed adds the summary to the encoded entries. To make room for it, it drops marks and then entries.
@@ -142,19 +151,35 @@ func writeEntry(b *strings.Builder, e Entry) {
 		b.WriteString(strconv.Itoa(min(e.Passed, maxPassed)))
 	}
 	b.WriteByte('.')
-	b.WriteString(encodeBase(e.Base))
+	encodeBase(b, e.Base)
 }
 
 // summary encodes what the entries do not show. It is empty if they show everything.
 func (l Lineage) summary() string {
+	var b strings.Builder
+	l.writeSummary(&b)
+	return b.String()
+}
+
+func (l Lineage) writeSummary(b *strings.Builder) {
 	if n := len(l.Writes); n == 0 || l.count == n && l.marks == "" && l.first.ID == l.Writes[n-1].ID && l.first.Base == l.Writes[n-1].Base {
-		return ""
+		return
 	}
-	first := l.first.ID + "~" + encodeBase(l.first.Base)
-	if l.marks == "" {
-		return summaryMark + strconv.Itoa(l.count) + "~0~~" + first
+	b.WriteString(summaryMark)
+	if l.marks != "" {
+		b.WriteString(marksMark)
 	}
-	return summaryMark + marksMark + strconv.Itoa(l.count) + "~" + l.marks + "~" + first
+	b.WriteString(strconv.Itoa(l.count))
+	if l.marks != "" {
+		b.WriteByte('~')
+		b.WriteString(l.marks)
+		b.WriteByte('~')
+	} else {
+		b.WriteString("~0~~")
+	}
+	b.WriteString(l.first.ID)
+	b.WriteByte('~')
+	encodeBase(b, l.first.Base)
 }
 
 // parseSummary reads what summary wrote after summaryMark.
@@ -167,6 +192,7 @@ func (l *Lineage) parseSummary(s string) bool {
 	marks, s, _ := strings.Cut(s, "~")
 	id, base, _ := strings.Cut(s, "~")
 	var first strings.Builder
+	first.Grow(len(base) + len(tableETagPrefix+tableETagSuffix))
 	n, err := strconv.Atoi(count)
 	if err != nil || id == "" || strings.Contains(base, "~") || !decodeBase(&first, base) {
 		return false

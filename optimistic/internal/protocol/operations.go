@@ -52,6 +52,9 @@ func (l Lineage) Performed(op Intent) bool {
 
 // Perform returns the lineage with op added, and without the operations that are too old at the time now.
 func (l Lineage) Perform(op Intent, now time.Time) Lineage {
+	if !op.given && len(l.Operations) == 0 {
+		return l
+	}
 	hour := hourOf(now)
 	kept := make([]Operation, 0, len(l.Operations)+1)
 	if op.given {

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"slices"
@@ -29,15 +30,19 @@ type tryKey struct{}
 // newTry returns a context that ends after timeout, unless that is negative, and a function that ends it.
 func newTry(parent context.Context, timeout time.Duration, rate int64) *try {
 	t := &try{Context: parent, rate: rate, done: make(chan struct{})}
-	t.release = context.AfterFunc(parent, func() { t.end(parent.Err()) })
+	over := t.over // one function for both, because each takes an allocation
+	t.release = context.AfterFunc(parent, over)
 	if timeout >= 0 {
 		t.mu.Lock()
 		t.until = time.Now().Add(timeout)
-		t.timer = time.AfterFunc(timeout, func() { t.end(context.DeadlineExceeded) })
+		t.timer = time.AfterFunc(timeout, over)
 		t.mu.Unlock()
 	}
 	return t
 }
+
+// over ends the try because its parent has ended, or else because its time is up.
+func (t *try) over() { t.end(cmp.Or(t.Context.Err(), context.DeadlineExceeded)) }
 
 // cancel ends the try. It has to be called.
 func (t *try) cancel() {

@@ -12,8 +12,10 @@ import (
 func NewWriteID() string {
 	var b [7]byte
 	rand.Read(b[:]) // never fails: crypto/rand crashes the program instead
-	prefix := uint64(b[0])<<8 | uint64(b[1])
-	return "w" + base32Digits(prefix, prefixDigits) + base32Digits(uint64(time.Now().Unix()), secondDigits) + idEncoding.EncodeToString(b[2:])
+	id := append(make([]byte, 0, idSize), 'w')
+	id = appendBase32(id, uint64(b[0])<<8|uint64(b[1]), prefixDigits)
+	id = appendBase32(id, uint64(time.Now().Unix()), secondDigits)
+	return string(idEncoding.AppendEncode(id, b[2:]))
 }
 
 const (
@@ -27,14 +29,12 @@ const idAlphabet = "abcdefghijklmnopqrstuvwxyz234567"
 
 var idEncoding = base32.NewEncoding(idAlphabet).WithPadding(base32.NoPadding)
 
-// base32Digits encodes the low digits of n.
-func base32Digits(n uint64, digits int) string {
-	b := make([]byte, digits)
+// appendBase32 appends the low digits of n to b.
+func appendBase32(b []byte, n uint64, digits int) []byte {
 	for i := digits - 1; i >= 0; i-- {
-		b[i] = idAlphabet[n%32]
-		n /= 32
+		b = append(b, idAlphabet[n>>(5*i)%32])
 	}
-	return string(b)
+	return b
 }
 
 // digits decodes what base32Digits encoded.

@@ -26,6 +26,21 @@ type account interface {
 	Container(name string) *container.Client
 }
 
+// prepared returns the client of a table, with Policy if it is that of a client of the program.
+func prepared(a account, table string) *aztables.Client {
+	c, ok := a.(*explore.Client)
+	if !ok {
+		return a.Table(table)
+	}
+	o := c.ClientOptions()
+	o.PerRetryPolicies = append(o.PerRetryPolicies, idempotent.Policy())
+	service, err := aztables.NewServiceClientWithNoCredential(c.World.Service.TableURL(), &aztables.ClientOptions{ClientOptions: o})
+	if err != nil {
+		panic(err) // the service's own URL makes no error
+	}
+	return service.NewClient(table)
+}
+
 // mode is a way to handle a message once.
 type mode struct {
 	name    string
@@ -65,7 +80,7 @@ var modes = []mode{
 }
 
 func withMarkers(a account) (o idempotent.ConsumerOptions, err error) {
-	o.Markers, err = idempotent.NewMarkers(a.Table("markers"), nil)
+	o.Markers, err = idempotent.NewMarkers(prepared(a, "markers"), nil)
 	return o, err
 }
 
@@ -89,7 +104,7 @@ type row struct{ N int }
 
 // apply adds 1 to an entity in the transaction that records the message.
 func apply(ctx context.Context, a account, m *idempotent.Message, _ *goods) error {
-	inbox, err := idempotent.NewInbox(a.Table("effects"), nil)
+	inbox, err := idempotent.NewInbox(prepared(a, "effects"), nil)
 	if err != nil {
 		return err
 	}

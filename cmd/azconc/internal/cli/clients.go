@@ -97,6 +97,7 @@ func (f *Factory) Queue(name string) (*azqueue.QueueClient, error) {
 // TableService returns the client of the account's Table service.
 func (f *Factory) TableService() (*aztables.ServiceClient, error) {
 	opts := &aztables.ClientOptions{ClientOptions: f.ClientOptions()}
+	opts.PerRetryPolicies = append(opts.PerRetryPolicies, idempotent.Policy())
 	a, err := f.accountOf(azaccount.Table)
 	if err != nil {
 		return nil, err

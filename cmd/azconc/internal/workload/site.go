@@ -87,7 +87,7 @@ func (s *Site) container(m *meter) (*container.Client, error) {
 }
 
 func (s *Site) tables(m *meter) (*aztables.ServiceClient, error) {
-	return s.account.TableService(&aztables.ClientOptions{ClientOptions: s.metered(m)})
+	return s.account.TableService(&aztables.ClientOptions{ClientOptions: s.metered(m, idempotent.Policy())})
 }
 
 func (s *Site) queues(m *meter) (*azqueue.ServiceClient, error) {
