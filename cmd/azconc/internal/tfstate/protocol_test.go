@@ -249,6 +249,29 @@ func TestAHolderThatIsNotDescribed(t *testing.T) {
 	})
 }
 
+// A holder whose name has line breaks and escape sequences would print messages of its own into the log of another run.
+func TestANoteIsOneLineWhateverTheHolderIsCalled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.put("old")
+		v, _ := w.run()
+		a := newClient(t, v, adas, "ada\nazconc: the state was written\x1b[2J\u009b1m")
+		if err := a.lock(); err != nil {
+			t.Fatal(err)
+		}
+		if newClient(t, v, bobs, "bob@ci").post("new") == nil {
+			t.Error("the state was written without the lock")
+		}
+		notes := strings.Join(w.notes, "|")
+		if !strings.Contains(notes, "locked by ada azconc") || strings.ContainsAny(notes, "\n\x1b\u009b") {
+			t.Errorf("notes %q", notes)
+		}
+		if err := a.unlock(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // The version before the first write of each lock is kept.
 func TestTheVersionBeforeIsKept(t *testing.T) {
 	for _, without := range []bool{false, true} {

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
@@ -39,7 +41,7 @@ type Options struct {
 	// renewed in time, or the service reports that it is over. Defaults to nothing.
 	Lost func(error)
 
-	// Note is called with lines for the user: clients show the status of a refusal, and not its text. Defaults to nothing.
+	// Note is called with lines for the user, each without line breaks and control characters, whatever a holder calls itself: clients show the status of a refusal, and not its text. Defaults to nothing.
 	Note func(format string, args ...any)
 
 	_ struct{}
@@ -96,6 +98,8 @@ func New(ctx context.Context, c *container.Client, name string, opts Options) *S
 	if opts.Note == nil {
 		opts.Note = func(string, ...any) {}
 	}
+	note := opts.Note
+	opts.Note = func(format string, args ...any) { note("%s", oneLine(fmt.Sprintf(format, args...))) }
 	if opts.Lost == nil {
 		opts.Lost = func(error) {}
 	}
@@ -104,6 +108,17 @@ func New(ctx context.Context, c *container.Client, name string, opts Options) *S
 	s.content = blobs.Blob[[]byte]{Client: content.Client, Codec: stateCodec{}}
 	s.closing, s.close = context.WithCancel(ctx)
 	return s
+}
+
+// oneLine replaces control characters. Holders describe themselves: a name with a line break would print a message of its own, and one
+// with escape sequences would reach the terminal where the log is read.
+func oneLine(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, text)
 }
 
 // stateCodec stores a state byte by byte, with the content type that the azurerm backend sets.

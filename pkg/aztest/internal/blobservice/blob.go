@@ -19,7 +19,7 @@ func (s *Service) routeBlobIn(r *storage.Request, c *containerState) *storage.An
 		return s.readBlob(r, c, cond, comp)
 	case http.MethodPut, http.MethodDelete:
 	default:
-		return unsupportedVerb()
+		return storage.UnsupportedVerb()
 	}
 	if a := checkBody(r); a != nil {
 		return a
@@ -31,7 +31,7 @@ func (s *Service) routeBlobIn(r *storage.Request, c *containerState) *storage.An
 	}
 	if r.Method == http.MethodDelete {
 		if comp != "" {
-			return unsupportedVerb()
+			return storage.UnsupportedVerb()
 		}
 		return s.deleteBlob(r, c.blob(r.Blob), c, cond)
 	}
@@ -57,10 +57,6 @@ func (s *Service) routeBlobIn(r *storage.Request, c *containerState) *storage.An
 		return s.putBlockList(r, c, cond)
 	}
 	return s.changeBlob(r, c, cond, comp)
-}
-
-func unsupportedVerb() *storage.Answer {
-	return storage.Fail(http.StatusMethodNotAllowed, "UnsupportedHttpVerb", "The resource doesn't support specified Http Verb.")
 }
 
 // createBlob routes the operations that make a whole blob.

@@ -64,8 +64,15 @@ func (s *Service) routeAccount(r *storage.Request) *storage.Answer {
 	return storage.NotImplemented()
 }
 
+var containerVerbs = storage.Verbs{
+	"": "GET HEAD PUT DELETE", "metadata": "GET HEAD PUT", "acl": "GET HEAD PUT", "lease": "PUT", "list": "GET", "blobs": "GET",
+}
+
 func (s *Service) routeContainer(r *storage.Request, c *containerState) *storage.Answer {
 	comp := r.Query.Get("comp")
+	if a := containerVerbs.Refuse(r); a != nil {
+		return a
+	}
 	if r.Method == http.MethodPut && comp == "" {
 		return s.createContainer(r, c)
 	}

@@ -230,8 +230,13 @@ func shareBeingDeleted() *storage.Answer {
 	return storage.Fail(http.StatusConflict, "ShareBeingDeleted", "The specified share is being deleted. Try operation later.")
 }
 
+var shareVerbs = storage.Verbs{"": "GET HEAD PUT DELETE", "metadata": "GET HEAD PUT", "acl": "GET HEAD PUT", "lease": "PUT", "properties": "PUT"}
+
 func (s *Service) routeShare(r *storage.Request, sh *shareState) *storage.Answer {
 	comp := r.Query.Get("comp")
+	if a := shareVerbs.Refuse(r); a != nil {
+		return a
+	}
 	if r.Method == http.MethodPut && comp == "" {
 		switch {
 		case sh != nil && sh.deleted.IsZero():

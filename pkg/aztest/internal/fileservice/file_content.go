@@ -23,9 +23,16 @@ func (s *Service) writtenFile(f *fileState) {
 	f.lastWrite = time.Now()
 }
 
+var fileVerbs = storage.Verbs{
+	"": "GET HEAD PUT DELETE", "metadata": "GET HEAD PUT", "lease": "PUT", "properties": "PUT", "range": "PUT", "rangelist": "GET",
+}
+
 // routeOneFile carries out an operation on a file. The service has no conditions on files.
 func (s *Service) routeOneFile(r *storage.Request, sh *shareState) *storage.Answer {
 	f, comp := sh.files[r.Blob], r.Query.Get("comp")
+	if a := fileVerbs.Refuse(r); a != nil {
+		return a
+	}
 	write := r.Method == http.MethodPut || r.Method == http.MethodDelete
 	if f == nil && (r.Method != http.MethodPut || comp != "") {
 		return sh.notThere(r.Blob)

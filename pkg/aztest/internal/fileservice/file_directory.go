@@ -157,9 +157,14 @@ func entriesAnswer(entries []string, marker string) *storage.Answer {
 	return a
 }
 
+var handleVerbs = storage.Verbs{"listhandles": "GET", "forceclosehandles": "PUT"}
+
 // handleOperation lists and closes the handles of a file, or of a directory and, recursively, of its contents. A page
 // has x-ms-max-results entries, and a request to close closes at most a hundred.
 func (sh *shareState) handleOperation(r *storage.Request) *storage.Answer {
+	if a := handleVerbs.Refuse(r); a != nil {
+		return a
+	}
 	recursive := strings.EqualFold(r.Header.Get("X-Ms-Recursive"), "true")
 	if r.Blob != "" && sh.files[r.Blob] == nil && sh.directories[r.Blob] == nil {
 		return storage.Fail(http.StatusNotFound, "ResourceNotFound", "The specified resource does not exist.")

@@ -114,6 +114,8 @@ func Operation(method, resource string, q url.Values) string {
 	return "Create Queue"
 }
 
+var queueVerbs = storage.Verbs{"": "PUT DELETE", "metadata": "GET HEAD PUT", "acl": "GET HEAD PUT"}
+
 // Route routes a request to the Queue service.
 func (s *Service) Route(r *storage.Request) *storage.Answer {
 	comp := r.Query.Get("comp")
@@ -122,6 +124,11 @@ func (s *Service) Route(r *storage.Request) *storage.Answer {
 	}
 	if !storage.ContainerName.MatchString(r.Container) || len(r.Container) > 63 || len(r.Container) < 3 {
 		return storage.Fail(http.StatusBadRequest, "InvalidResourceName", "The specified resource name contains invalid characters.")
+	}
+	if r.Blob == "" {
+		if a := queueVerbs.Refuse(r); a != nil {
+			return a
+		}
 	}
 	q := s.queue(r.Container)
 	if r.Method == http.MethodPut && comp == "" && r.Blob == "" {

@@ -175,7 +175,7 @@ func (s source) edit() string {
 	case 0, 1:
 		return s.path() + " = " + s.right()
 	case 2, 3:
-		return s.path() + " |= " + s.pick(".", "empty", "1", "(. + 1)?", "[.]", "{a: ., b: 1}", "(.,1)", "length", "tojson", "map(.)", ". + [1]", `. + [{"a":1,"b":2}]`, "del(.[0]?)", "(.a? // 5)", "type", "error(\"no\")")
+		return s.path() + " |= " + s.pick(".", "empty", "1", "(. + 1)?", "[.]", "{a: ., b: 1}", "(.,1)", "length", "tojson", "map(.)", ". + [1]", `. + [{"a":1,"b":2}]`, "del(.[0]?)", "(.a? // 5)", "type", "error(\"no\")", ". as $x | [$x, $x]", "def f: [.]; f", "try error catch 1", "first(.[]?)", "walk(.)", "label $f | (1, break $f)", "reduce .[]? as $e (0; . + 1)", "to_entries?", "path(.)", "$ENV.WHO", "getpath([\"a\"])?", "tojson | fromjson", "..", "paths", "infinite", ". + 1 - 1", "-.")
 	case 4:
 		return s.path() + s.pick(" += ", " -= ", " *= ", " /= ", " %= ", " //= ") + s.right()
 	case 5:
@@ -198,9 +198,11 @@ func (s source) list() string { return s.pick("", "", ".a", ".a", ".b", ".a.b", 
 // wide is an edit of each element of a list.
 func (s source) wide() string {
 	list := s.list()
-	some := s.pick(".a", ".b", ".a[0]", ".a.b", "select(. == 1)", "select(type == \"object\") | .a", "select(type == \"object\" and .a == 1) | .b", "..|numbers", "select(.a? == 2)", ".[]?", ".a?", "objects.a", "select(type != \"null\")")
+	some := s.pick(".a", ".b", ".a[0]", ".a.b", "select(. == 1)", "select(type == \"object\") | .a", "select(type == \"object\" and .a == 1) | .b", "..|numbers", "select(.a? == 2)", ".[]?", ".a?", "objects.a", "select(type != \"null\")", "getpath([\"a\", 0])?", "first(.[]?)", "if type == \"object\" then .a else . end", "(.a?, .b?)", ". as $x | .a?", "limit(1; .[]?)", "paths", "select(path(.) == [])", "select(.a?) | .a[0]?", "recurse", "select(tojson | length > 5)", "reduce (0, 1) as $i (.; .)", "try .a catch .", "label $f | (., break $f)", ".. | strings", "empty", "select(IN(1, 2))", ".[0:1]?", "error?", "select(any(.[]?; . == 1))", "def f: .a?; f", "(.a // .b)?")
 	f := s.pick(".", "empty", "1", "[.]", "{a: ., b: 1}", "(.,1)", "(1,.)", "type", ". == 1 | not", "(. + 1)?", "(. + 1)? // .", "select(. != 1)", "select(type == \"number\")", "if type == \"object\" then .a = 1 else . end", "if . == 1 then 1.0 else . end",
-		"if . == 1 then empty else . end", "if . == 1 then ., . else . end", "tojson", ".a? // 1", "objects", "del(.a?)", "if type == \"number\" then . + 0 else . end", "if type == \"number\" then 3 - . else . end", "if . == 1 then 2 elif . == 2 then 1 else . end", ".[]?", "error")
+		"if . == 1 then empty else . end", "if . == 1 then ., . else . end", "tojson", ".a? // 1", "objects", "del(.a?)", "if type == \"number\" then . + 0 else . end", "if type == \"number\" then 3 - . else . end", "if . == 1 then 2 elif . == 2 then 1 else . end", ".[]?", "error",
+		"def f: .a?; f // 1", ". as $x | [$x, $x]", "label $out | (., break $out, 2)", "reduce .[]? as $e (0; . + 1)", "try error catch .", "getpath([\"a\"])?", "path(.)", "to_entries?", "walk(if . == 1 then 2 else . end)", "first(.[]?, 9)", "limit(1; .[]?)",
+		"@json", "@base64?", "keys?", "$__loc__", "env.WHO", "$ENV | .WHO", "-(.)?", "[..]", "select(path(.) == [])", "(.a, .b)?", ".[1:]?", ".[0:1] = []?", "paths", "tojson | fromjson", "@text \"<\\(.)>\"", "[limit(2; repeat(.))]", "until(true; .)", ".[-1]?", "if . then empty end", "splits(\"a\")?", "ascii_downcase?", "isnan?", "infinite", "nan", "1e1000", "has(\"a\")?", "getpath([])", "delpaths([[\"a\"]])?", "tostream", "input_line_number")
 	switch s.IntN(8) {
 	case 0:
 		return s.pick(list, "") + s.pick("", ".") + "[] |= " + f
