@@ -1,6 +1,7 @@
 package ref
 
 import (
+	"cmp"
 	"net/url"
 	"regexp"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/pkg/azaccount"
+	"github.com/azconc/azconc/pkg/azerr"
 )
 
 // Blob names a container, or a blob in it. The other fields are set only if it was given as a URL.
@@ -121,7 +123,7 @@ func parseBlobRef(arg string) (Blob, error) {
 		return r, fail.Usagef("the name of the blob is missing after %q", r.Container+"/")
 	}
 	if err := ValidContainer(r.Container); err != nil {
-		return r, err
+		return r, cmp.Or(secretGiven(path), err)
 	}
 	if utf8.RuneCountInString(r.Blob) > 1024 {
 		return r, fail.Usagef("the blob's name has %d characters: the limit is 1024", utf8.RuneCountInString(r.Blob))
@@ -130,6 +132,15 @@ func parseBlobRef(arg string) (Blob, error) {
 		return r, fail.Usagef("the blob's name is not UTF-8")
 	}
 	return r, nil
+}
+
+// secretGiven refuses a name that has a secret in it. The error of a part of the name would show a part of the secret, which is
+// not recognized as one.
+func secretGiven(name string) error {
+	if azerr.Redact(name) == name {
+		return nil
+	}
+	return fail.WithHint(fail.Usagef("the resource has the form of an account key"), "set AZURE_STORAGE_KEY to a key; the argument is the name of a resource")
 }
 
 // longestContainer is the length of the longest name. A text that is longer may be a secret, so it is not repeated.
@@ -143,6 +154,9 @@ func ValidContainer(name string) error {
 		return fail.WithHint(fail.Usagef("the container's name is empty"), rule)
 	case "$root", "$web", "$logs", "$blobchangefeed":
 		return nil
+	}
+	if len(name) > longestContainer {
+		return fail.WithHint(fail.Usagef("the container's name is too long: %d characters", len(name)), rule)
 	}
 	why := ""
 	for i, c := range name {
@@ -162,10 +176,7 @@ func ValidContainer(name string) error {
 			break
 		}
 	}
-	if why == "" && (len(name) < 3 || len(name) > longestContainer) {
-		if len(name) > longestContainer {
-			return fail.WithHint(fail.Usagef("the container's name is too long: %d characters", len(name)), rule)
-		}
+	if why == "" && len(name) < 3 {
 		why = "it is too short"
 	}
 	if why != "" {

@@ -45,6 +45,18 @@ func TestInvalidNamesAreRefusedBeforeAnythingIsSent(t *testing.T) {
 	}
 }
 
+func TestAKeyInPlaceOfAResourceIsNotRepeated(t *testing.T) {
+	key := "uGx9qP2dR7tYvB3nM5kL8wZ1cA4sE6hJ0fX/" + strings.Repeat("Qp7", 16) + "aG=="
+	for kind, parse := range map[string]func(string) error{
+		"blob": func(s string) error { _, err := ParseBlob(s); return err },
+		"file": func(s string) error { _, err := ParseFile(s); return err },
+	} {
+		if err := parse(key); err == nil || fail.Judge(err).Code != fail.ExitUsage || strings.Contains(err.Error(), key[:20]) {
+			t.Errorf("%s: %v", kind, err)
+		}
+	}
+}
+
 func TestAResourceIsDisplayedByItsPath(t *testing.T) {
 	for arg, want := range map[string]string{
 		"jobs/a": "jobs/a",

@@ -1,6 +1,7 @@
 package ref
 
 import (
+	"cmp"
 	"strings"
 	"unicode/utf8"
 
@@ -41,7 +42,7 @@ func ParseShareOrFile(arg string) (File, error) {
 	var r File
 	r.Share, r.Path, _ = strings.Cut(arg, "/")
 	if ValidContainer(r.Share) != nil || strings.HasPrefix(r.Share, "$") {
-		return r, fail.WithHint(fail.Usagef("%q is not a share's name", r.Share), "a name has 3 to 63 lower-case letters, digits and single hyphens, and begins and ends with a letter or digit")
+		return r, cmp.Or(secretGiven(arg), fail.WithHint(fail.Usagef("%q is not a share's name", r.Share), "a name has 3 to 63 lower-case letters, digits and single hyphens, and begins and ends with a letter or digit"))
 	}
 	if !utf8.ValidString(r.Path) || utf8.RuneCountInString(r.Path) > 2048 {
 		return r, fail.Usagef("the path is not UTF-8 of up to 2048 characters")
