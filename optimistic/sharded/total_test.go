@@ -79,7 +79,7 @@ func TestAWriterOutlivesACounterWithMoreShards(t *testing.T) {
 	}
 }
 
-// TestAMissingShardIsNamed: a shard that somebody has deleted is not a counter that is not there.
+// TestAMissingShardIsNamed: a shard that was deleted is not a counter that is not there.
 func TestAMissingShardIsNamed(t *testing.T) {
 	s := aztest.New(nil)
 	at, ctx := inBlobs(s), retry.WithRandom(t.Context(), func() float64 { return 0.9 })

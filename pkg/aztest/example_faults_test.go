@@ -18,7 +18,7 @@ import (
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
-// withdraw is the loop that one finds everywhere: read, change, write if nobody else has, and try again when somebody
+// withdraw is the loop that one finds everywhere: read, change, write if no other writer has, and try again if one
 // has, with the SDK's retries in the middle of it.
 func withdraw(ctx context.Context, client *blockblob.Client, amount int) error {
 	for {

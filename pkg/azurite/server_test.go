@@ -119,7 +119,7 @@ func TestAServerAnswersUntilItIsStopped(t *testing.T) {
 	host := strings.TrimSuffix(strings.TrimPrefix(s.BlobURL(), "http://"), "/"+DefaultAccount)
 	if c, err := net.Dial("tcp", host); err == nil {
 		c.Close()
-		t.Errorf("somebody still listens at %s", host)
+		t.Errorf("a process still listens at %s", host)
 	}
 }
 
