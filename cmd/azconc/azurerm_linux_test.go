@@ -240,7 +240,7 @@ func TestOpenTofuWithAzurermUnlocksAndIsUnlocked(t *testing.T) {
 		t.Errorf("azurerm: %v, errored.tfstate: %v, stored %q, %s", err, left, b.stored(), said)
 	}
 
-	held, said = b.own.begin("begun", "apply", "-auto-approve", "-var=v=four", `-var=pause=trap "" INT; echo begun >begun; while [ ! -e go ]; do sleep 0.1; done`)
+	held, said = b.own.begin("begun", "apply", "-auto-approve", "-var=v=four", `-var=pause=trap "" INT; echo begun >begun; while [ -e begun -a ! -e go ]; do sleep 0.1; done`)
 	b.azurerm(0, "force-unlock", "-force", b.lock().ID)
 	b.azurerm(0, "apply", "-auto-approve", "-var=v=five")
 	b.saysEventually(said, "the command is asked to stop")

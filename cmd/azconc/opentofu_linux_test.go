@@ -142,7 +142,7 @@ func (i *infra) begin(file string, args ...string) (*exec.Cmd, *transcript) {
 	return cmd, said
 }
 
-const slowly = `-var=pause=echo begun >begun; while [ ! -e go ]; do sleep 0.1; done`
+const slowly = `-var=pause=echo begun >begun; while [ -e begun -a ! -e go ]; do sleep 0.1; done`
 
 func TestOpenTofuAppliesAndEachRunHasAnotherPort(t *testing.T) {
 	i := newInfra(t, httpBlock)
@@ -249,7 +249,7 @@ func TestOpenTofuKilledUnderAzconc(t *testing.T) {
 func TestOpenTofuIsStoppedByARunner(t *testing.T) {
 	i := newInfra(t, httpBlock)
 	i.tf(0, "init", "-input=false")
-	cmd, said := i.begin("begun", "apply", "-auto-approve", `-var=pause=trap "" INT; echo begun >begun; while [ ! -e go ]; do sleep 0.1; done`)
+	cmd, said := i.begin("begun", "apply", "-auto-approve", `-var=pause=trap "" INT; echo begun >begun; while [ -e begun -a ! -e go ]; do sleep 0.1; done`)
 	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		if err := cmd.Process.Signal(s); err != nil {
 			t.Fatal(err)
@@ -267,7 +267,7 @@ func TestOpenTofuThatHasLostItsLockCannotOverwrite(t *testing.T) {
 	i := newInfra(t, httpBlock)
 	i.tf(0, "init", "-input=false")
 	i.tf(0, "apply", "-auto-approve")
-	cmd, said := i.begin("begun", "apply", "-auto-approve", "-var=v=two", `-var=pause=trap "" INT; echo begun >begun; while [ ! -e go ]; do sleep 0.1; done`)
+	cmd, said := i.begin("begun", "apply", "-auto-approve", "-var=v=two", `-var=pause=trap "" INT; echo begun >begun; while [ -e begun -a ! -e go ]; do sleep 0.1; done`)
 	if code, _, why := i.run("tf", "unlock", "tfstate/prod", "--yes"); code != 0 {
 		t.Fatal(why)
 	}

@@ -47,8 +47,8 @@ var ofShards = []mutant{
 	{
 		name: "a reader keeps to the shards of a counter that is gone",
 		file: "optimistic/sharded/read.go",
-		old:  "!isDeleting(err) && known > 1 {",
-		new:  "!isDeleting(err) && known > 1 && reads > 0 {",
+		old:  "if missing || errors.Is(err, optimistic.ErrNotFound)",
+		new:  "if !missing && errors.Is(err, optimistic.ErrNotFound)",
 		pkg:  "./optimistic/sharded", run: "TestAReaderOutlivesACounterWithMoreShards",
 	},
 	{
