@@ -62,7 +62,7 @@ type item struct {
 
 func (r listResult) Text(w io.Writer) {
 	for _, b := range r.Blobs {
-		name := b.Name
+		name := show.Line(b.Name) // with a line break it would name two blobs
 		if b.Snapshot != "" {
 			name += "?snapshot=" + b.Snapshot
 		}
