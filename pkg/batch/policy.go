@@ -36,6 +36,7 @@ type order struct {
 
 	response *http.Response // to the last request; nil without one
 
+	within  bool          // a policy has the request
 	seen    bool          // the policy has seen the request
 	fits    bool          // and can replace its body
 	applied bool          // all operations have succeeded
@@ -69,10 +70,12 @@ func Pending(ctx context.Context) bool {
 func (Policy) Do(r *policy.Request) (*http.Response, error) {
 	raw := r.Raw()
 	o, _ := raw.Context().Value(pending{}).(*order)
-	if o == nil {
-		return r.Next()
+	if o == nil || o.within {
+		return r.Next() // a client may have the policy twice, because a Worker adds it
 	}
-	o.seen = true
+	o.within = true
+	defer func() { o.within = false }()
+	o.seen, o.applied = true, false // a request before this one may have been answered
 	if o.fits = !cosmos(raw.URL.String()); o.keys == nil {
 		return r.Next()
 	}
@@ -117,18 +120,18 @@ var able sync.Map // of weak.Pointer[aztables.Client]
 func learn(client *aztables.Client, has bool) {
 	p := weak.Make(client)
 	if !has {
-		able.Delete(p)
+		able.Store(p, false) // for good, so that it is not tried again and again
 		return
 	}
-	if _, known := able.LoadOrStore(p, nil); !known {
+	if _, known := able.LoadOrStore(p, true); !known {
 		runtime.AddCleanup(client, func(p weak.Pointer[aztables.Client]) { able.Delete(p) }, p)
 	}
 }
 
 // hasPolicy reports whether the client is known to have Policy.
 func hasPolicy(client *aztables.Client) bool {
-	_, known := able.Load(weak.Make(client))
-	return known
+	has, _ := able.Load(weak.Make(client))
+	return has == true
 }
 
 // send sends the transaction, or its stand-in, once. The SDK reads the response and closes it.

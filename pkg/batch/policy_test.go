@@ -239,3 +239,22 @@ func TestKeysAreFoundAnywhereInAnEntity(t *testing.T) {
 		}
 	}
 }
+
+// TestASuccessBeforeALostResponseIsNotThatOfTheNextRequest: the SDK sends again if a policy around this one has lost the response.
+func TestASuccessBeforeALostResponseIsNotThatOfTheNextRequest(t *testing.T) {
+	w := &wireOf{status: http.StatusAccepted, answer: answerTo(1)}
+	lose := policyFunc(func(r *policy.Request) (*http.Response, error) {
+		response, err := r.Next()
+		if err == nil && len(w.sent) == 1 {
+			w.answer = w.answer[:len(w.answer)-60]
+			return nil, io.ErrUnexpectedEOF
+		}
+		return response, err
+	})
+	client := clientOf(t, w, "https://account.table.core.windows.net", lose, Policy{})
+	learn(client, true)
+	ctx := policy.WithRetryOptions(t.Context(), policy.RetryOptions{MaxRetries: 1, RetryDelay: 1})
+	if etags, err := Submit(ctx, client, adds("a")); etags != nil || !azerr.Classify(err).Ambiguous() || len(w.sent) != 2 {
+		t.Errorf("%q, %v after %d requests, want the error of a lost response", etags, err, len(w.sent))
+	}
+}
