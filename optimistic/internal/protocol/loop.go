@@ -32,10 +32,10 @@ type Loop struct {
 	Again func(ctx context.Context) error
 }
 
-// ConflictBudget returns the budget of the conflicts, with the defaults: 50 attempts in 30 s, at most 2 s apart.
+// ConflictBudget returns the budget of the conflicts, with the defaults: 100 attempts in 30 s, at most 2 s apart.
 func ConflictBudget(attempts int, elapsed time.Duration, b retry.Backoff) retry.Budget {
 	b.Cap = max(cmp.Or(b.Cap, 2*time.Second), b.Base)
-	return retry.Budget{Attempts: cmp.Or(attempts, 50), Elapsed: cmp.Or(elapsed, 30*time.Second), Backoff: b}
+	return retry.Budget{Attempts: cmp.Or(attempts, 100), Elapsed: cmp.Or(elapsed, 30*time.Second), Backoff: b}
 }
 
 // Run runs the loop. The errors are those of Commit, Next and Again.

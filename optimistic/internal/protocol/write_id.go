@@ -37,7 +37,7 @@ func appendBase32(b []byte, n uint64, digits int) []byte {
 	return b
 }
 
-// digits decodes what base32Digits encoded.
+// digits decodes what appendBase32 appended.
 func digits(s string) (n uint64) {
 	for _, c := range s {
 		n = n*32 + uint64(strings.IndexRune(idAlphabet, c))

@@ -10,8 +10,9 @@ import (
 
 const (
 	// perProcess is more than it takes to end one of many processes, on a machine that does other work too: 2,000 took 0.45 s on
-	// an idle machine and 0.8 s on a busy one.
-	perProcess = time.Millisecond
+	// an idle machine and 0.8 s on a busy one. But 100 that all start others, on two cores that six such crowds share, took
+	// more than 0.6 s.
+	perProcess = 10 * time.Millisecond
 	// ahead bounds how much earlier than the deadline the end of many processes begins.
 	ahead = 4 * time.Second
 )

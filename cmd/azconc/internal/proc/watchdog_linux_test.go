@@ -63,7 +63,7 @@ func TestADeadlineComesEarlierForManyProcesses(t *testing.T) {
 		n    int
 		over bool
 	}{
-		{time.Minute, 1_000_000, false}, {3 * time.Second, 2000, false}, {2 * time.Second, 2000, true}, {3 * time.Second, 10_000, true}, {100 * time.Millisecond, 10, false},
+		{time.Minute, 1_000_000, false}, {5 * time.Second, 2000, false}, {3 * time.Second, 2000, true}, {2 * time.Second, 100, false}, {900 * time.Millisecond, 100, true}, {200 * time.Millisecond, 10, false},
 	} {
 		if a.set(After(c.left)); a.again(c.n) != c.over {
 			t.Errorf("%v are left to end %d processes: over is %v", c.left, c.n, !c.over)

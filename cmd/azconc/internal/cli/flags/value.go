@@ -104,7 +104,7 @@ func tooSmall(err error, name string, small bool, value any, zero bool) error {
 
 // MaxAttempts adds the flag --max-attempts of an update.
 func MaxAttempts(set *pflag.FlagSet, to *int) {
-	Int(set, to, "max-attempts", 1, "give up after this many conflicts (default 50, or 30s)")
+	Int(set, to, "max-attempts", 1, "give up after this many conflicts (default 100, or 30s)")
 }
 
 // OneOf adds a flag that takes one of several words, the first of which is the default.
