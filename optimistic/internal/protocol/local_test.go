@@ -7,6 +7,7 @@ package protocol
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -83,8 +84,8 @@ func TestContendingWritersOfALocalServiceTakeTurns(t *testing.T) {
 		{"entity", localEntity, 8, 3.3, 0.8, 0.5}, {"entity", localEntity, 32, 4, 0.8, 0.5},
 	} {
 		t.Run(fmt.Sprintf("%s/%d", tt.name, tt.clients), func(t *testing.T) {
-			var perCommit, rate, least float64 // the means: a single run of 10 s may be a quarter off, and one client in it unlucky
-			for seed := range uint64(2) {
+			var perCommit, rate, least []float64 // of each run: one in fifty is much slower, or has an unlucky client
+			for seed := range uint64(3) {
 				plain := simulate(t, tt.service(seed), jitter, tt.clients, 10*time.Second)
 				t.Logf("full jitter: %v", plain)
 				for _, together := range []bool{true, false} {
@@ -92,18 +93,23 @@ func TestContendingWritersOfALocalServiceTakeTurns(t *testing.T) {
 					s.together = together
 					got := simulate(t, s, ours, tt.clients, 10*time.Second)
 					t.Logf("ours:        %v (in one process: %v)", got, together)
-					perCommit += got.perCommit / 4
-					rate += got.rate / plain.rate / 4
-					least += got.least / 4
+					perCommit = append(perCommit, got.perCommit)
+					rate = append(rate, got.rate/plain.rate)
+					least = append(least, got.least)
 					if got.open > 0 {
 						t.Errorf("%d are open", got.open)
 					}
 				}
 			}
-			if perCommit > tt.atMost || rate < tt.rate || least < tt.least {
+			if median(perCommit) > tt.atMost || median(rate) < tt.rate || median(least) < tt.least {
 				t.Errorf("%.2f requests per commit, %.2f of the commits, the least busy has %.2f of the mean; want at most %.1f, at least %.1f and %.1f",
-					perCommit, rate, least, tt.atMost, tt.rate, tt.least)
+					median(perCommit), median(rate), median(least), tt.atMost, tt.rate, tt.least)
 			}
 		})
 	}
+}
+
+func median(of []float64) float64 {
+	sorted := slices.Sorted(slices.Values(of))
+	return sorted[len(sorted)/2]
 }
