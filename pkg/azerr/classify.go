@@ -127,9 +127,9 @@ func byStatus(status int) meaning {
 	return meaning{}
 }
 
-// longestRetryAfter bounds what is believed of a Retry-After. The service asks for seconds. Whoever waits for a day that a
-// damaged response asks for, or one with a date by another clock, does not notice that the service is well again. The
-// pipeline of the SDK gives up at the same bound.
+// longestRetryAfter bounds what is believed of a Retry-After. The service asks for seconds. A damaged response, or a
+// date by another clock, may ask for a day, and a client that waited for it would not notice that the service is well again.
+// The pipeline of the SDK gives up at the same bound.
 const longestRetryAfter = time.Minute
 
 // retryAfter parses the service's Retry-After. The two headers in milliseconds come first, because they are more

@@ -76,7 +76,7 @@ func answerTo(n int) string {
 
 var ids = regexp.MustCompile(`(batch|changeset)_[0-9a-f-]{36}`)
 
-// TestThePolicySendsWhatTheSDKSends compares the requests byte by byte, except for the random boundaries.
+// TestThePolicySendsWhatTheSDKSends compares the requests line by line, entities as JSON, without the random boundaries.
 func TestThePolicySendsWhatTheSDKSends(t *testing.T) {
 	kinds := []aztables.TransactionType{aztables.TransactionTypeAdd, aztables.TransactionTypeDelete, aztables.TransactionTypeInsertMerge,
 		aztables.TransactionTypeInsertReplace, aztables.TransactionTypeUpdateMerge, aztables.TransactionTypeUpdateReplace}

@@ -41,7 +41,8 @@ type Options struct {
 	// renewed in time, or the service reports that it is over. Defaults to nothing.
 	Lost func(error)
 
-	// Note is called with lines for the user, each without line breaks and control characters, whatever a holder calls itself: clients show the status of a refusal, and not its text. Defaults to nothing.
+	// Note is called with lines for the user, each without line breaks and control characters, whatever a holder calls itself:
+	// clients show the status of a refusal, and not its text. Defaults to nothing.
 	Note func(format string, args ...any)
 
 	_ struct{}
