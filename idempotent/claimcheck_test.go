@@ -237,8 +237,8 @@ func (r *rig) sendFor(k *claimcheck.ClaimCheck, id string, ttl time.Duration) {
 	}
 }
 
-// TestGCDeletesABodyWhenItsMessageHasExpired has one message expire unread, another live for long, and a third come from an
-// earlier version, whose bodies have no metadata.
+// TestGCDeletesABodyWhenItsMessageHasExpired has one message expire unread, another live for long, and a third blob say
+// nothing of that.
 func TestGCDeletesABodyWhenItsMessageHasExpired(t *testing.T) {
 	inClaimBubble(t, func(t *testing.T, r *rig, k *claimcheck.ClaimCheck) {
 		const day = 24 * time.Hour

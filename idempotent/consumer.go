@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
 
 	"github.com/azconc/azconc/idempotent/internal/bodies"
 	"github.com/azconc/azconc/idempotent/internal/markers"
@@ -43,11 +43,12 @@ type Consumer struct {
 	handler Handler
 	o       ConsumerOptions
 
-	seats chan struct{} // holds one element per handler that runs
-	alone chan struct{} // holds an element while a suspect message takes all seats
-	wake  chan struct{}
-	ready chan struct{} // signals the receiver that a handler has finished
-	room  chan struct{} // signals the receiver that there may be room for messages
+	seats    chan struct{} // holds one element per handler that runs
+	suspects chan struct{} // holds the room that suspects take whose handlers run; see room
+	entering chan struct{} // holds an element while a suspect takes its room
+	wake     chan struct{}
+	ready    chan struct{} // signals the receiver that a handler has finished
+	room     chan struct{} // signals the receiver that there may be room for messages
 
 	requests, handled atomic.Int64
 	ran               atomic.Bool
@@ -76,8 +77,8 @@ type Consumer struct {
 	stock    [stages]int               // number of deliveries in each stage
 	pace     durations                 // of the handlers
 	holds    durations                 // from the receive to the end of the handler
-	suspects int                       // messages that wait to be handled alone, or are being handled alone
-	crowded  chan struct{}             // closed while there are suspects
+	alone    int                       // suspects that run alone, or wait for that
+	crowded  chan struct{}             // closed while there are any
 	finished int                       // handlers that have returned and whose messages are settled
 	fatal    error                     // why the consumer ends by itself
 }
@@ -96,7 +97,7 @@ func NewConsumer(queue *azqueue.QueueClient, handler Handler, opts *ConsumerOpti
 		handler = around(handler)
 	}
 	c := &Consumer{
-		handler: handler, o: o, seats: make(chan struct{}, o.Concurrency), alone: make(chan struct{}, 1), idle: func() {},
+		handler: handler, o: o, seats: make(chan struct{}, o.Concurrency), suspects: make(chan struct{}, max(1, o.Concurrency/2)), entering: make(chan struct{}, 1), idle: func() {},
 		wake: make(chan struct{}, 1), ready: make(chan struct{}, 1), room: make(chan struct{}, 1), now: make(chan struct{}),
 		inFlight: map[string]*delivery{}, keys: map[string]*delivery{}, recalled: map[string]markers.Ledger{}, crowded: make(chan struct{}), pool: pool.New(),
 	}

@@ -43,7 +43,8 @@ type delivery struct {
 
 	again    *redelivered  // guarded by Consumer.mu
 	stage    stage         // guarded by Consumer.mu
-	suspect  bool          // it is handled alone; see suspicion
+	suspect  bool          // it may have ended its process; see suspicion
+	starts   int           // of its handler, without a known outcome
 	began    time.Time     // when its handler was started
 	took     time.Duration // for which its handler ran
 	handled  atomic.Bool   // its handler was started
@@ -79,7 +80,6 @@ const (
 	undecided decision = iota
 	run
 	duplicate // a copy was handled: delete this one
-	presumed  // a copy was claimed by an earlier version: delete this one, and conclude nothing from it
 	finished  // it was handled before: delete it
 	replayed  // a copy was handled before and has left a result
 	copied    // a copy is in this process: wait for its outcome
@@ -114,7 +114,7 @@ func (d *delivery) live() {
 	}
 	c.move(d, closing)
 	switch d.fate {
-	case duplicate, presumed, finished:
+	case duplicate, finished:
 		d.discard()
 	case replayed:
 		d.replay()
@@ -159,15 +159,22 @@ func (d *delivery) release() {
 // errBusy reports that a copy of a message is being handled.
 var errBusy = errors.New("a copy of it is being handled")
 
-// putOff puts back a copy: it must not be deleted before its original is known to be handled. The pause doubles with every
-// delivery, so that a copy returns a few times while its original is handled, and waits for at most about as long again
-// after that: 5 min, or a third of Visibility if that is longer. It is at most the given one unless that is zero.
-func (d *delivery) putOff(most time.Duration) {
+// growingPause is for how long a message is put back that has to wait for the handler of another one. It doubles with every
+// delivery, so that the message returns a few times meanwhile, and waits for at most about as long again after that: 5 min, or a
+// third of Visibility if that is longer.
+func (d *delivery) growingPause() time.Duration {
 	pause := max(time.Second, d.c.o.Visibility/3)
 	limit := max(leastClaim, pause)
 	for range min(d.e.Excused, 10) {
 		pause = min(2*pause, limit)
 	}
+	return pause
+}
+
+// putOff puts back a copy: it must not be deleted before its original is known to be handled. The pause is at most the given one
+// unless that is zero.
+func (d *delivery) putOff(most time.Duration) {
+	pause := d.growingPause()
 	if most > 0 {
 		pause = min(pause, most)
 	}

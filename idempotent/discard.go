@@ -6,12 +6,12 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// discard deletes a message that was handled, itself or as a copy, and its body if that is known and not presumed.
+// discard deletes a message that was handled, itself or as a copy, and its body if it was handled itself.
 func (d *delivery) discard() {
 	if d.settle(observe.Duplicate, d.receipt.Delete, nil) == nil && d.fate == finished && d.e.Packed != nil {
 		d.deleteBody()
 	}
-	d.concluded = d.fate != presumed
+	d.concluded = true
 }
 
 // deleteBody deletes the blob of a message that was handled and deleted.

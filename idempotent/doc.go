@@ -53,9 +53,11 @@
 //
 // # Messages that end their process
 //
-// If two deliveries of a message ended without a known outcome, the message is handled alone, with no other handler
-// running, and each start of its handler is recorded before it happens. After MaxDeliveries of those it is a poison
-// message.
+// A message of which two deliveries ended without a known outcome is suspect. Each start of its handler is recorded before it
+// happens, and after MaxDeliveries of those it is a poison message. Most suspects are innocent: they were handled beside the one
+// that ended the process, or the machine was switched off. So half of the handlers run suspects, others are given back for other
+// Consumers, and the other half runs other messages. Each start without an outcome doubles the room that a suspect takes there, until
+// it runs without other suspects; if that ends too, and for its last start, no other handler runs.
 //
 // # Sessions
 //

@@ -15,7 +15,7 @@ import (
 	"github.com/azconc/azconc/idempotent/internal/format"
 )
 
-// sendFull sends an envelope with so many bytes left in it, as a producer of an earlier version did.
+// sendFull sends an envelope with so many bytes left in it, as another producer may.
 func (r *rig) sendFull(id string, left int) {
 	r.t.Helper()
 	e := format.Message{ID: id, Sent: time.Now().UTC()}

@@ -113,11 +113,14 @@ var errSuspended = errors.New("a resource that the consumer needs does not answe
 // errCrowded reports that the handler was not run because all seats were taken.
 var errCrowded = errors.New("no handler was free for it")
 
+// errGrouped reports that the handler was not run because it is suspect, and enough suspects run.
+var errGrouped = errors.New("it may have ended its process, like others that are being handled")
+
 // attempt waits for a seat and runs the handler.
 func (d *delivery) attempt(ctx context.Context) error {
 	c := d.c
 	if d.suspect {
-		leave, err := c.quarantine(ctx)
+		leave, err := c.admitSuspect(ctx, d)
 		defer leave()
 		if err != nil {
 			return err

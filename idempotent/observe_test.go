@@ -2,6 +2,7 @@ package idempotent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -175,4 +176,35 @@ func TestTheSpansOfAnInboxAndOfASessionAreWithinThoseOfTheMessage(t *testing.T) 
 			t.Errorf("%d requests have spans, of %d; %d spans are open: %v", s.requests, r.service.Requests(), s.open, got)
 		}
 	})
+}
+
+// A failed handler whose message could not be put back for certain was counted as a failed request, and its run was not counted.
+func TestEveryRunOfAHandlerIsAnEvent(t *testing.T) {
+	for _, kind := range []aztest.FaultKind{aztest.LoseAnswer, aztest.LoseRequest, aztest.FailAfterCommit} {
+		inBubble(t, func(t *testing.T, r *rig) {
+			for i := range 20 {
+				r.send(fmt.Sprint("m", i))
+			}
+			r.service.SetFaults(aztest.Fault{Kind: kind, Probability: 0.4, Match: aztest.Op("Update Message")})
+			runs := map[string]int{}
+			r.consume(func(_ context.Context, m *Message) error {
+				r.mu.Lock()
+				defer r.mu.Unlock()
+				if runs[m.Key]++; runs[m.Key] < 4 {
+					return errors.New("not yet")
+				}
+				return nil
+			}, ConsumerOptions{Markers: r.markers, MaxAttempts: 10, Backoff: pollEvery(time.Second)})
+			want, got := 0, map[observe.Kind]int{}
+			for _, n := range runs {
+				want += n
+			}
+			for _, k := range r.kinds() {
+				got[k]++
+			}
+			if got[observe.Completed] != 20 || got[observe.Retried] != want-20 {
+				t.Errorf("%s: %d runs, %v", kind, want, got)
+			}
+		})
+	}
 }

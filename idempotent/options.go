@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
 
 	"github.com/azconc/azconc/idempotent/claimcheck"
 	"github.com/azconc/azconc/idempotent/internal/format"
@@ -59,8 +59,8 @@ type ConsumerOptions struct {
 	MaxAttempts int
 
 	// MaxDeliveries bounds how often the handler of a message may start without a known outcome, as when it crashes the
-	// process; a negative value means no bound. A message that has been redelivered twice that way is handled alone,
-	// and its starts are counted from then on, at 1 request each. For a message that is not an envelope, or a full one,
+	// process; a negative value means no bound. Once a message has been redelivered twice that way, its starts are
+	// counted, at 1 request each; see "Messages that end their process". For a message that is not an envelope, or a full one,
 	// without Markers or with DedupeRedelivery, all deliveries count except those that this Consumer has itself given back.
 	// Defaults to 20.
 	MaxDeliveries int

@@ -20,7 +20,6 @@ import (
 //	its own                              it renews the claim, and runs; see Sessions
 //	done                                 it is deleted
 //	of another, claim has not ended      it is put back
-//	of another, by an earlier version    it is deleted, unless the other is in this process, which then runs
 //	of another, claim has ended          it claims the key, and runs
 //	poisoned                             it claims the key, and runs
 type owner struct {
@@ -236,17 +235,12 @@ func (o *owner) consult(ctx context.Context, d *delivery, by *claimer) error {
 		}
 		return nil
 	case mine:
-		d.known = !m.Until.IsZero()
+		d.known = m.State == markers.Owned
 		d.remember(m.Ledger)
 		if m.Session == "" && by.session == "" && m.Until.Sub(d.at) > o.life/2 {
 			o.claimed(d, by, m.Until)
 			return nil
 		}
-	case m.State == markers.Owned && m.Until.IsZero() && time.Now().Before(m.Expires):
-		if d.fate = presumed; o.kept {
-			d.fate = busy
-		}
-		return nil
 	case m.State == markers.Owned && d.at.Before(m.Until):
 		d.fate, d.pause = busy, m.Until.Sub(d.at)
 		return nil

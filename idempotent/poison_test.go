@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
 
 	"github.com/azconc/azconc/idempotent/internal/format"
 	"github.com/azconc/azconc/idempotent/redrive"
@@ -126,32 +126,6 @@ func TestAnEnvelopeThatIsFullKeepsItsBytesAndItsReason(t *testing.T) {
 			t.Errorf("%+v, %v", got, err)
 		}
 	})
-}
-
-// TestPoisonOfOlderVersionsComesBack: those put messages of other senders into an envelope, too.
-func TestPoisonOfOlderVersionsComesBack(t *testing.T) {
-	old := `{"azconc":1,"id":"service-id","sent":"2026-01-01T00:00:00Z","poison":{"reason":"broken","queue":"orders","message_id":"service-id",` +
-		`"inserted":"2026-01-01T00:00:00Z","deliveries":1,"encoding":"`
-	for text, want := range map[string]string{
-		old + `base64"},"text":"hello"}`:    "aGVsbG8=",
-		old + `text"},"text":"hello"}`:      "hello",
-		old + `text"},"binary":"/w=="}`:     "",
-		old + `envelope"},"text":"hello"}`:  "",
-		`{"azconc":1,"id":"x","text":"hi"}`: `{"azconc":1,"id":"x","text":"hi"}`,
-	} {
-		inBubble(t, func(t *testing.T, r *rig) {
-			if _, err := r.poison.EnqueueMessage(t.Context(), text, &azqueue.EnqueueMessageOptions{TimeToLive: forEver}); err != nil {
-				t.Fatal(err)
-			}
-			if got, err := redrive.Run(t.Context(), r.poison, r.queue, nil); err != nil || got.Moved != 1 {
-				t.Fatalf("%s: %+v, %v", text, got, err)
-			}
-			got := peekTexts(t, r.queue)[0]
-			if e := format.Detect(got); want != "" && got != want || want == "" && (e.ID != "service-id" || e.Poison != nil || len(e.Body) == 0) {
-				t.Errorf("%s came back as %s", text, got)
-			}
-		})
-	}
 }
 
 // TestBuryingRidesOutFaults: whatever is lost, the original bytes are in the poison queue, and the queue is empty.

@@ -246,7 +246,6 @@ func TestRunFailsWithoutASession(t *testing.T) {
 		for _, fault := range []aztest.Fault{
 			{Kind: aztest.Answer, Status: 403, Code: "AuthorizationFailure", Match: aztest.Op("Put Blob")},
 			{Kind: aztest.Answer, Status: 403, Code: "AuthorizationFailure", Match: aztest.Op("Acquire Blob Lease")},
-			{Kind: aztest.LoseRequest, Match: aztest.Op("Put Blob", "Acquire Blob Lease")},
 		} {
 			p := r.process()
 			p.wire.SetFaults(fault)

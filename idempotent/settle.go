@@ -32,6 +32,8 @@ func (d *delivery) dispose(o outcome) {
 		d.abandon()
 	case errors.Is(o.err, errSuspended):
 		d.giveBack(observe.Returned, probing.Base, o.err)
+	case errors.Is(o.err, errGrouped):
+		d.giveBack(observe.Returned, min(d.growingPause(), c.o.Visibility), o.err)
 	case errors.Is(o.err, errCrowded):
 		d.giveBack(observe.Returned, 0, o.err)
 	case excusable(o.err):
@@ -192,6 +194,9 @@ func (d *delivery) settle(kind observe.Kind, do func(context.Context) error, why
 	if err := do(d.settling); err != nil {
 		d.err = err
 		d.report(observe.Failed, fmt.Errorf("%s: %w", kind, err))
+		if kind == observe.Retried { // its handler has run, and it returns by itself
+			d.report(kind, why)
+		}
 		if kind != observe.Completed && kind != observe.Dropped { // its marker says that it was handled
 			d.abandon()
 		}

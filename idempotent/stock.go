@@ -86,7 +86,7 @@ func (c *Consumer) wanted() (n int, over bool) {
 		room = min(room, left-len(c.inFlight)) // messages in flight may suffice, or turn out to be copies
 	}
 	switch {
-	case room <= 0, c.suspects > 0, c.stock[closing] >= c.o.Concurrency+maxClosing:
+	case room <= 0, c.alone > 0, c.stock[closing] >= c.o.Concurrency+maxClosing:
 		return 0, false
 	case room >= min(queues.MaxReceive, target), c.stock[waiting] == 0, c.o.MaxMessages > 0:
 		return min(room, queues.MaxReceive), false

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -272,15 +274,8 @@ func TestThePathDecidesWhatTheLineageLeavesOpen(t *testing.T) {
 					bubble.Sleep(10 * time.Millisecond)
 					optest.Put(t, client, `{"n":100}`)
 				}()
-				credential, err := blob.NewSharedKeyCredential(aztest.Account, aztest.Key)
-				if err != nil {
-					t.Fatal(err)
-				}
-				there, err := blockblob.NewClientWithSharedKeyCredential(tt.endpoint+aztest.Account+"/box/n.json", credential, &blockblob.ClientOptions{ClientOptions: s.ClientOptions()})
-				if err != nil {
-					t.Fatal(err)
-				}
-				_, err = optimistic.Update(t.Context(), blobs.NewJSON[optest.Counter](there), optest.Increment, &optimistic.UpdateOptions{SendOptions: optimistic.SendOptions{ConfirmConflicts: tt.confirm}})
+				there := clientAt(t, s, tt.endpoint)
+				_, err := optimistic.Update(t.Context(), blobs.NewJSON[optest.Counter](there), optest.Increment, &optimistic.UpdateOptions{SendOptions: optimistic.SendOptions{ConfirmConflicts: tt.confirm}})
 				unknown, ok := errors.AsType[*optimistic.UnknownError](err)
 				if tt.believed && err != nil || !tt.believed && (!ok || !unknown.Unconfirmed) {
 					t.Errorf("Update = %v, want success only if the refusal is believed", err)
@@ -295,4 +290,65 @@ func TestThePathDecidesWhatTheLineageLeavesOpen(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAWriteWithoutRoomForAProofIsRefused: the metadata left no room for a lineage, so a write that was delivered twice
+// looked like a conflict, and the change ran again, also with ConfirmAlways.
+func TestAWriteWithoutRoomForAProofIsRefused(t *testing.T) {
+	const loopback, elsewhere = "http://127.0.0.1:10000/", "http://storage.internal:10000/"
+	for _, tt := range []struct {
+		endpoint string
+		foreign  int // bytes of another writer's metadata
+		o        optimistic.SendOptions
+		refused  bool
+	}{
+		{loopback, 8170, optimistic.SendOptions{ConfirmConflicts: optimistic.ConfirmAlways}, true},
+		{loopback, 8000, optimistic.SendOptions{ConfirmConflicts: optimistic.ConfirmAlways}, true},
+		{loopback, 7000, optimistic.SendOptions{ConfirmConflicts: optimistic.ConfirmAlways}, false},
+		{loopback, 8170, optimistic.SendOptions{}, false},
+		{elsewhere, 8170, optimistic.SendOptions{}, true},
+		{elsewhere, 8000, optimistic.SendOptions{}, true},
+		{elsewhere, 8170, optimistic.SendOptions{ConfirmConflicts: optimistic.ConfirmNever}, false},
+		{elsewhere, 8170, optimistic.SendOptions{LineageSize: -1}, false},
+	} {
+		for name, update := range map[string]func(context.Context, *blockblob.Client) error{
+			"content": func(ctx context.Context, c *blockblob.Client) error {
+				return optest.ErrorOf(optimistic.Update(ctx, blobs.NewJSON[optest.Counter](c), optest.Increment, &optimistic.UpdateOptions{SendOptions: tt.o}))
+			},
+			"metadata": func(ctx context.Context, c *blockblob.Client) error {
+				return optest.ErrorOf(optimistic.Update(ctx, blobs.NewMetadata(c.BlobClient()), optest.SetMeta("n", "1"), &optimistic.UpdateOptions{SendOptions: tt.o}))
+			},
+		} {
+			t.Run(fmt.Sprint(name, tt.endpoint, tt.foreign, tt.o.ConfirmConflicts, tt.o.LineageSize), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s, client := optest.Quiet(t, `{"n":0}`)
+					if _, err := client.SetMetadata(t.Context(), map[string]*string{"x": new(strings.Repeat("x", tt.foreign-1))}, nil); err != nil {
+						t.Fatal(err)
+					}
+					s.Reset()
+					err := update(t.Context(), clientAt(t, s, tt.endpoint))
+					if refused := err != nil && strings.Contains(err.Error(), "no room for a proof"); refused != tt.refused || !refused && err != nil {
+						t.Errorf("%v, want a refusal: %v", err, tt.refused)
+					}
+					if wrote := slices.ContainsFunc(s.Log(), func(r aztest.Request) bool { return aztest.Writes(&r) }); wrote == tt.refused {
+						t.Errorf("sent %v", s.Log())
+					}
+				})
+			})
+		}
+	}
+}
+
+// clientAt returns a client of the blob box/n.json by another endpoint.
+func clientAt(t *testing.T, s *aztest.Service, endpoint string) *blockblob.Client {
+	t.Helper()
+	credential, err := blob.NewSharedKeyCredential(aztest.Account, aztest.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := blockblob.NewClientWithSharedKeyCredential(endpoint+aztest.Account+"/box/n.json", credential, &blockblob.ClientOptions{ClientOptions: s.ClientOptions()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
 }

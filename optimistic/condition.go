@@ -8,6 +8,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
+	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 )
@@ -109,7 +110,7 @@ func (c Conditions) Check(op, resource string, now State) error {
 }
 
 // over returns an error if a write over base, under c, would not be conditional on base.
-func (c Conditions) over(base State) error {
+func (c Conditions) over(base protocol.State) error {
 	if base.Exists && base.ETag == "" {
 		return errNoETag
 	}

@@ -23,7 +23,7 @@ import (
 
 // contend lets separate clients increment one counter for 20 s, 5 ms from the service, and returns the requests per
 // commit and the least busy client's share of the mean.
-func contend(t *testing.T, clients, escalateAfter int) (perCommit, fair float64) {
+func contend(t *testing.T, clients int) (perCommit, fair float64) {
 	synctest.Test(t, func(t *testing.T) {
 		s := aztest.New(&aztest.Options{Latency: func() time.Duration { return 5 * time.Millisecond }})
 		optest.Put(t, s.BlockBlob("box", "n.json"), `{"n":0}`)
@@ -36,7 +36,7 @@ func contend(t *testing.T, clients, escalateAfter int) (perCommit, fair float64)
 			wg.Go(func() {
 				target := blobs.NewJSON[optest.Counter](s.BlockBlob("box", "n.json"))
 				for ctx.Err() == nil {
-					if _, err := optimistic.Update(ctx, target, optest.Increment, &optimistic.UpdateOptions{Attempts: -1, Elapsed: -1, EscalateAfter: escalateAfter}); err == nil {
+					if _, err := optimistic.Update(ctx, target, optest.Increment, &optimistic.UpdateOptions{Attempts: -1, Elapsed: -1}); err == nil {
 						commits[i]++
 					}
 				}
@@ -67,7 +67,7 @@ func TestContendersTakeTurns(t *testing.T) {
 		t.Run(fmt.Sprint(tt.clients), func(t *testing.T) {
 			var perCommit, fair []float64
 			for range 3 {
-				p, f := contend(t, tt.clients, 0)
+				p, f := contend(t, tt.clients)
 				perCommit, fair = append(perCommit, p), append(fair, f)
 			}
 			slices.Sort(perCommit)
@@ -79,18 +79,6 @@ func TestContendersTakeTurns(t *testing.T) {
 				t.Errorf("the least busy client has %.2f of the mean, want half", fair[1])
 			}
 		})
-	}
-}
-
-// TestLeasesAreNoBetterThanTurns compares the two ways to go about contention, so that the default is the better one.
-func TestLeasesAreNoBetterThanTurns(t *testing.T) {
-	for _, clients := range []int{8, 32} {
-		turns, _ := contend(t, clients, 0)
-		leases, fair := contend(t, clients, 4)
-		t.Logf("%d clients: %.2f requests per commit by turns, %.2f with leases after 4 conflicts (the least busy %.2f of the mean)", clients, turns, leases, fair)
-		if leases < 0.9*turns { // it would take more than the luck of the draw
-			t.Errorf("%d clients: leases need %.2f requests per commit, turns %.2f: the default is the worse one", clients, leases, turns)
-		}
 	}
 }
 

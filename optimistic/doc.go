@@ -85,7 +85,7 @@
 //   - A foreign writer that puts back metadata it read earlier, unconditionally, puts back an old lineage. This is
 //     noticed if the metadata are older than our base. If they are those of our base, our write counts as not applied,
 //     and the change is run again; with ConfirmAlways the outcome is unknown.
-//   - Clients of one resource that are much slower than the others get fewer turns. UpdateOptions.EscalateAfter helps them.
+//   - Clients of one resource that are much slower than the others get fewer turns.
 //   - A deletion leaves no trace: if an intermediary delivers it twice, it looks like a deletion by another client.
 //   - Restoring an old version or snapshot restores its lineage: later writes are gone, and count as not applied.
 //   - A blob that is deleted and created again starts a new lineage. See Create and Delete for what that means.

@@ -41,23 +41,27 @@ type DocumentOptions struct {
 // it read, and a changed value of one of them is a conflict; but a tag that others have added since the last read, at most
 // MaxAge ago, is lost.
 //
+// A change, or a hook, must not use its own Document: it would wait for itself. With the context that it was given, it gets an
+// error that says so.
+//
 // A Document is safe for concurrent use. It starts no goroutines: one of the waiting callers does the work for all. It
 // does not need to be closed.
 type Document[T any] struct {
-	name   Target[T]
-	target sealed.Target[T]
-	cache  sealed.Cacheable[T]
-	o      UpdateOptions
-	fold   int
-	maxAge time.Duration
+	name     Target[T]
+	target   sealed.Target[T]
+	cache    sealed.Cacheable[T]
+	o        UpdateOptions
+	settings protocol.Settings
+	fold     int
+	maxAge   time.Duration
 
-	turn chan struct{} // has a token while no caller is folding
+	idle chan struct{} // has a token while no caller is folding
 
 	mu    sync.Mutex // guards queue
 	queue []*entry[T]
 
-	cached *Version[T] // guarded by turn; nil if nothing is known
-	readAt time.Time   // guarded by turn; when cached, or the version that it was written over, was read
+	cached *sealed.Version[T] // guarded by idle; nil if nothing is known
+	readAt time.Time          // guarded by idle; when cached, or the version that it was written over, was read
 }
 
 // entry is one caller's change in the queue.
@@ -89,15 +93,19 @@ func NewDocument[T any](target Target[T], opts *DocumentOptions) (*Document[T], 
 	if o.MaxFold < 0 {
 		return nil, fmt.Errorf("DocumentOptions.MaxFold: %d is negative; 0 means the default of 256", o.MaxFold)
 	}
-	u, err := o.Update.withDefaults()
+	u, err := o.Update.validated()
+	if err != nil {
+		return nil, err
+	}
+	s, err := u.settings()
 	if err != nil {
 		return nil, err
 	}
 	if o.MaxFold == 0 {
 		o.MaxFold = 256
 	}
-	d := &Document[T]{name: target, target: t, cache: cache, o: u, fold: o.MaxFold, maxAge: cmp.Or(o.MaxAge, time.Minute), turn: make(chan struct{}, 1)}
-	d.turn <- struct{}{}
+	d := &Document[T]{name: target, target: t, cache: cache, o: u, settings: s, fold: o.MaxFold, maxAge: cmp.Or(o.MaxAge, time.Minute), idle: make(chan struct{}, 1)}
+	d.idle <- struct{}{}
 	return d, nil
 }
 
@@ -114,6 +122,10 @@ func (d *Document[T]) Update(ctx context.Context, change func(ctx context.Contex
 	if err := sealed.NotNil("update", "change", change); err != nil {
 		return Result{}, err
 	}
+	ctx, err = d.enter(ctx, "update")
+	if err != nil {
+		return Result{}, err
+	}
 	ctx, end := d.o.Hooks.Start(ctx, observe.Span{Name: "optimistic.Update", Resource: d.target.Resource()})
 	defer func() { end(err) }()
 	e := &entry[T]{change: change, ctx: ctx, done: make(chan struct{})}
@@ -124,12 +136,12 @@ func (d *Document[T]) Update(ctx context.Context, change func(ctx context.Contex
 		select {
 		case <-e.done:
 			return e.outcome()
-		case <-d.turn:
+		case <-d.idle:
 			// Another caller may have folded our entry. Then there is nothing left to do for it, and the next caller
-			// takes the turn.
+			// folds.
 			select {
 			case <-e.done:
-				d.turn <- struct{}{}
+				d.idle <- struct{}{}
 			default:
 				d.work()
 			}
@@ -145,9 +157,13 @@ func (d *Document[T]) Update(ctx context.Context, change func(ctx context.Contex
 // Read reads the value and the version, and remembers both. The value belongs to the caller. Errors are those of the
 // function Read. Cost: 1 request (2 for a blob with index tags).
 func (d *Document[T]) Read(ctx context.Context) (*Version[T], error) {
+	ctx, err := d.enter(ctx, "read")
+	if err != nil {
+		return nil, err
+	}
 	select {
-	case <-d.turn:
-		defer func() { d.turn <- struct{}{} }()
+	case <-d.idle:
+		defer func() { d.idle <- struct{}{} }()
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
@@ -156,12 +172,24 @@ func (d *Document[T]) Read(ctx context.Context) (*Version[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	kept := *v
+	kept := v.base()
 	if kept.Value, err = d.cache.Clone(v.Value); err != nil {
 		return nil, err
 	}
-	d.cached, d.readAt = &kept, time.Now()
+	d.cached, d.readAt = kept, time.Now()
 	return v, nil
+}
+
+// within is the key of a Document in the contexts of its changes and of its hooks.
+type within struct{ document any }
+
+// enter returns the context in which d works for a call. A call from a change or a hook of d would wait for the fold in which
+// that runs, and so for itself.
+func (d *Document[T]) enter(ctx context.Context, op string) (context.Context, error) {
+	if ctx.Value(within{d}) != nil {
+		return nil, fmt.Errorf("%s %s: a change or a hook uses its own Document, and would wait for itself: use the value that it was given", op, d.target.Resource())
+	}
+	return context.WithValue(ctx, within{d}, true), nil
 }
 
 func (e *entry[T]) outcome() (Result, error) {
@@ -184,10 +212,10 @@ func (d *Document[T]) withdraw(e *entry[T]) bool {
 	return false
 }
 
-// work folds the entries in the queue once, and passes the turn on.
+// work folds the entries in the queue once, and gives the token back.
 func (d *Document[T]) work() {
-	defer func() { d.turn <- struct{}{} }()
-	f := &folder[T]{Document: d, Loop: protocol.Loop{Call: protocol.NewCall("update", d.target.Resource(), d.o.SendOptions), Budget: d.o.budget()}}
+	defer func() { d.idle <- struct{}{} }()
+	f := &folder[T]{Document: d, Loop: protocol.Loop{Call: protocol.NewCall("update", d.target.Resource(), d.settings), Place: sealed.Place(d.target), Budget: d.o.budget()}}
 	f.Next, f.Refused = f.next, f.refused
 	d.mu.Lock()
 	n := min(len(d.queue), d.fold)
@@ -204,7 +232,7 @@ func (d *Document[T]) work() {
 	defer cancel()
 	err := errors.New("the change of another caller in the same fold ended the goroutine")
 	defer func() { // also when a change calls runtime.Goexit, as a failing test does
-		res := f.Finish()
+		res := Result(f.Finish())
 		res.Folded = n
 		for _, e := range f.batch {
 			e.settle(res, err)

@@ -43,8 +43,8 @@ type folder[T any] struct {
 	protocol.Loop
 	batch []*entry[T]
 
-	base  *Version[T] // the version that value is to replace; nil if it has to be read
-	fresh bool        // base was read by this fold
+	base  *sealed.Version[T] // the version that value is to replace; nil if it has to be read
+	fresh bool               // base was read by this fold
 	value T
 
 	// The write under way, the entries whose changes are in it, and the entry whose change is running. Guarded by
@@ -106,10 +106,10 @@ func (f *folder[T]) next(ctx context.Context, open *protocol.Refusal) (*protocol
 	}
 }
 
-func (f *folder[T]) read(ctx context.Context) (State, error) {
+func (f *folder[T]) read(ctx context.Context) (protocol.State, error) {
 	v, err := f.target.Read(ctx)
 	if err != nil {
-		return State{}, err
+		return protocol.State{}, err
 	}
 	f.base, f.fresh, f.readAt = v, true, time.Now()
 	return v.State, nil
@@ -195,13 +195,13 @@ func (f *folder[T]) apply() (included map[*entry[T]]bool, changed bool, err erro
 }
 
 // run runs the change, and recovers its panic, which must not end the goroutine that folds for all callers.
-func (e *entry[T]) run(attempt int, base State, value *T) {
+func (e *entry[T]) run(attempt int, base protocol.State, value *T) {
 	defer func() {
 		if p := recover(); p != nil {
 			e.panic, e.err = p, fmt.Errorf("the change panicked: %v", p)
 		}
 	}()
-	e.err = e.change(protocol.WithAttempt(e.ctx, attempt, base), value)
+	e.err = e.change(protocol.WithRun(e.ctx, attempt, base), value)
 }
 
 func (f *folder[T]) prepare() (*protocol.Change, error) {
@@ -224,12 +224,12 @@ func (f *folder[T]) remember() {
 	if err != nil {
 		return
 	}
-	f.cached = sealed.Carry(&Version[T]{State: State{Exists: true, ETag: f.Res.ETag, Lineage: f.write.Lineage}, Value: kept}, carry)
+	f.cached = sealed.Carry(&sealed.Version[T]{State: protocol.State{Exists: true, ETag: f.Res.ETag, Lineage: f.write.Lineage}, Value: kept}, carry)
 }
 
 // await waits for the outcome of an entry whose own context has ended while the write was under way.
 func (e *entry[T]) await(ctx context.Context) (Result, error) {
-	detached, cancel := retry.Detached(ctx, e.fold.o.Grace)
+	detached, cancel := retry.Detached(ctx, e.fold.settings.Grace)
 	defer cancel()
 	select {
 	case <-e.done:

@@ -3,14 +3,17 @@ package optimistic_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
 	"github.com/azconc/azconc/optimistic/internal/optest"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
+	"github.com/azconc/azconc/pkg/observe"
 )
 
 // fold starts two updates of one document that share a write. It returns once both have run, or once the first one blocks
@@ -190,6 +193,48 @@ func TestADocumentReadsAgainWhenItsValueIsOld(t *testing.T) {
 				t.Fatal(err)
 			}
 			optest.Requests(t, s, res, 2)
+		}
+	})
+}
+
+// TestAChangeThatUsesItsOwnDocumentIsTold: the change, and a hook of its request, waited for the fold in which they ran,
+// until their context ended.
+func TestAChangeThatUsesItsOwnDocumentIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, client := optest.Quiet(t, `{"n":0}`)
+		var d *optimistic.Document[optest.Counter]
+		var update, read, hooked error
+		hooks := observe.Hooks{Span: func(ctx context.Context, span observe.Span) (context.Context, func(error)) {
+			if span.Request && hooked == nil {
+				_, hooked = d.Read(ctx)
+			}
+			return ctx, func(error) {}
+		}}
+		d, err := optimistic.NewDocument(blobs.NewJSON[optest.Counter](client), &optimistic.DocumentOptions{
+			Update: optimistic.UpdateOptions{SendOptions: optimistic.SendOptions{Hooks: hooks}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := open(t, s, nil)
+		_, err = d.Update(t.Context(), func(ctx context.Context, c *optest.Counter) error {
+			if _, err := other.Read(ctx); err != nil { // another document is fine
+				return err
+			}
+			_, update = other.Update(ctx, func(ctx context.Context, _ *optest.Counter) error {
+				return optest.ErrorOf(d.Update(ctx, optest.Increment))
+			})
+			_, read = d.Read(ctx)
+			c.N++
+			return nil
+		})
+		if n := optest.Count(t, client); err != nil || n != 1 {
+			t.Errorf("n = %d, %v", n, err)
+		}
+		for name, err := range map[string]error{"an update in the change of another document": update, "a read": read, "a read in a hook": hooked} {
+			if err == nil || !strings.Contains(err.Error(), "its own Document") {
+				t.Errorf("%s: %v, want an error that names the fault", name, err)
+			}
 		}
 	})
 }

@@ -3,13 +3,12 @@ package optimistic_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"net/http"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 
 	"github.com/azconc/azconc/optimistic"
@@ -20,27 +19,37 @@ import (
 // increment is the loop that most programs have. It is wrong.
 func increment(ctx context.Context, client *blockblob.Client) error {
 	for {
-		read, err := client.DownloadStream(ctx, nil)
+		s, etag, err := read(ctx, client)
 		if err != nil {
-			return err
-		}
-		var s State
-		if err := json.NewDecoder(read.Body).Decode(&s); err != nil {
 			return err
 		}
 		s.N++
-		content, err := json.Marshal(s)
-		if err != nil {
+		err = write(ctx, client, s, etag) // with If-Match
+		if !bloberror.HasCode(err, bloberror.ConditionNotMet) {
 			return err
 		}
-		_, err = client.UploadBuffer(ctx, content, &blockblob.UploadBufferOptions{AccessConditions: &blob.AccessConditions{
-			ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfMatch: read.ETag},
-		}})
-		if changed, ok := errors.AsType[*azcore.ResponseError](err); ok && changed.StatusCode == http.StatusPreconditionFailed {
-			continue // another writer was faster
-		}
+	}
+}
+
+func read(ctx context.Context, client *blockblob.Client) (s State, etag *azcore.ETag, err error) {
+	resp, err := client.DownloadStream(ctx, nil)
+	if err != nil {
+		return s, nil, err
+	}
+	defer resp.Body.Close()
+	err = json.NewDecoder(resp.Body).Decode(&s)
+	return s, resp.ETag, err
+}
+
+func write(ctx context.Context, client *blockblob.Client, s State, etag *azcore.ETag) error {
+	content, err := json.Marshal(s)
+	if err != nil {
 		return err
 	}
+	_, err = client.UploadBuffer(ctx, content, &blockblob.UploadBufferOptions{AccessConditions: &blob.AccessConditions{
+		ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfMatch: etag},
+	}})
+	return err
 }
 
 // The plain loop and Update, with one response of five writes lost.

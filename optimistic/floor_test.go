@@ -43,10 +43,10 @@ func TestUpdateAllocatesLittleMoreThanItsRequests(t *testing.T) {
 		t.Logf("%s: %.0f allocations more than %.0f, %.2f times the memory", p.name, allocs-bareAllocs, bareAllocs, memory/bareMemory)
 		most, times := 75.0, 1.4
 		if large {
-			times = 1.1
+			times = 1.8 // the value that was read is encoded, to know whether the change has changed it
 		}
 		if p.name == "entity" {
-			most = 85
+			most = 250 // encoding/json takes a few for each property, of the value and of its comparison
 		}
 		if allocs-bareAllocs > most {
 			t.Errorf("%s: %.0f allocations more than the same requests, want %.0f at most", p.name, allocs-bareAllocs, most)

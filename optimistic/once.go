@@ -12,42 +12,6 @@ import (
 	"github.com/azconc/azconc/pkg/ptr"
 )
 
-// ReadOptions tunes Read. The zero value is the default.
-type ReadOptions struct {
-	SendOptions
-
-	_ struct{}
-}
-
-// WriteOptions tunes Create, Replace and Delete. The zero value is the default.
-type WriteOptions struct {
-	// Conditions are checked in addition to the version. Only IfTags and LeaseID can be given: the version is the
-	// function's argument. Create takes no LeaseID, see Conditions.
-	Conditions Conditions
-
-	// OperationID makes the write idempotent across processes, as in UpdateOptions. Delete ignores it, because a
-	// deleted resource remembers nothing. Defaults to none.
-	OperationID string
-
-	SendOptions
-
-	_ struct{}
-}
-
-// withDefaults returns the options with their defaults filled in, or an error that names the field that is out of range.
-func (o *WriteOptions) withDefaults() (WriteOptions, error) {
-	out := ptr.Value(o)
-	if !out.Conditions.carried() {
-		return out, errors.New("WriteOptions.Conditions: the version is given as an argument; only IfTags and LeaseID can be given here")
-	}
-	if out.OperationID != "" && out.LineageSize < 0 {
-		return out, errors.New("WriteOptions.OperationID: it is remembered in the lineage, which a negative LineageSize turns off")
-	}
-	var err error
-	out.SendOptions, err = out.SendOptions.WithDefaults()
-	return out, err
-}
-
 // Read fetches target's value and version, for a later Replace or Delete. If the resource does not exist, the error is
 // ErrNotFound. Transient faults are retried. Read is safe for concurrent use. Cost: 1 request (2 for a blob with index
 // tags).
@@ -57,11 +21,10 @@ func Read[T any](ctx context.Context, target Target[T], opts *ReadOptions) (_ *V
 		return nil, err
 	}
 	o := ptr.Value(opts)
-	s, err := o.SendOptions.WithDefaults()
+	c, err := o.Begin("read", t.Resource())
 	if err != nil {
 		return nil, err
 	}
-	c := protocol.NewCall("read", t.Resource(), s)
 	ctx, end := c.Start(ctx, "optimistic.Read")
 	defer end(&err)
 	v, err := protocol.Again(ctx, c, t.Read)
@@ -71,7 +34,7 @@ func Read[T any](ctx context.Context, target Target[T], opts *ReadOptions) (_ *V
 	if !v.Exists {
 		return nil, &NotFoundError{Op: c.Op, Resource: c.Resource}
 	}
-	return v, nil
+	return versionOf(v), nil
 }
 
 // Create writes value on the condition that the resource does not exist. Errors are those of Update. If the resource
@@ -90,7 +53,7 @@ func Read[T any](ctx context.Context, target Target[T], opts *ReadOptions) (_ *V
 //
 // Cost: 1 request; 2 if the resource exists, for its ETag; after a lost response 1 for each look.
 func Create[T any](ctx context.Context, target Target[T], value T, opts *WriteOptions) (Result, error) {
-	return writeOnce(ctx, "create", target, &Version[T]{}, value, opts)
+	return writeOnce(ctx, "create", target, &sealed.Version[T]{}, value, opts)
 }
 
 // Replace writes value over base, a version that Read returned, on the condition that the resource is still at it. A
@@ -102,37 +65,40 @@ func Replace[T any](ctx context.Context, target Target[T], base *Version[T], val
 	if base == nil || !base.Exists {
 		return Result{}, errors.New("replace: base is not a version of an existing resource; use Create, or Read it first")
 	}
-	return writeOnce(ctx, "replace", target, base, value, opts)
+	return writeOnce(ctx, "replace", target, base.base(), value, opts)
 }
 
-func writeOnce[T any](ctx context.Context, op string, target Target[T], base *Version[T], value T, opts *WriteOptions) (_ Result, err error) {
+func writeOnce[T any](ctx context.Context, op string, target Target[T], base *sealed.Version[T], value T, opts *WriteOptions) (_ Result, err error) {
 	t, err := open(op, target)
 	if err != nil {
 		return Result{}, err
 	}
-	o, err := opts.withDefaults()
+	o, err := opts.validated()
 	if err != nil {
 		return Result{}, err
 	}
-	c := protocol.NewCall(op, t.Resource(), o.SendOptions)
+	c, err := o.Begin(op, t.Resource())
+	if err != nil {
+		return Result{}, err
+	}
 	ctx, end := c.Start(ctx, "optimistic."+strings.ToUpper(op[:1])+op[1:])
 	defer end(&err)
 	todo := intentOf(t, o.OperationID)
 	if base.Lineage.Performed(todo) {
 		c.Res.AlreadyApplied, c.Res.ETag = true, base.ETag
-		return c.Finish(), nil
+		return Result(c.Finish()), nil
 	}
 	w, err := prepared(c, t, base, value, todo, o.Conditions)
 	if w == nil || err != nil {
 		c.Res.ETag = base.ETag
-		return c.Finish(), err
+		return Result(c.Finish()), err
 	}
 	err = c.CarryOut(ctx, *w)
-	return c.Finish(), err
+	return Result(c.Finish()), err
 }
 
 // prepared returns the write of value over base, or nil if there is nothing to write.
-func prepared[T any](c *protocol.Call, target sealed.Target[T], base *Version[T], value T, op protocol.Intent, on Conditions) (*protocol.Change, error) {
+func prepared[T any](c *protocol.Call, target sealed.Target[T], base *sealed.Version[T], value T, op protocol.Intent, on Conditions) (*protocol.Change, error) {
 	if err := on.over(base.State); err != nil {
 		return nil, c.Fail(err)
 	}
@@ -159,15 +125,18 @@ func Delete[T any](ctx context.Context, target Target[T], base State, opts *Writ
 	if err != nil {
 		return Result{}, err
 	}
-	o, err := opts.withDefaults()
+	o, err := opts.validated()
 	if err != nil {
 		return Result{}, err
 	}
-	c := protocol.NewCall("delete", t.Resource(), o.SendOptions)
+	c, err := o.Begin("delete", t.Resource())
+	if err != nil {
+		return Result{}, err
+	}
 	ctx, end := c.Start(ctx, "optimistic.Delete")
 	defer end(&err)
-	remove := func(base State) (protocol.Write, error) { return t.Remove(base, o.Conditions.besides()) }
-	w := protocol.Change{Base: base, Remove: true, Look: t.Look}
+	remove := func(base protocol.State) (protocol.Write, error) { return t.Remove(base, o.Conditions.besides()) }
+	w := protocol.Change{Base: base.base(), Remove: true, Look: t.Look}
 	switch {
 	case base.ETag == "" && base.Exists:
 		err = errNoETag
@@ -178,9 +147,9 @@ func Delete[T any](ctx context.Context, target Target[T], base State, opts *Writ
 		w.Send, err = remove(w.Base)
 	}
 	if err != nil {
-		return c.Finish(), c.Fail(err)
+		return Result(c.Finish()), c.Fail(err)
 	}
 	err = c.CarryOut(ctx, w)
 	c.Res.ETag = "" // a deleted resource has none
-	return c.Finish(), err
+	return Result(c.Finish()), err
 }

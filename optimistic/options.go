@@ -2,15 +2,128 @@ package optimistic
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/retry"
 )
+
+// Defaults of SendOptions.
+const (
+	// DefaultLineageSize is the number of recent writes that a lineage holds if SendOptions.LineageSize is 0. With the
+	// summary of older writes a lineage takes up to 1.3 KB of the 8 KB that the service allows for metadata, and up to
+	// 4 KB while writers contend.
+	DefaultLineageSize = protocol.DefaultLineageSize
+
+	// DefaultMinRate is the slowest transfer, in bytes per second, that a try waits for if SendOptions.MinRate is 0.
+	DefaultMinRate = protocol.DefaultMinRate
+)
+
+// Where a resource stores its lineage and its operations, and how long it remembers them.
+const (
+	// LineageKey is the name under which a resource's lineage is stored: the key of a blob's metadata, or the name of a
+	// string property of a table entity.
+	LineageKey = protocol.LineageKey
+
+	// OperationsKey is the name under which the callers' operations are stored. It is present only if an OperationID
+	// was used.
+	OperationsKey = protocol.OperationsKey
+
+	// OperationsKept is the largest number of operations that a resource remembers.
+	OperationsKept = protocol.OperationsKept
+
+	// OperationAge is how long a resource remembers an operation, by the clocks of the writers.
+	OperationAge = protocol.OperationAge
+)
+
+// SendOptions tunes how transient faults of a single read or write are handled. All operations take it. The zero value is
+// the default.
+type SendOptions struct {
+	// LineageSize is how many writes the lineage remembers, at most 128. If it is negative, no lineage is written, for
+	// readers that cannot tolerate an unexpected metadata key; then a conflict after a lost response is always
+	// ErrOutcomeUnknown. Defaults to DefaultLineageSize.
+	LineageSize int
+
+	// Tries bounds how many times one request is sent, the first time included; negative means no bound. Defaults to 6.
+	Tries int
+
+	// TryTimeout ends a request that gets no response; negative means no bound. Defaults to 30 s, the service's own
+	// limit for most operations. The time that blob content takes is added, see MinRate.
+	TryTimeout time.Duration
+
+	// MinRate is the slowest transfer to wait for, in bytes per second: a request may take TryTimeout plus the time
+	// that the content it sends or receives takes at this rate. Negative adds nothing. Defaults to DefaultMinRate, 64
+	// KiB/s: a request with 36 MB of content may take 10 minutes.
+	MinRate int64
+
+	// Recreate sends a create again if its response was lost and the resource is not there. Set it only if no other
+	// client deletes the resource. Otherwise the resource may be created twice: the first create was applied, and
+	// another client has consumed the resource. Defaults to false: azconc looks for the resource until Tries are spent,
+	// and then the error is ErrOutcomeUnknown.
+	Recreate bool
+
+	// Pause is the wait between tries. The service's Retry-After, but no more than a minute of it, is a lower bound. Defaults
+	// to full jitter of 200 ms, doubling, at most 10 s.
+	Pause retry.Backoff
+
+	// Grace bounds the last look at the resource if ctx ends while the outcome of a write is open. Defaults to 2 s.
+	Grace time.Duration
+
+	// ConfirmConflicts says which conflicts are believed that the lineage can neither confirm nor refute, because a
+	// foreign writer has replaced it or the resource was deleted. Defaults to ConfirmByPath.
+	ConfirmConflicts Confirm
+
+	// Hooks observe the operation: a span for it and for each of its requests, and events for conflicts, lost responses and
+	// their resolution, which are normal. Defaults to none.
+	Hooks observe.Hooks
+}
+
+// Confirm says whether a conflict needs a proof. An intermediary that terminates the connection may deliver a write twice,
+// and pass on the refusal of the second delivery although the first was applied. What the lineage proves decides in every
+// case. Confirm decides about the conflicts for which it proves nothing.
+type Confirm uint8
+
+// The values of Confirm.
+const (
+	// ConfirmByPath believes a conflict if nothing between the client and the service can have delivered the request
+	// twice: the connection uses TLS to one of the service's own domains (core.windows.net, core.chinacloudapi.cn,
+	// core.usgovcloudapi.net, storage.azure.net), or it is on the loopback interface. Then the change was not applied.
+	// On other paths (plain HTTP, a custom domain, a front door) the outcome is unknown. Where a company inspects TLS with
+	// certificates of its own, an intermediary terminates the connection unseen, as does a proxy on the loopback
+	// interface: ConfirmAlways is for these.
+	//
+	// On such a path a write to a blob or a container whose metadata leave less than 400 bytes for the lineage is refused
+	// before it is sent, because nothing would prove what becomes of it. The same holds for ConfirmAlways on every path.
+	ConfirmByPath = Confirm(protocol.ConfirmByPath)
+
+	// ConfirmAlways takes a conflict without a proof for an unknown outcome.
+	ConfirmAlways = Confirm(protocol.ConfirmAlways)
+
+	// ConfirmNever believes every conflict.
+	ConfirmNever = Confirm(protocol.ConfirmNever)
+)
+
+// Begin begins an operation with these options, for the packages below this one. The error names the field that is out of
+// range.
+func (o SendOptions) Begin(op, resource string) (*protocol.Call, error) {
+	s, err := o.settings()
+	if err != nil {
+		return nil, err
+	}
+	return protocol.NewCall(op, resource, s), nil
+}
+
+// settings returns the options as the protocol has them, with their defaults filled in.
+func (o SendOptions) settings() (protocol.Settings, error) {
+	return protocol.Settings{
+		LineageSize: o.LineageSize, Tries: o.Tries, TryTimeout: o.TryTimeout, MinRate: o.MinRate, Recreate: o.Recreate,
+		Pause: o.Pause, Grace: o.Grace, Confirm: protocol.Confirm(o.ConfirmConflicts), Hooks: o.Hooks,
+	}.WithDefaults()
+}
 
 // UpdateOptions tunes Update. The zero value is the default.
 type UpdateOptions struct {
@@ -42,8 +155,8 @@ type UpdateOptions struct {
 	// DryRun runs the change and reports the result that it would have, without sending the write. Defaults to false.
 	DryRun bool
 
-	// Attempts bounds how many times the change is run; negative means no bound. Defaults to 100: of a crowd of 128 writers,
-	// one in 50,000 needs more than 50.
+	// Attempts bounds how many times the change is run; negative means no bound. Defaults to 1,000: beside 64 writers that
+	// keep no lineage and do not wait, an update needs 64 on average.
 	Attempts int
 
 	// Elapsed bounds the time spent on conflicts, from the call to the last attempt; negative means no bound. Defaults
@@ -53,13 +166,6 @@ type UpdateOptions struct {
 	// Backoff spaces the attempts after a conflict if the lineage does not show how many others are writing. Defaults to
 	// full jitter of two round trips, doubling, at most 2 s.
 	Backoff retry.Backoff
-
-	// EscalateAfter makes an update lease the blob once, briefly, after that many conflicts, so that no other writer
-	// can be faster. All writers of the blob must set it: a writer that does not is refused during the lease (412
-	// LeaseIdMissing), where one that does waits. Defaults to 0, never: contending writers that wait as the lineage
-	// suggests need fewer requests (measured with 32 writers: 4.7 per commit, against 5.1 with leases after 4
-	// conflicts).
-	EscalateAfter int
 
 	SendOptions
 
@@ -71,14 +177,11 @@ func (o UpdateOptions) budget() retry.Budget {
 	return protocol.ConflictBudget(o.Attempts, o.Elapsed, o.Backoff)
 }
 
-// withDefaults returns the options with their defaults filled in, or an error that names the field that is out of range.
-func (o *UpdateOptions) withDefaults() (UpdateOptions, error) {
+// validated returns the options, or an error that names the field that is out of range.
+func (o *UpdateOptions) validated() (UpdateOptions, error) {
 	out := ptr.Value(o)
 	if out.OperationID != "" && out.LineageSize < 0 {
 		return out, errors.New("UpdateOptions.OperationID: it is remembered in the lineage, which a negative LineageSize turns off")
-	}
-	if out.EscalateAfter < 0 {
-		return out, fmt.Errorf("UpdateOptions.EscalateAfter: %d is negative; 0 means never", out.EscalateAfter)
 	}
 	c := out.Conditions
 	if c.IfMatch == azcore.ETagAny {
@@ -87,10 +190,39 @@ func (o *UpdateOptions) withDefaults() (UpdateOptions, error) {
 			return out, errors.New(`UpdateOptions: IfMatch "*" asks for an existing resource, Create for a missing one; give one of them`)
 		}
 	}
-	if err := c.Validate(); err != nil {
-		return out, err
+	return out, c.Validate()
+}
+
+// ReadOptions tunes Read. The zero value is the default.
+type ReadOptions struct {
+	SendOptions
+
+	_ struct{}
+}
+
+// WriteOptions tunes Create, Replace and Delete. The zero value is the default.
+type WriteOptions struct {
+	// Conditions are checked in addition to the version. Only IfTags and LeaseID can be given: the version is the
+	// function's argument. Create takes no LeaseID, see Conditions.
+	Conditions Conditions
+
+	// OperationID makes the write idempotent across processes, as in UpdateOptions. Delete ignores it, because a
+	// deleted resource remembers nothing. Defaults to none.
+	OperationID string
+
+	SendOptions
+
+	_ struct{}
+}
+
+// validated returns the options, or an error that names the field that is out of range.
+func (o *WriteOptions) validated() (WriteOptions, error) {
+	out := ptr.Value(o)
+	if !out.Conditions.carried() {
+		return out, errors.New("WriteOptions.Conditions: the version is given as an argument; only IfTags and LeaseID can be given here")
 	}
-	var err error
-	out.SendOptions, err = out.SendOptions.WithDefaults()
-	return out, err
+	if out.OperationID != "" && out.LineageSize < 0 {
+		return out, errors.New("WriteOptions.OperationID: it is remembered in the lineage, which a negative LineageSize turns off")
+	}
+	return out, nil
 }

@@ -22,7 +22,7 @@ type printing struct {
 
 func (p printing) Protocol() sealed.Target[optest.Counter] { return p }
 
-func (p printing) Prepare(base *optimistic.Version[optest.Counter], value optest.Counter, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
+func (p printing) Prepare(base *sealed.Version[optest.Counter], value optest.Counter, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
 	fmt.Fprintf(io.Discard, "%v %s", lineage, lineage.OperationsString())
 	return p.Target.Prepare(base, value, base.Lineage, c)
 }

@@ -40,23 +40,23 @@ func Update[T any](ctx context.Context, target Target[T], change func(ctx contex
 	if err != nil {
 		return Result{}, err
 	}
-	o, err := opts.withDefaults()
+	o, err := opts.validated()
+	if err != nil {
+		return Result{}, err
+	}
+	call, err := o.Begin("update", t.Resource())
 	if err != nil {
 		return Result{}, err
 	}
 	u := updater[T]{
-		Loop:   protocol.Loop{Call: protocol.NewCall("update", t.Resource(), o.SendOptions), Budget: o.budget(), Final: o.Conditions.IfMatch != "", Narrow: o.Conditions.narrow()},
+		Loop:   protocol.Loop{Call: call, Place: sealed.Place(t), Budget: o.budget(), Final: o.Conditions.IfMatch != "", Narrow: o.Conditions.narrow()},
 		target: t, change: change, o: o, intent: intentOf(t, o.OperationID),
 	}
 	ctx, end := u.Start(ctx, "optimistic.Update")
 	defer end(&err)
 	u.Next = u.next
-	if o.EscalateAfter > 0 {
-		u.Refused, u.Again = u.refused, u.escalate
-	}
 	err = u.Run(ctx)
-	u.leased.release(ctx, u.Call)
-	return u.Finish(), err
+	return Result(u.Finish()), err
 }
 
 // updater is one Update in progress.
@@ -66,15 +66,14 @@ type updater[T any] struct {
 	change func(context.Context, *T) error
 	o      UpdateOptions
 	intent protocol.Intent
-	leased *escalation // nil if no lease was taken
 }
 
 // next reads the base and runs the change on it.
 func (u *updater[T]) next(ctx context.Context, open *protocol.Refusal) (*protocol.Change, error) {
-	var base *Version[T]
-	done, err := u.Base(ctx, open, func(ctx context.Context) (_ State, err error) {
+	var base *sealed.Version[T]
+	done, err := u.Base(ctx, open, func(ctx context.Context) (_ protocol.State, err error) {
 		if base, err = u.target.Read(ctx); err != nil {
-			return State{}, err
+			return protocol.State{}, err
 		}
 		return base.State, nil
 	})
@@ -85,7 +84,7 @@ func (u *updater[T]) next(ctx context.Context, open *protocol.Refusal) (*protoco
 }
 
 // attempt runs the change on base and counts the attempt. It returns no write if there is nothing to write.
-func (u *updater[T]) attempt(ctx context.Context, base *Version[T]) (*protocol.Change, error) {
+func (u *updater[T]) attempt(ctx context.Context, base *sealed.Version[T]) (*protocol.Change, error) {
 	if base.Lineage.Performed(u.intent) {
 		u.Res.AlreadyApplied, u.Res.ETag = true, base.ETag
 		return nil, nil
@@ -99,7 +98,9 @@ func (u *updater[T]) attempt(ctx context.Context, base *Version[T]) (*protocol.C
 		}
 		return nil, &NotFoundError{Op: u.Op, Resource: u.Resource}
 	}
-	if t, ok := u.target.(interface{ Writable(*Version[T]) error }); ok {
+	if t, ok := u.target.(interface {
+		Writable(*sealed.Version[T]) error
+	}); ok {
 		if err := t.Writable(base); err != nil { // before change runs for nothing
 			return nil, u.Fail(err)
 		}
@@ -107,7 +108,7 @@ func (u *updater[T]) attempt(ctx context.Context, base *Version[T]) (*protocol.C
 	u.Res.Attempts++
 	u.Res.ETag = base.ETag
 	value := base.Value
-	if err := u.change(protocol.WithAttempt(ctx, u.Res.Attempts-1, base.State), &value); err != nil {
+	if err := u.change(protocol.WithRun(ctx, u.Res.Attempts-1, base.State), &value); err != nil {
 		if errors.Is(err, ErrSkip) {
 			return nil, nil
 		}
@@ -116,7 +117,7 @@ func (u *updater[T]) attempt(ctx context.Context, base *Version[T]) (*protocol.C
 		}
 		return nil, err
 	}
-	if err := u.o.Conditions.Check(u.Op, u.Resource, base.State); err != nil {
+	if err := u.o.Conditions.Check(u.Op, u.Resource, stateOf(base.State)); err != nil {
 		return nil, err
 	}
 	w, err := prepared(u.Call, u.target, base, value, u.intent, u.o.Conditions)

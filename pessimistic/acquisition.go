@@ -1,7 +1,6 @@
 package pessimistic
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"sync/atomic"
@@ -54,7 +53,8 @@ func (k *Locker) newAcquisition(ctx context.Context, name string, opts *LockOpti
 		a.claim.remote.answered = new(atomic.Bool)
 		a.claim.remote.answered.Store(true)
 	}
-	a.queue = queue{remote: a.claim.remote, wait: o.MaxWait, began: a.claim.began, pace: poll.Pace{Backoff: k.opts.Poll}, turns: new(turnsSeen)}
+	a.queue = queue{remote: a.claim.remote, wait: o.MaxWait, began: a.claim.began, pace: poll.Pace{Backoff: k.opts.Poll},
+		order: &order{blob: k.tickets(a.claim.remote, name), owner: k.opts.Owner}}
 	return a, nil
 }
 
@@ -89,11 +89,8 @@ func (a *acquisition) turns(ctx context.Context, handed *handOver) (*Hold, error
 // win acquires the lease, at the version of the lock blob that it returns: that version contains the last holder's
 // fence.
 func (a *acquisition) win(ctx context.Context) (seen lease.Observation, _ grant, err error) {
-	if a.claim.wait {
-		err = a.line.yield(ctx, a)
-	}
-	if err != nil || ctx.Err() != nil {
-		return seen, grant{}, cmp.Or(err, context.Cause(ctx))
+	if ctx.Err() != nil {
+		return seen, grant{}, context.Cause(ctx)
 	}
 	seen, err = a.find(ctx)
 	for {
@@ -104,9 +101,15 @@ func (a *acquisition) win(ctx context.Context) (seen lease.Observation, _ grant,
 			return seen, grant{}, &ContentError{Resource: a.claim.remote.path, Size: seen.Size}
 		}
 		a.queue.sees(seen)
-		if !seen.State.Free() {
+		if !a.claim.wait && !seen.State.Free() {
+			return seen, grant{}, a.queue.heldError(nil)
+		}
+		if !a.queue.free() {
 			if !a.claim.wait {
-				return seen, grant{}, a.queue.heldError(nil)
+				if err = retry.Sleep(ctx, a.queue.pause(ctx)); err == nil {
+					seen, err = a.find(ctx)
+				}
+				continue
 			}
 			if err = a.queue.untilFree(ctx, nil); err == nil {
 				seen = a.queue.seen
@@ -184,10 +187,10 @@ func (a *acquisition) stamped(ctx context.Context, l *Lease, base lease.Observat
 		return nil, azerr.Op(ctx, "lock", a.claim.remote.path, err)
 	}
 	base.ETag, base.Metadata = etag, lowered(s.record.over(base.Metadata))
-	held := &holding{line: a.line, owner: s.record.owner, token: s.record.fence, seen: base, since: s.record.since, date: s.date, at: at, limit: a.limit()}
-	a.line.gaveOut(held.token, s.date.date)
+	held := &holding{line: a.line, owner: s.record.owner, token: s.record.fence, seen: base, since: s.record.since, date: s.date, at: at, limit: a.limit(),
+		order: s.record.order, waited: a.queue.sawHolder, tickets: a.queue.order.blob, client: a.client}
 	l.entrust(held, a.k.opts.AtLeast)
-	a.line.holds(held, a.queue.sawHolder, a.opts.Poll.Cap)
+	a.line.holds(held, l.remote.clock().now())
 	l.emit(observe.Event{Kind: observe.Acquired, Took: l.remote.clock().now().since(a.queue.began), Fence: held.token})
 	return &Hold{Lease: l, name: a.name, token: held.token, owner: held.owner, etag: etag}, nil
 }

@@ -32,6 +32,9 @@ type LockInfo struct {
 	Since    time.Time     // by the service's clock
 	Duration time.Duration // of the lease; Infinite if it does not expire
 
+	// Waiting is how many wait, as far as the holder knows: see Locker.Waiters.
+	Waiting int
+
 	ETag     azcore.ETag // identifies this acquisition: Break with it as IfMatch affects no later one
 	Observed time.Time   // the service's clock when it answered, up to 2 s behind Modified's; zero in a list: use Modified there
 	Modified time.Time   // when the last stamp was written
@@ -44,7 +47,7 @@ func infoOf(name string, seen lease.Observation) LockInfo {
 	r := recordOf(seen)
 	return LockInfo{
 		own: r.own && seen.Size == 0, Name: name, Held: !seen.State.Free(), State: seen.State,
-		Owner: r.owner, Fence: r.fence, Since: r.since, Duration: r.duration,
+		Owner: r.owner, Fence: r.fence, Since: r.since, Duration: r.duration, Waiting: int(r.order.Waiting()),
 		ETag: seen.ETag, Observed: seen.Date, Modified: seen.Modified,
 	}
 }
@@ -66,6 +69,22 @@ func (k *Locker) Show(ctx context.Context, name string) (LockInfo, error) {
 		return LockInfo{}, notALock(w)
 	}
 	return infoOf(name, seen), nil
+}
+
+// Waiters returns the names of those who wait for a lock, the next one first, including those who have given up, and not
+// those who cannot sign up. It names 1,000 at most. Errors: those of Show. Requests: 2.
+func (k *Locker) Waiters(ctx context.Context, name string) (names []string, err error) {
+	w, err := k.remote(name)
+	if err != nil {
+		return nil, err
+	}
+	ctx, end := w.start(ctx, "Waiters")
+	defer func() { end(err) }()
+	seen, err := w.lookUntil(ctx, "")
+	if err == nil {
+		names, err = k.tickets(w, name).Names(ctx, recordIn(seen.Metadata).order.Next)
+	}
+	return names, azerr.Op(ctx, "show waiters of", w.path, err)
 }
 
 // notALock keeps a mistyped name from addressing an arbitrary blob as a lock.

@@ -6,6 +6,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+
+	"github.com/azconc/azconc/pessimistic/internal/tickets"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/fence"
 	"github.com/azconc/azconc/pkg/lease"
@@ -17,7 +20,6 @@ type lines struct {
 	mu     sync.Mutex
 	byName map[string]*line
 	past   map[string]past
-	tokens map[string]fence.Token // the last token of each lock: see gaveOut
 }
 
 // line is the queue of goroutines in this process that want one lock. The first talks to the service; the others send
@@ -27,14 +29,11 @@ type line struct {
 	name string
 
 	// all.mu guards the fields below.
-	busy      bool // a goroutine is in front: asking the service, or holding
-	holding   *holding
-	waiting   []*place
-	handed    int           // consecutive hand-overs
-	since     instant       // when they began
-	contended time.Duration // see past
-	spent     bool          // no more hand-overs before a pause
-	past      past
+	busy    bool // a goroutine is in front: asking the service, or holding
+	holding *holding
+	waiting []*place
+	handed  int     // consecutive hand-overs
+	since   instant // when they began
 }
 
 // place is one goroutine's place in the line.
@@ -64,6 +63,12 @@ type holding struct {
 	date  moment            // what it knows of the service's clock
 	at    instant           // when it acquired the lock, by the local clock
 	limit bounds
+
+	order   tickets.Order // as stamped by the holder
+	waited  bool          // another holder was seen before
+	row     instant       // since when this Locker has held the lock again and again without looking for waiters
+	tickets tickets.Blob
+	client  *blockblob.Client
 }
 
 // bounds keep a busy process from holding a lock forever while others wait.
@@ -82,8 +87,7 @@ func (ls *lines) enter(ctx context.Context, a *acquisition) (*handOver, error) {
 		if ls.byName == nil {
 			ls.byName = map[string]*line{}
 		}
-		l = &line{all: ls, name: a.name, past: ls.past[a.name]}
-		l.contended = l.past.contended
+		l = &line{all: ls, name: a.name}
 		ls.byName[a.name] = l
 	}
 	a.line = l
@@ -147,8 +151,10 @@ func (l *line) heldError(a *acquisition) *HeldError {
 func (l *line) leave(ctx context.Context, err error, now instant) {
 	l.all.mu.Lock()
 	defer l.all.mu.Unlock()
-	l.remember(now)
-	l.holding, l.handed, l.spent = nil, 0, false
+	if h := l.holding; h != nil {
+		l.remember(past{token: h.token, row: h.row, left: now}, h.date.date)
+	}
+	l.holding, l.handed = nil, 0
 	if err != nil && ctx.Err() == nil {
 		switch azerr.Classify(err).Kind {
 		case azerr.NotFound, azerr.Unauthorised, azerr.BadInput, azerr.Permanent:
@@ -174,20 +180,18 @@ func (l *line) call(next turn) {
 }
 
 // holds records who holds the lock, for callers within this process.
-func (l *line) holds(h *holding, contended bool, longest time.Duration) {
+func (l *line) holds(h *holding, now instant) {
 	l.all.mu.Lock()
 	defer l.all.mu.Unlock()
 	l.holding = h
-	if l.handed > 0 {
-		return
+	if l.handed == 0 {
+		l.since = h.at
 	}
-	l.since = h.at
-	if contended {
-		l.contended = suspicion * longest
+	h.row = now
+	if last, again := l.all.past[l.name]; again && (last.left.at.IsZero() || h.at.runSince(last.left) < unwatched) {
+		h.row = last.row
 	}
-	if !l.past.ended.at.IsZero() {
-		l.since = l.past.since // held again at once
-	}
+	l.remember(past{token: h.token, row: h.row}, h.date.date)
 }
 
 // handOver hands the lease over to the next in line, if there is one and it is not other processes' turn. The caller
@@ -200,7 +204,6 @@ func (l *line) handOver(b *handOver) bool {
 		return false
 	}
 	if l.handed >= limit.times || b.claim.remote.clock().now().since(l.since) >= limit.time {
-		l.spent = true
 		return false
 	}
 	l.handed++

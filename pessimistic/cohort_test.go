@@ -128,9 +128,9 @@ func TestAHundredGoroutinesPollAsOne(t *testing.T) {
 			if len(q.errs) != 0 || !slices.IsSorted(q.order) || len(q.order) != n {
 				t.Errorf("order %v, errors %v", q.order, q.errs)
 			}
-			// One look that finds it free, one acquire, one release, and a stamp for each.
-			if got := len(w.Ops()); got != n+3 {
-				t.Errorf("%d goroutines: %d requests, want %d", n, got, n+3)
+			// One look that finds it free, one acquire, one look for waiters, one release, and a stamp for each.
+			if got := len(w.Ops()); got != n+4 {
+				t.Errorf("%d goroutines: %d requests, want %d", n, got, n+4)
 			}
 		})
 		return looks

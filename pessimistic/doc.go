@@ -69,6 +69,24 @@
 //     therefore not cut off by ctx.
 //   - The lease of a container guards only the container's deletion; otherwise it binds only clients that acquire it.
 //
+// # Waiting in order
+//
+// Those who wait for a named lock sign up in an append blob beside it, since the leased blob itself takes no write. The offset
+// of what is appended is the number of a ticket, which the service gives out in order. The lock's record, stamped by each holder,
+// says which number is next, how many are known and how long turns last.
+//
+//	            ticket n+1           next ≤ n: looks the more rarely the more are before it
+//	held by another ────────▶ waits ─────────────────────────────────────────────────────────▶ acquires, stamps next = n+1
+//	                            ▲                                                                     │
+//	                            └── passed over, and nobody known to wait: signs up again   release: are there tickets
+//	                                                                                         the record does not know? stamps that
+//
+// A call that finds the lock free while others are known to wait signs up too. A waiter behind r others takes a lock that it
+// has seen free, at one version, for r times the interval at which the first of them looks; its stamp then forgets those
+// whom it has passed over. A releaser that crashes before it stamps or releases leaves a lease that expires, and waiters that
+// look. A record that is foreign or forged, or a blob that is missing, full or of another type, costs the order and at most
+// 5 s, once: the lease alone decides who holds the lock, and no promise above depends on tickets.
+//
 // # Observing
 //
 // Hooks in the options, or of the Locker, receive a span for each operation that sends requests, named after it, such as
@@ -85,5 +103,6 @@
 //
 // # Cost
 //
-// Acquire and Release cost 1 request each, plus one renewal every D/3 and one HEAD request per poll while waiting.
+// Acquire and Release cost 1 request each, plus one renewal every D/3 and one HEAD request per poll while waiting. For named
+// locks see Locker.Lock.
 package pessimistic

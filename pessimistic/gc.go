@@ -58,7 +58,8 @@ const gcAtOnce = 8
 // a new one starts from the service's clock; a lock whose fence is ahead of that clock is kept.
 //
 // Errors: those of List, and the first refusal of a deletion; what was deleted before is counted. A GC that is killed
-// may leave a lease of 15 s. Requests: those of List, 1 for the clock, and 3 per deletion.
+// may leave a lease of 15 s. Requests: those of List, 1 for the clock, and 4 per
+// deletion.
 func (k *Locker) GC(ctx context.Context, opts *GCOptions) (GCResult, error) {
 	var o GCOptions
 	if opts != nil {
@@ -157,7 +158,9 @@ func (c *collection) remove(ctx context.Context, info LockInfo) error {
 	ambiguous, same := false, false
 	if err == nil {
 		if same, err = c.stillOurs(ctx, w, mine.id, info); err == nil && same {
-			ambiguous, err = c.erase(ctx, w, client, mine.id, info.ETag)
+			if err = c.eraseTickets(ctx, w, info.Name); err == nil {
+				ambiguous, err = c.erase(ctx, w, client, mine.id, info.ETag)
+			}
 		}
 	}
 	if ambiguous && azerr.Classify(err).Kind == azerr.Conflict {
@@ -187,6 +190,20 @@ func (c *collection) remove(ctx context.Context, info LockInfo) error {
 func (c *collection) stillOurs(ctx context.Context, w remote, id string, info LockInfo) (same bool, err error) {
 	seen, err := w.lookUntil(ctx, id)
 	return err == nil && seen.ETag == info.ETag && infoOf(info.Name, seen).own, err
+}
+
+// eraseTickets deletes the blob in which waiters sign up, before the lock: nobody would look for it afterwards. A waiter may have died
+// before any record told of it.
+func (c *collection) eraseTickets(ctx context.Context, w remote, name string) error {
+	tickets := c.k.tickets(w, name).Client
+	_, err := w.wire().Send(ctx, "Delete Blob", adminAgain(adminTry), func(ctx context.Context) error {
+		_, err := tickets.Delete(ctx, nil)
+		return err
+	})
+	if azerr.Classify(err).Kind == azerr.NotFound {
+		return nil
+	}
+	return err
 }
 
 // erase deletes the blob. ambiguous reports that it may have been deleted although err is not nil.

@@ -3,6 +3,7 @@ package pessimistic
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -45,7 +46,7 @@ func TestADoubtfulLeaseIsNotHandedOver(t *testing.T) {
 				began := time.Now()
 				mustRelease(t, first.Lease)
 				all.Wait()
-				if ops := w.Ops(); len(ops) < 4 || ops[0] != "release" || time.Since(began) > 5*time.Second {
+				if ops := w.Ops(); len(ops) < 4 || !slices.Contains(ops[:2], "release") || time.Since(began) > 5*time.Second {
 					t.Errorf("locked after %v, with %v", time.Since(began), ops)
 				}
 				if second.ID() == first.ID() || second.Fence() <= first.Fence() {

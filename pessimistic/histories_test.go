@@ -8,10 +8,14 @@ package pessimistic
 import "testing"
 
 func TestAPausedHolderNeverWritesWhileALaterOneHolds(t *testing.T) {
+	histories := 100
+	if testing.Short() {
+		histories = 20
+	}
 	for _, by := range []writer{fencedBlob, fencedTable} {
 		t.Run(by.name, func(t *testing.T) {
-			if n, err := inMany(t, 100, by); n != 0 {
-				t.Errorf("%d of 100 histories are wrong; %v", n, err)
+			if n, err := inMany(t, histories, by); n != 0 {
+				t.Errorf("%d of %d histories are wrong; %v", n, histories, err)
 			}
 		})
 	}

@@ -161,7 +161,7 @@ func (l *Lease) loss(now instant, reason Reason, err error) *LostError {
 
 // remaining returns how long the work may continue, and how long the lease is held at least. It is called with mu held.
 func (l *Lease) remaining(now instant) (stop, hard time.Duration) {
-	stop, hard = endless, endless
+	stop, hard = Endless, Endless
 	if !l.timing.infinite() {
 		elapsed := now.since(l.granted)
 		stop, hard = l.timing.stop-elapsed, l.timing.duration-elapsed
@@ -191,16 +191,14 @@ func (l *Lease) Deadline() (at time.Time, ok bool) {
 
 // Remaining returns how long the work may continue and how long no other client can hold the lease, by the clocks of
 // this machine: stop is the time until Context ends, end the time until Valid turns false. Both are 0 once that time
-// has come, and Infinite for an infinite lease that has not been broken. changed is closed when either changes other
+// has come, and Endless for an infinite lease that has not been broken. changed is closed when either changes other
 // than by the passing of time: after a renewal, a break or a loss. Remaining sends no request.
 //
 // It is meant for a watchdog that must act at the end even if the renewing process has been stopped or killed:
 //
 //	for {
 //		_, end, changed := l.Remaining()
-//		if end != pessimistic.Infinite {
-//			watchdog.Arm(end - margin)
-//		}
+//		watchdog.Arm(end - margin)
 //		select {
 //		case <-changed:
 //		case <-done:
@@ -218,15 +216,7 @@ func (l *Lease) Remaining() (stop, end time.Duration, changed <-chan struct{}) {
 	case l.stopped:
 		stop = 0
 	}
-	return shown(stop), shown(end), l.gateMoved
-}
-
-// shown returns the time that is left as Remaining states it.
-func shown(left time.Duration) time.Duration {
-	if left > endless/2 {
-		return Infinite
-	}
-	return max(left, 0)
+	return max(stop, 0), max(end, 0), l.gateMoved
 }
 
 // Stats counts what a lease has cost so far.

@@ -29,10 +29,8 @@ import (
 // differs between its front ends, by a second; if another client restores, within that second, the complete record of
 // an earlier holder, and the next holder is a process that has not held the lock since; or with QuickFirst.
 //
-// Between processes, a Locker is fair in this sense: a process that has just released a lock and has reason to believe
-// that others are waiting gives them time to acquire it before it asks again; see Lock.
-//
-// A Locker does not promise an order between processes, nor that a write which was sent in time arrives in time.
+// Processes that wait sign up beside the lock, and are served in that order as far as possible; see Lock. That is not a
+// promise: the lease alone decides. Nor does a Locker promise that a write which was sent in time arrives in time.
 // Against late writes, pass Hold.Fence to the resource being written, and have it refuse a fence smaller than the
 // largest it has seen.
 //
@@ -58,8 +56,8 @@ type LockerOptions struct {
 	// blobs. Defaults to none.
 	Prefix string
 
-	// Duration, Poll, Tries and Health are those of AcquireOptions. Between Poll.Base and Poll.Cap, waiters follow the
-	// lock's record, which says how long its turns last and how many wait: they look more often near the end of a turn.
+	// Duration, Poll, Tries and Health are those of AcquireOptions. The intervals between two looks follow the lock's turns, as
+	// far as its record tells how long they last: they are up to Poll.Cap, and near the end of a turn shorter than Poll.Base.
 	Duration time.Duration
 	Poll     retry.Backoff
 	Tries    int
@@ -157,9 +155,10 @@ func (k *Locker) Options() LockerOptions { return k.opts }
 // Acquire, with one exception: with a TakeoverDelay, the lease of a failed takeover may be left to expire, so that the
 // next holder does not mistake the lock for a released one.
 //
-// A Locker that has just released the lock waits before it asks again: for as long as it held the lock if it has seen
-// other waiters lately, or for a quarter of the time if it held the lock continuously for the duration of a lease, in
-// both cases at most Poll.Cap. MaxWait bounds this pause too.
+// A call that finds the lock held, or free while others are known to wait, signs up in the append blob
+// "<lock>.azconc-waiters" and lets those before it go first, the dead ones for less than a second each as a rule and for 5 s
+// in all. What it leaves there if it gives up, delays the others once. If it cannot sign up, for lack of a right for example,
+// it waits without an order. With NoWait it does not sign up, and leaves a free lock to waiters for a second at most.
 //
 // The Hold's Context derives from ctx. The caller must call Release.
 //
@@ -172,8 +171,9 @@ func (k *Locker) Options() LockerOptions { return k.opts }
 // wrong. The next holder after another client has changed the blob waits as well, and a holder that gets an earlier Date
 // than the last one did waits for up to a second: Date went back by a second now and then. See LockerOptions.QuickFirst.
 //
-// Requests: 3 if the lock exists and is free (look, acquire, stamp), 4 the first time; then 1 to release. Waiting costs
-// one HEAD request per poll, however many goroutines of this Locker wait. Taking over from another goroutine of this
+// Requests: 3 if the lock exists and is free (look, acquire, stamp), 4 the first time; then 1 to release, 2 if it was waited
+// for or held for 0.1 s, and 3 if others wait whom the record does not name. Waiting costs 1 to sign up, 3 the first time, and
+// one HEAD request per look, however many goroutines of this Locker wait. Taking over from another goroutine of this
 // Locker costs 1 (stamp), and handing over costs none.
 func (k *Locker) Lock(ctx context.Context, name string, opts *LockOptions) (*Hold, error) {
 	a, err := k.newAcquisition(ctx, name, opts)

@@ -146,7 +146,7 @@ func TestAnUncleanLockIsTakenOverWithADelayEvenIfATakeoverFailedBefore(t *testin
 		mustRelease(t, h.Lease)
 		began = time.Now()
 		h = locked(t, k, "job", nil)
-		if took := time.Since(began); took != 0 {
+		if took := time.Since(began); took > time.Second { // the call that gave up is given time to come
 			t.Errorf("after a release it took %v", took)
 		}
 		mustRelease(t, h.Lease)

@@ -26,20 +26,48 @@ type queue struct {
 	waited    time.Duration
 	reported  time.Duration     // when the wait was last reported, as waited
 	seen      lease.Observation // the last observation
-	turns     *turnsSeen        // nil if the resource has no record
+	order     *order            // nil if the resource has no record
 }
 
 // run returns how long the caller has waited.
 func (q *queue) run() time.Duration { return q.remote.clock().now().runSince(q.began) }
 
-// untilFree returns nil when the lease looks free, a *HeldError when the time to wait has passed, or the reason it
-// cannot continue. cause is the error of the last attempt.
+// sees notes an observation.
+func (q *queue) sees(seen lease.Observation) {
+	if q.seen = seen; q.order != nil {
+		q.order.sees(seen, q.remote.clock().now())
+	}
+}
+
+// free reports whether the lease looks free, and this call may acquire it.
+func (q *queue) free() bool {
+	return q.seen.State.Free() && (q.order == nil || q.order.wait(q.remote.clock().now(), q.pace.Cap) <= 0)
+}
+
+// pause returns the time until the next look. In a line it is not always the same, as the looks of several waiters would
+// be then.
+func (q *queue) pause(ctx context.Context) time.Duration {
+	if q.order == nil {
+		return q.pace.Next(ctx)
+	}
+	wait := q.order.wait(q.remote.clock().now(), q.pace.Cap)
+	if q.seen.State.Free() {
+		return wait
+	}
+	return time.Duration((0.85 + 0.3*q.pace.In(ctx).Rand()) * float64(wait))
+}
+
+// untilFree returns nil when this call may acquire the lease, a *HeldError when the time to wait has passed, or the reason
+// it cannot continue. cause is the error of the last attempt.
 func (q *queue) untilFree(ctx context.Context, cause error) error {
 	q.sawHolder = true
 	q.report(ctx)
 	for {
 		if q.run()-q.reported >= reportEvery {
 			q.report(ctx)
+		}
+		if q.order != nil {
+			q.order.signUp(ctx, q.remote.clock())
 		}
 		if err := q.sleep(ctx, cause); err != nil {
 			return err
@@ -87,7 +115,7 @@ func (q *queue) looks(ctx context.Context) (free bool, err error) {
 	if err == nil {
 		q.sees(seen)
 		q.refused, q.failed = 0, 0
-		return seen.State.Free(), nil
+		return q.free(), nil
 	}
 	if ctx.Err() != nil {
 		return false, context.Cause(ctx)

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/pessimistic/internal/holder"
-	"github.com/azconc/azconc/pessimistic/internal/poll"
+	"github.com/azconc/azconc/pessimistic/internal/tickets"
 	"github.com/azconc/azconc/pkg/fence"
 	"github.com/azconc/azconc/pkg/lease"
 )
@@ -21,11 +21,10 @@ const (
 	keyNonce    = "azconcnonce"    // random, new with each acquisition
 	keyDuration = "azconcduration" // of the lease, in seconds; -1 is infinite
 	keySeal     = "azconcseal"     // shows that the fence was written together with the nonce: see record.seal
-	keyTurns    = "azconcturns"    // how long the lock is held, and how many wait: see poll.Turns
+	keyOrder    = "azconcorder"    // who is next: see tickets.Order
 )
 
-// kindOwn marks a blob that azconc created as a lock, and that GC may delete. Earlier versions wrote "1", also into
-// blobs that they had not created: that value, like its absence, does not tell who created the blob.
+// kindOwn marks a blob that azconc created as a lock, and that GC may delete.
 const kindOwn = "2"
 
 // record is written into the lock blob by each holder, once per acquisition.
@@ -38,7 +37,7 @@ type record struct {
 	fence    fence.Token
 	since    time.Time
 	duration time.Duration
-	turns    poll.Turns
+	order    tickets.Order
 }
 
 // recordIn reads a lock blob's metadata. Missing or damaged fields are empty: they are for display, except for the
@@ -51,7 +50,7 @@ func recordIn(metadata map[string]string) record {
 	}
 	r.fence, _ = fence.Parse(metadata[fence.Key])
 	r.sealed = r.nonce != "" && metadata[keySeal] == r.seal()
-	r.turns = poll.ParseTurns(metadata[keyTurns])
+	r.order = tickets.Parse(metadata[keyOrder])
 	r.since, _ = time.Parse(time.RFC3339, metadata[holder.KeySince])
 	if seconds, err := strconv.Atoi(metadata[keyDuration]); err == nil {
 		r.duration = time.Duration(seconds) * time.Second
@@ -78,11 +77,8 @@ func (r record) over(metadata map[string]string) map[string]*string {
 	merged[holder.KeySince] = r.since.UTC().Format(time.RFC3339)
 	merged[keyDuration] = strconv.Itoa(seconds)
 	merged[keySeal] = r.seal()
-	if r.turns.Number > 0 {
-		merged[keyTurns] = r.turns.String()
-	}
-	if sizeOf(merged) > metadataLimit {
-		delete(merged, keyTurns) // a hint, which must not cost the lock
+	if merged[keyOrder] = r.order.String(); sizeOf(merged) > metadataLimit {
+		delete(merged, keyOrder) // it must not cost the lock
 	}
 	return pointers(merged)
 }

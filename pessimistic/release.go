@@ -49,6 +49,11 @@ func (l *Lease) giveBack(ctx context.Context) error {
 	if lost != nil && (lost.Reason == Taken || lost.Reason == Deleted) {
 		return lost // there is nothing left to release
 	}
+	ctx, cancel := retry.Detached(ctx, releaseTime)
+	defer cancel()
+	if lost == nil {
+		l.announce(ctx)
+	}
 	began := l.remote.clock().now()
 	err := l.sendRelease(ctx)
 	l.emit(observe.Event{Kind: observe.Released, Err: err, Took: l.remote.clock().now().since(began)})
@@ -96,7 +101,7 @@ func (l *Lease) sendRelease(ctx context.Context) error {
 	if left <= 0 {
 		left = releaseTry // a request whose response was lost may have renewed it
 	}
-	ctx, cancel := retry.Detached(ctx, min(left, releaseTime))
+	ctx, cancel := context.WithTimeout(ctx, left)
 	defer cancel()
 	err := l.releaseID(ctx, ids[0])
 	if v, _ := judge(err); v == definitive && len(ids) > 1 {

@@ -49,8 +49,14 @@ func TestRemainingFollowsRenewalsBreaksAndTheEnd(t *testing.T) {
 	})
 	inBubble(t, func(t *testing.T, w *world) {
 		l := acquired(t, w, &AcquireOptions{Duration: Infinite})
-		if stop, end, _ := l.Remaining(); stop != Infinite || end != Infinite {
+		if stop, end, _ := l.Remaining(); stop != Endless || end != Endless {
 			t.Errorf("infinite: %v and %v", stop, end)
+		}
+		if err := l.Break(t.Context(), &BreakOptions{Grace: 6 * time.Second}); err != nil {
+			t.Fatal(err)
+		}
+		if stop, end, _ := l.Remaining(); stop != 4*time.Second || end != 6*time.Second {
+			t.Errorf("infinite, but broken: %v and %v", stop, end)
 		}
 		mustRelease(t, l)
 	})

@@ -87,7 +87,7 @@ func newStamp(a *acquisition, base lease.Observation, date moment) (*stamp, erro
 	if due.After(s.record.since) {
 		s.record.since = due
 	}
-	s.record.turns = a.nextTurn(base, s.record.since)
+	s.record.order = a.next(base)
 	return s, nil
 }
 

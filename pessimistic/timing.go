@@ -9,8 +9,7 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// Infinite is the duration of a lease that does not expire, and what Lease.Remaining returns for one that has not been
-// broken.
+// Infinite is the duration of a lease that does not expire. It is negative: see Endless for a time to compare with.
 const Infinite time.Duration = lease.Infinite
 
 // waitOf returns the bound of a wait, 0 for none, or an error that names the field.
@@ -24,8 +23,9 @@ func waitOf(field string, d time.Duration) (time.Duration, error) {
 	return d, nil
 }
 
-// endless is more than any duration, to calculate with.
-const endless time.Duration = 1 << 62
+// Endless is what Lease.Remaining returns for a lease that does not end: 146 years, so that code which compares or adds
+// needs no special case.
+const Endless time.Duration = 1 << 62
 
 // The service's limits (REST: "Lease Blob", "Lease Container"; it answers 400 InvalidHeaderValue beyond them).
 const (

@@ -77,30 +77,35 @@ func (a *acquisition) awaitSecond(ctx context.Context, seen lease.Observation) e
 	return retry.Sleep(ctx, wall.Truncate(time.Second).Add(time.Second+2*driftMargin).Sub(wall))
 }
 
-// maxKnown bounds the number of tokens that a Locker remembers before it forgets those that the service's clock has
-// passed.
-const maxKnown = 256
+// past is a Locker's memory of a lock that it has held.
+type past struct {
+	token fence.Token // the last one
+	row   instant     // see holding
+	left  instant     // when it gave the lock up; zero while it holds it
+}
 
-// gaveOut records a token of this lock, at a time of the service's clock.
-func (l *line) gaveOut(token fence.Token, date time.Time) {
-	l.all.mu.Lock()
-	defer l.all.mu.Unlock()
-	if l.all.tokens == nil {
-		l.all.tokens = map[string]fence.Token{}
+// maxPast bounds the number of locks that a Locker remembers before it forgets those whose last token the service's clock
+// has passed.
+const maxPast = 256
+
+// remember notes what is known of the lock that is held, at a time of the service's clock. It is called with all.mu held.
+func (l *line) remember(p past, date time.Time) {
+	if l.all.past == nil {
+		l.all.past = map[string]past{}
 	}
-	if len(l.all.tokens) >= maxKnown {
-		for name, t := range l.all.tokens {
-			if t < fence.Token(date.UnixMilli()) {
-				delete(l.all.tokens, name)
+	if len(l.all.past) >= maxPast {
+		for name, p := range l.all.past {
+			if p.token < fence.Token(date.UnixMilli()) {
+				delete(l.all.past, name)
 			}
 		}
 	}
-	l.all.tokens[l.name] = token
+	l.all.past[l.name] = p
 }
 
 // known returns the last token of this lock that this process used.
 func (l *line) known() fence.Token {
 	l.all.mu.Lock()
 	defer l.all.mu.Unlock()
-	return l.all.tokens[l.name]
+	return l.all.past[l.name].token
 }

@@ -22,6 +22,9 @@ import (
 // TestAGibibyteGoesThroughInBoundedMemory sends 1 GiB through put and get, as streams, and looks at what the processes
 // needed. It builds azconc as users do: the race detector multiplies memory.
 func TestAGibibyteGoesThroughInBoundedMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIP: it takes half a minute, and this is a short run")
+	}
 	const size = 1 << 30
 	server := startAzurite(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)

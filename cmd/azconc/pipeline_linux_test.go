@@ -1,6 +1,8 @@
 package main
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,31 +13,88 @@ import (
 	"time"
 )
 
-// block returns the text below a line "key: |" of a YAML file, the last one with this key.
+// block returns the text below the last line "key: |" of a YAML file.
 func block(t *testing.T, name, key string) string {
+	t.Helper()
+	all := blocks(t, name, key)
+	return all[len(all)-1]
+}
+
+// blocks returns the texts below the lines "key: |" of a YAML file.
+func blocks(t *testing.T, name, key string) (all []string) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("..", "..", ".github", filepath.FromSlash(name)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines := strings.Split(string(data), "\n")
-	var text []string
 	indent := -1
-	for _, line := range lines {
+	for line := range strings.SplitSeq(string(data), "\n") {
 		own := len(line) - len(strings.TrimLeft(line, " "))
 		if indent >= 0 && (own > indent || line == "") {
-			text = append(text, strings.TrimPrefix(line, strings.Repeat(" ", indent+2)))
+			all[len(all)-1] += strings.TrimPrefix(line, strings.Repeat(" ", indent+2)) + "\n"
 			continue
 		}
 		indent = -1
 		if strings.TrimSpace(line) == key+": |" {
-			text, indent = nil, own
+			all, indent = append(all, ""), own
 		}
 	}
-	if len(text) == 0 {
+	if len(all) == 0 {
 		t.Fatalf("%s has no %s", name, key)
 	}
-	return strings.Join(text, "\n")
+	return all
+}
+
+// TestTheActionRunsWhatTheReleaseLists: the action takes a binary whose checksum the release lists, and no other one.
+func TestTheActionRunsWhatTheReleaseLists(t *testing.T) {
+	for _, tool := range []string{"bash", "curl", "sha256sum", "tar"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skip("SKIP: no " + tool + " here")
+		}
+	}
+	script := blocks(t, "actions/lock/action.yml", "run")[0]
+	release := t.TempDir()
+	shell := func(dir, script string, environ ...string) (string, error) {
+		cmd := exec.Command("bash", "-c", script)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), environ...)
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	folder := filepath.Join(release, "azconc", "azconc", "releases", "download", "v1.2.3")
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := shell(folder, `mkdir azconc_1.2.3_linux_amd64; printf '#!/bin/sh\necho released\n' >azconc_1.2.3_linux_amd64/azconc; chmod +x azconc_*/azconc
+tar -czf azconc_1.2.3_linux_amd64.tar.gz azconc_1.2.3_linux_amd64; sha256sum *.tar.gz >checksums.txt`); err != nil {
+		t.Fatal(out)
+	}
+	server := httptest.NewServer(http.FileServer(http.Dir(release)))
+	t.Cleanup(server.Close)
+	for name, c := range map[string]struct{ version, before, want string }{
+		"as listed":    {"v1.2.3", "", ""},
+		"not released": {"main", "", "'main' is not a release"},
+		"not there":    {"v9.9.9", "", "404"},
+		"changed":      {"v1.2.3", "echo x >>azconc_1.2.3_linux_amd64.tar.gz", "FAILED"},
+		"not listed":   {"v1.2.3", "echo >checksums.txt", "lists no checksum"},
+	} {
+		if out, err := shell(folder, "cp -r . ../saved; "+c.before); err != nil {
+			t.Fatal(out)
+		}
+		output := filepath.Join(t.TempDir(), "output")
+		out, err := shell(t.TempDir(), script, "AZCONC_VERSION="+c.version, "AZCONC_REPOSITORY=", "GITHUB_SERVER_URL="+server.URL, "RUNNER_OS=Linux", "RUNNER_ARCH=X64",
+			"RUNNER_TEMP="+t.TempDir(), "GITHUB_OUTPUT="+output)
+		if (err == nil) != (c.want == "") || !strings.Contains(out, c.want) {
+			t.Errorf("%s: %v, %s", name, err, out)
+		}
+		if c.want == "" {
+			if said, err := shell(t.TempDir(), `. "`+output+`"; "$azconc"`); err != nil || said != "released\n" {
+				t.Errorf("%s: %q, %v", name, said, err)
+			}
+		}
+		if out, err := shell(folder, "rm -r ./*; cp -r ../saved/. .; rm -r ../saved"); err != nil {
+			t.Fatal(out)
+		}
+	}
 }
 
 // runner is what a CI runner does: it starts the shell of a step, and when the job is cancelled it signals that shell alone.
@@ -96,8 +155,8 @@ func TestACancelledJobFreesTheLock(t *testing.T) {
 				}
 				<-ended
 				began := time.Now()
-				code, _, said := s.run("lock", "run", "locks/ci", "--wait", "25s", "--", "true")
-				if took := time.Since(began); code != 0 || took > 20*time.Second {
+				code, _, said := s.run("lock", "run", "locks/ci", "--wait", "45s", "--", "true")
+				if took := time.Since(began); code != 0 || took > 40*time.Second { // a killed azconc leaves its lease to end
 					t.Errorf("the lock is not free after %v: %d %s", took, code, said)
 				}
 				s.allGone(pids)

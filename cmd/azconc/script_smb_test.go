@@ -19,10 +19,12 @@ func smb(ts *testscript.TestScript, _ bool, args []string) {
 	s := service(ts)
 	switch args[0] {
 	case "open":
-		h := aztest.SMBHandle{ID: args[2], ClientName: "desk-" + args[2], ShareRead: true, ShareWrite: true}
+		h := aztest.SMBHandle{ID: args[2], ClientName: "desk-" + args[2], ShareRead: true, ShareWrite: true, ShareDelete: true}
 		for _, word := range args[3:] {
 			h.Write = h.Write || word == "write"
-			h.ShareRead, h.ShareWrite = h.ShareRead && word != "alone", h.ShareWrite && word != "alone"
+			if word == "alone" {
+				h.ShareRead, h.ShareWrite, h.ShareDelete = false, false, false
+			}
 		}
 		if status := s.OpenSMB(share, path, h); status != aztest.SMBOpened {
 			ts.Fatalf("%s", status)

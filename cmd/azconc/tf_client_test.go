@@ -19,6 +19,8 @@ import (
 //	tfclient word [n before|n after]    kills itself before or after its n-th request
 //	tfclient force-unlock               sends what Terraform sends: an UNLOCK without a body
 //	tfclient nothing                    sends nothing
+//
+// A state that is refused is left in errored.tfstate.
 func tfClient() {
 	c := &terraform{id: os.Getenv("TFCLIENT_ID"), args: os.Args[2:]}
 	if c.id == "" {
@@ -85,6 +87,9 @@ func (c *terraform) send(method, variable, query, body string, want ...int) stri
 			}
 			return string(answer)
 		}
+	}
+	if method == http.MethodPost {
+		_ = os.WriteFile("errored.tfstate", []byte(body), 0o600)
 	}
 	c.end(fmt.Errorf("%s: %d %s", method, resp.StatusCode, bytes.TrimSpace(answer)))
 	return ""

@@ -123,8 +123,19 @@ func TestATerraformThatWasStoppedCannotOverwrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := cmd.Wait()
-	if state, locked := s.stored(); codeOf(err) != 76 || state != "aacc" || locked {
+	if state, locked := s.stored(); codeOf(err) != 76 || state != "aacc" || locked || !strings.Contains(said.String(), "would erase what that run has created; azconc tf push tfstate/prod") {
 		t.Errorf("%v, %q, locked %t, %s", err, state, locked, said)
+	}
+	// What the run was left with is stored only over the state that it had read.
+	if code, _, why := s.run("tf", "push", "tfstate/prod"); code != 4 || !strings.Contains(why, "another run has changed the state since") {
+		t.Error(code, why)
+	}
+	s.setState("aa")
+	if code, out, why := s.run("tf", "push", "tfstate/prod"); code != 0 || !strings.Contains(out, "updated tfstate/prod from errored.tfstate") {
+		t.Error(code, out, why)
+	}
+	if state, locked := s.stored(); state != "aab" || locked {
+		t.Errorf("%q, locked %t", state, locked)
 	}
 }
 

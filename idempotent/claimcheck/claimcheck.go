@@ -67,7 +67,7 @@ func New(c *container.Client, opts *Options) (*ClaimCheck, error) {
 // GC deletes the bodies whose messages expired longer ago than age, and returns how many. The metadata of a body says when that
 // is: a day after the TTL of the latest message that needs it. A message in the poison queue needs its body for longer, which GC
 // does not know: age must be longer than poison messages are kept, and a TTL longer than that if they are redriven. The age of a
-// body begins when it was stored if its message never expires, or if an earlier version stored it; age must then be longer than
+// body begins when it was stored if its message never expires, or the blob does not say; age must then be longer than
 // the message can live. A blob that is written meanwhile stays.
 //
 // A lifecycle rule of the account can delete blobs whose name begins with "<container>/azconcclaim/" so many days after their

@@ -21,6 +21,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 
 	"github.com/azconc/azconc/idempotent/internal/markers"
+	"github.com/azconc/azconc/idempotent/internal/send"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pessimistic"
@@ -107,34 +108,16 @@ const (
 // Do runs fn for key, of 1 to 200 bytes, unless that was done before, and returns the result. payload is the operation that
 // the key stands for, such as a request: its hash is stored, and a different payload under the same key is refused.
 //
-// fn's context ends when the lock is lost. Errors: fn's own, after which nothing is stored; ErrInProgress; ErrMismatch;
-// *pessimistic.LostError if the lock was lost meanwhile, whatever fn returned; and the service's error.
-//
-// Requests: 1 to replay; otherwise 8, and 7 for a key that was tried before; 1 more if the table does not exist.
+// Errors: those of Begin and of Run.Do. Requests: 1 to replay; otherwise 8, and 7 for a key that was tried before; 1 more if
+// the table does not exist.
 func (o *Once) Do(ctx context.Context, key string, payload []byte, fn func(ctx context.Context, h *pessimistic.Hold) ([]byte, error)) (out Result, err error) {
 	ctx, end := o.span(ctx, "once.Do", key)
 	defer func() { end(err) }()
-	a, out, err := o.Begin(ctx, key, payload)
-	if a == nil {
+	run, out, err := o.Begin(ctx, key, payload)
+	if run == nil {
 		return out, err
 	}
-	defer func() { _ = a.Release(ctx) }() // also after a panic; a stored result stays
-	result, err := fn(a.Context(), a.Hold)
-	if lost := context.Cause(a.Context()); errors.Is(lost, pessimistic.ErrLost) {
-		return Result{}, lost
-	}
-	if err != nil {
-		return Result{}, err
-	}
-	return a.Finish(a.Context(), result)
-}
-
-// Run is a key that the caller is working on: its lock is held, and no result is stored. The caller must call
-// Release.
-type Run struct {
-	*pessimistic.Hold
-	once      *Once
-	key, hash string
+	return run.Do(ctx, fn)
 }
 
 // Begin is the first half of Do, for work that is not a function. If the key was done before, there is no Run, and
@@ -150,7 +133,7 @@ func (o *Once) Begin(ctx context.Context, key string, payload []byte) (run *Run,
 	hash := hex.EncodeToString(sum[:])
 	out, done, err := o.look(ctx, key, hash)
 	if markers.Missing(err) { // before fn runs, so that its result can be stored
-		_, err = tables.EnsureTable(ctx, o.table.Client, nil)
+		err = o.table.Create(ctx)
 	}
 	if done || err != nil {
 		return nil, out, err
@@ -167,30 +150,6 @@ func (o *Once) Begin(ctx context.Context, key string, payload []byte) (run *Run,
 		return nil, out, err
 	}
 	return &Run{Hold: h, once: o, key: key, hash: hash}, Result{}, nil
-}
-
-// Finish stores the result, of up to 64 KiB. Errors: *pessimistic.LostError if the lock is lost, and the service's
-// error: after these, as far as is known, nothing is stored and the key is free. Requests: 1.
-func (a *Run) Finish(ctx context.Context, result []byte) (out Result, err error) {
-	ctx, end := a.once.span(ctx, "once.Finish", a.key)
-	defer func() { end(err) }()
-	if len(result) > maxResult {
-		return Result{}, fmt.Errorf("once: the result has %d bytes, more than the limit of %d: store it in a blob and return the blob's name", len(result), maxResult)
-	}
-	if err := a.Guard(ctx); err != nil {
-		return Result{}, err
-	}
-	at := time.Now().UTC()
-	_, err = optimistic.Create(ctx, a.once.at(a.key), entity{Payload: a.hash, Result: result, At: at, Fence: int64(a.Fence())}, &optimistic.WriteOptions{SendOptions: a.once.table.Sending(optimistic.SendOptions{Recreate: true})})
-	if errors.Is(err, optimistic.ErrExists) {
-		// Another process has finished the key while this one believed it held the lock: the stored result stands.
-		out, _, err := a.once.look(context.WithoutCancel(ctx), a.key, a.hash)
-		return out, err
-	}
-	if err != nil {
-		return Result{}, err
-	}
-	return Result{Value: result, At: at}, nil
 }
 
 // Look returns the result stored for a key, and whether there is one. Requests: 1.
@@ -215,7 +174,7 @@ func (o *Once) Forget(ctx context.Context, key string) (forgotten bool, err erro
 	if err := checkKey(key); err != nil {
 		return false, err
 	}
-	_, err = optimistic.Delete(ctx, o.at(key), optimistic.State{}, &optimistic.WriteOptions{SendOptions: o.table.Sending(optimistic.SendOptions{})})
+	_, err = optimistic.Delete(ctx, o.at(key), optimistic.State{}, &optimistic.WriteOptions{SendOptions: o.sending()})
 	if errors.Is(err, optimistic.ErrNotFound) || markers.Missing(err) {
 		return false, nil
 	}
@@ -236,16 +195,30 @@ func checkKey(key string) error {
 
 // look returns the stored result, for any payload if hash is empty.
 func (o *Once) look(ctx context.Context, key, hash string) (Result, bool, error) {
-	v, err := optimistic.Read(ctx, o.at(key), &optimistic.ReadOptions{SendOptions: o.table.Sending(optimistic.SendOptions{})})
+	e, done, err := o.read(ctx, key)
 	switch {
-	case errors.Is(err, optimistic.ErrNotFound):
-		return Result{}, false, nil
-	case err != nil:
+	case !done || err != nil:
 		return Result{}, false, err
-	case hash != "" && v.Value.Payload != hash:
+	case hash != "" && e.Payload != hash:
 		return Result{}, false, fmt.Errorf("%w: %s", ErrMismatch, key)
 	}
-	return Result{Value: v.Value.Result, Replayed: true, At: v.Value.At}, true, nil
+	return Result{Value: e.Result, Replayed: true, At: e.At}, true, nil
+}
+
+func (o *Once) read(ctx context.Context, key string) (e entity, found bool, err error) {
+	v, err := optimistic.Read(ctx, o.at(key), &optimistic.ReadOptions{SendOptions: o.sending()})
+	switch {
+	case errors.Is(err, optimistic.ErrNotFound):
+		return entity{}, false, nil
+	case err != nil:
+		return entity{}, false, err
+	}
+	return v.Value, true, nil
+}
+
+// sending configures the requests to the table.
+func (o *Once) sending() optimistic.SendOptions {
+	return o.table.Sending(optimistic.SendOptions{TryTimeout: send.TryTimeout, Recreate: true})
 }
 
 func (o *Once) at(key string) tables.Entity[entity] {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -15,40 +15,84 @@ type Wait struct {
 	// Until is when waiting ends. Defaults to never.
 	Until time.Time
 
-	// Ended is what the error wraps at Until, beside ErrInProgress. Defaults to nothing.
+	// Ended is what the error wraps at Until, beside why the key could not be had. Defaults to nothing.
 	Ended error
 
-	// Refused is called when the key is in progress and waiting goes on, and ends it by returning an error. Defaults to none.
-	Refused func(*pessimistic.HeldError) error
+	// Refused is called with the reason, which is ErrInProgress or that the service does not answer, when waiting goes on. It ends
+	// the wait by returning an error. Defaults to none.
+	Refused func(error) error
 
 	_ struct{}
 }
 
-// Do calls try, which uses Do or Begin, until its error is not ErrInProgress, and waits for 0.5 to 5.5 seconds in between. It returns
-// what try returned last, and at Until ErrInProgress, wrapped together with Ended. A Wait is safe for concurrent use if Refused is.
-func (w Wait) Do(ctx context.Context, try func() error) error {
-	pace := retry.Backoff{Base: time.Second, Cap: 5 * time.Second}
+// unanswered is how long a service that has not answered yet is waited for: until then, an outage looks like a wrong address.
+const unanswered = time.Minute
+
+// errOver ends a try at Wait.Until.
+var errOver = errors.New("the wait is over")
+
+// Await is Begin, but waits while another process works on the key, or the service does not answer. It tries again every 0.5 to
+// 5.5 seconds. A service that has never answered is waited for for a minute.
+//
+// Errors: those of Begin that do not pass; at Until the last one, which is ErrInProgress if another process works on the key,
+// wrapped together with Ended; the cause of ctx. Requests: those of Begin; while it waits, 2 each time.
+func (o *Once) Await(ctx context.Context, key string, payload []byte, w Wait) (*Run, Result, error) {
+	began, answered := time.Now(), false
+	var last error
 	for n := 0; ; n++ {
-		err := try()
-		if !errors.Is(err, ErrInProgress) {
-			return err
+		until := w.Until
+		if soon := time.Now().Add(time.Second); n > 0 && !until.IsZero() && until.Before(soon) { // the last try
+			until = soon
 		}
-		pause := pace.Base/2 + pace.Wait(n)
+		run, out, err := o.beginBefore(ctx, until, key, payload)
+		if errors.Is(err, errOver) && last != nil {
+			err = last
+		}
+		last = err
+		busy := errors.Is(err, ErrInProgress)
+		answered = answered || busy || azerr.Classify(err).Status != 0
+		switch {
+		case err == nil, ctx.Err() != nil, !busy && !errors.Is(err, errOver) && !passes(err):
+			return run, out, err
+		case !busy && !answered && time.Since(began) >= unanswered:
+			return nil, Result{}, err
+		}
+		pause := max(pause(n), azerr.Classify(err).RetryAfter)
 		if !w.Until.IsZero() {
 			pause = min(pause, time.Until(w.Until))
 		}
-		switch held, ok := errors.AsType[*pessimistic.HeldError](err); {
+		switch {
 		case pause <= 0 && w.Ended != nil:
-			return fmt.Errorf("%w: %w", w.Ended, err)
+			return nil, Result{}, fmt.Errorf("%w: %w", w.Ended, err)
 		case pause <= 0:
-			return err
-		case ok && w.Refused != nil:
-			if err := w.Refused(held); err != nil {
-				return err
+			return nil, Result{}, err
+		case w.Refused != nil:
+			if err := w.Refused(err); err != nil {
+				return nil, Result{}, err
 			}
 		}
 		if err := retry.Sleep(ctx, pause); err != nil {
-			return err
+			return nil, Result{}, err
 		}
 	}
+}
+
+// beginBefore is Begin, which gives up at the given time unless that is zero or has passed. The hold's context does not end then.
+func (o *Once) beginBefore(ctx context.Context, until time.Time, key string, payload []byte) (*Run, Result, error) {
+	if until.IsZero() || !until.After(time.Now()) {
+		return o.Begin(ctx, key, payload)
+	}
+	trying, cancel := context.WithCancelCause(ctx)
+	timer := time.AfterFunc(time.Until(until), func() { cancel(errOver) })
+	run, out, err := o.Begin(trying, key, payload)
+	if !timer.Stop() && run != nil {
+		_ = run.Release(ctx)
+		run, err = nil, errOver
+	}
+	if run == nil {
+		cancel(nil)
+		return nil, out, err
+	}
+	context.AfterFunc(run.Context(), func() { cancel(nil) })
+	return run, out, nil
 }

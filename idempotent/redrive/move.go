@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
 
 	"github.com/azconc/azconc/idempotent/internal/format"
 	"github.com/azconc/azconc/idempotent/internal/queues"
@@ -116,14 +116,8 @@ func untried(text string, e format.Message) string {
 		return text
 	}
 	again := format.Message{ID: e.ID, Sent: e.Sent, Headers: e.Headers, Packed: e.Packed, Body: e.Body}
-	as := format.Envelope
-	if p := e.Poison; p != nil && (p.Encoding == format.Base64 || p.Encoding == format.Text) {
-		as = p.Encoding // older versions wrapped messages of other senders in an envelope
-	}
-	for _, as := range []format.Encoding{as, format.Envelope} {
-		if text, err := again.Encode(as); err == nil {
-			return text
-		}
+	if again, err := again.Encode(format.Envelope); err == nil {
+		return again
 	}
 	return text
 }

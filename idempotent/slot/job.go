@@ -44,14 +44,11 @@ func (j *Job) Do(ctx context.Context, fn func(ctx context.Context, h *pessimisti
 		return once.Result{}, fmt.Errorf("%s: %w", j.Name, err)
 	}
 	key := due.Key(j.Name)
-	wait := once.Wait{Until: time.Now().Add(due.Until), Ended: fmt.Errorf("%s: %w", key, ErrEnded)}
-	var out once.Result
-	err = wait.Do(ctx, func() error {
-		var err error
-		out, err = j.Keys.Do(ctx, key, nil, func(ctx context.Context, h *pessimistic.Hold) ([]byte, error) { return fn(ctx, h, due) })
-		return err
-	})
-	return out, err
+	run, out, err := j.Keys.Await(ctx, key, nil, once.Wait{Until: time.Now().Add(due.Until), Ended: fmt.Errorf("%s: %w", key, ErrEnded)})
+	if run == nil {
+		return out, err
+	}
+	return run.Do(ctx, func(ctx context.Context, h *pessimistic.Hold) ([]byte, error) { return fn(ctx, h, due) })
 }
 
 // maxMissed is how many slots are looked for.

@@ -1,6 +1,7 @@
 package slot
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,7 +29,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // machine is a process of a replica. Once it is dead, none of its requests arrives.
 type machine struct {
 	policy.Transporter
-	dead atomic.Bool
+	dead  atomic.Bool
+	lease time.Duration // of the lock; 15 s if it is 0
 }
 
 func (m *machine) Do(r *http.Request) (*http.Response, error) {
@@ -59,7 +61,7 @@ func (m *machine) job(t *testing.T, s *aztest.Service, name, expression string) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	locks, err := pessimistic.NewLocker(c, &pessimistic.LockerOptions{Duration: 15 * time.Second, QuickFirst: true})
+	locks, err := pessimistic.NewLocker(c, &pessimistic.LockerOptions{Duration: cmp.Or(m.lease, 15*time.Second), QuickFirst: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,8 @@ type Schedule struct {
 //
 // An expression that names hours follows the clock on the wall: when clocks are set back it is due the first time only, and a
 // time that is skipped when they are set forward is due when they are. An expression whose hours begin with * counts real time.
-// Where both the day of the month and the day of the week are given, either suffices, as in cron.
+// Where both the day of the month and the day of the week are given, either suffices, as in cron; */2 gives a day, while crontab(5)
+// counts whatever begins with * as none. Sunday is 0 or 7.
 func Parse(expression, zone string) (*Schedule, error) {
 	location, err := time.LoadLocation(zone)
 	if err != nil || zone == "Local" { // a zone that differs between machines is none
@@ -42,7 +43,7 @@ func Parse(expression, zone string) (*Schedule, error) {
 	if strings.Contains(text, "TZ=") || strings.HasPrefix(text, "@every") {
 		return nil, fmt.Errorf("%q: a zone is given apart from the expression, and @every names no times: write */5 * * * *", expression)
 	}
-	times, err := cron.ParseStandard(text)
+	times, err := cron.ParseStandard(sundays(text))
 	if err != nil {
 		return nil, fmt.Errorf("%q is no cron expression of five fields (minute hour day month weekday): %w", expression, err)
 	}
@@ -53,6 +54,27 @@ func Parse(expression, zone string) (*Schedule, error) {
 		return nil, fmt.Errorf("%q is never due: no such day exists", expression)
 	}
 	return s, nil
+}
+
+// sundays replaces the 7 in the days of the week, which the parser does not know, by 0.
+func sundays(expression string) string {
+	fields := strings.Fields(expression)
+	if len(fields) != 5 {
+		return expression
+	}
+	days := strings.Split(fields[4], ",")
+	for i, day := range days {
+		switch from, ranged := strings.CutSuffix(day, "-7"); {
+		case day == "7", day == "7-7":
+			days[i] = "0"
+		case ranged && from == "0":
+			days[i] = "*"
+		case ranged:
+			days[i] = from + "-6,0"
+		}
+	}
+	fields[4] = strings.Join(days, ",")
+	return strings.Join(fields, " ")
 }
 
 // String returns the expression and the zone.

@@ -11,6 +11,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/retry"
+	"github.com/azconc/azconc/pkg/wire"
 )
 
 // DefaultTolerance is how much earlier than its slot a job may start, by the service's clock.
@@ -88,6 +90,9 @@ func (s *Schedule) shortest(at, next time.Time) time.Duration {
 // is not due then.
 func (s *Schedule) At(at time.Time) (Slot, error) {
 	at = at.UTC()
+	if !at.Equal(at.Truncate(time.Minute)) {
+		return Slot{}, fmt.Errorf("%s is not a full minute, at which slots begin", at.Format(time.RFC3339Nano))
+	}
 	if next := s.next(at.Add(-time.Second)); !next.Equal(at) {
 		return Slot{}, fmt.Errorf("%s is not due at %s; after that, it is at %s", s, at.Format(time.RFC3339), next.Format(time.RFC3339))
 	}
@@ -109,20 +114,29 @@ func (s *Schedule) Before(slot Slot, n int) []Slot {
 	return earlier
 }
 
+// clockTries bounds the tries for the time: about a minute, by which an outage is distinguished from a wrong address.
+var clockTries = retry.Budget{Attempts: -1, Elapsed: time.Minute, Backoff: retry.Backoff{Base: time.Second, Cap: 5 * time.Second}}
+
 // ServiceClock returns a clock that reads the Date of a response: one clock for all machines. It asks for the container's
-// properties, one request; any response of the service has the time, a refusal too. A proxy that replaces the Date is not
-// noticed.
+// properties, one request; any response of the service has the time, a refusal too. A service that does not answer is asked
+// again for a minute. A proxy that replaces the Date is not noticed.
 func ServiceClock(client *container.Client) func(ctx context.Context) (time.Time, error) {
-	return func(ctx context.Context) (time.Time, error) {
-		var resp *http.Response
-		_, err := client.GetProperties(policy.WithCaptureResponse(ctx, &resp), nil)
-		if resp == nil {
-			return time.Time{}, errors.Join(azerr.Clean(err), ctx.Err())
+	return func(ctx context.Context) (now time.Time, err error) {
+		again := wire.Again{Try: 10 * time.Second, Budget: clockTries}
+		_, err = wire.Wire{}.Send(ctx, "Get Container Properties", again, func(ctx context.Context) error {
+			var resp *http.Response
+			_, err := client.GetProperties(policy.WithCaptureResponse(ctx, &resp), nil)
+			if resp == nil {
+				return err
+			}
+			if now, err = http.ParseTime(resp.Header.Get("Date")); err != nil || resp.Header.Get("X-Ms-Request-Id") == "" {
+				return errors.New("the response has no Date, or is not the service's: name the slot itself")
+			}
+			return nil
+		})
+		if err != nil {
+			return time.Time{}, azerr.Clean(err)
 		}
-		at, dateErr := http.ParseTime(resp.Header.Get("Date"))
-		if dateErr != nil || resp.Header.Get("X-Ms-Request-Id") == "" {
-			return time.Time{}, errors.New("the response has no Date, or is not the service's: name the slot itself")
-		}
-		return at, nil
+		return now, nil
 	}
 }

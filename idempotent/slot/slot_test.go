@@ -66,6 +66,9 @@ func TestAStarterNamesTheSlot(t *testing.T) {
 	if due, err := s.At(at(t, "2026-11-22T12:05Z")); err != nil || due.Key("report") != "report@2026-11-22T12:05Z" || due.Until != 5*time.Minute {
 		t.Errorf("%v, %v", due, err)
 	}
+	if _, err := s.At(at(t, "2026-11-22T12:05Z").Add(500 * time.Millisecond)); err == nil || !strings.Contains(err.Error(), "full minute") {
+		t.Errorf("half a second after a slot: %v", err)
+	}
 	if _, err := s.At(at(t, "2026-11-22T12:06Z")); err == nil || !strings.Contains(err.Error(), "12:10") {
 		t.Errorf("a time between slots: %v, want the next one named", err)
 	}

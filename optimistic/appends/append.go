@@ -8,22 +8,20 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/azconc/azconc/pkg/wire"
-
-	"github.com/azconc/azconc/optimistic/internal/anyblob"
-
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/appendblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/anyblob"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
 	"github.com/azconc/azconc/pkg/retry"
+	"github.com/azconc/azconc/pkg/wire"
 )
 
 var (
@@ -87,8 +85,7 @@ type AppendOptions struct {
 func (o *AppendOptions) withDefaults() (AppendOptions, error) {
 	out := ptr.Value(o)
 	out.Attempts = cmp.Or(out.Attempts, 64)
-	out.Elapsed = cmp.Or(out.Elapsed, 30*time.Second)
-	out.Backoff = protocol.OrBackoff(out.Backoff, 20*time.Millisecond, 2*time.Second)
+	out.Backoff.Base = cmp.Or(out.Backoff.Base, 20*time.Millisecond)
 	c := out.Conditions
 	if c.IfNoneMatch == azcore.ETagAny {
 		return out, errors.New(`AppendOptions.Conditions.IfNoneMatch: "*" never holds for a blob that is appended to; Create makes one`)
@@ -102,9 +99,7 @@ func (o *AppendOptions) withDefaults() (AppendOptions, error) {
 	if out.MaxSize < 0 {
 		return out, fmt.Errorf("AppendOptions.MaxSize: %d is negative", out.MaxSize)
 	}
-	var err error
-	out.SendOptions, err = out.SendOptions.WithDefaults()
-	return out, err
+	return out, nil
 }
 
 // AppendResult describes an append: the position of the data, and the cost.
@@ -149,15 +144,21 @@ func appendTo(ctx context.Context, client *appendblob.Client, id string, data []
 	if id != "" {
 		record = "Record"
 	}
+	call, err := o.Begin("append", resource.Path(client.URL()))
+	if err != nil {
+		return AppendResult{}, err
+	}
 	a := &appending{
-		Call: protocol.NewCall("append", resource.Path(client.URL()), o.SendOptions), client: client, data: data, o: o, unique: o.Unique || id != "",
+		Loop:   protocol.Loop{Call: call, Budget: protocol.ConflictBudget(o.Attempts, o.Elapsed, o.Backoff)},
+		client: client, data: data, o: o, unique: o.Unique || id != "", at: o.Position, known: o.Pinned || o.Position > 0,
 	}
 	ctx, end := a.Start(ctx, "appends.Append"+record)
 	defer end(&err)
-	at, err := a.run(ctx)
-	res := AppendResult{Result: a.Finish()}
+	a.Next, a.Refused, a.Surrender = a.next, a.refused, a.surrender
+	err = a.Run(ctx)
+	res := AppendResult{Result: optimistic.Result(a.Finish())}
 	if err == nil {
-		res.Offset, res.End, res.ID = at, at+int64(len(data)), id
+		res.Offset, res.End, res.ID = a.at, a.at+int64(len(data)), id
 		res.Changed = true
 	}
 	return res, err
@@ -165,66 +166,72 @@ func appendTo(ctx context.Context, client *appendblob.Client, id string, data []
 
 // appending is one append in progress.
 type appending struct {
-	*protocol.Call
+	protocol.Loop
 	client *appendblob.Client
 	data   []byte
 	o      AppendOptions
 	unique bool
 
+	at      int64 // the position
+	known   bool  // and whether it is the end, as far as is known
 	created bool
 	version azcore.ETag // of the blob at the latest look
 	twin    bool        // the bytes are there, but another appender may have written them
 }
 
-func (a *appending) run(ctx context.Context) (int64, error) {
-	budget := retry.Budget{Attempts: a.o.Attempts, Elapsed: a.o.Elapsed, Backoff: a.o.Backoff}.Start()
-	at, known := a.o.Position, a.o.Pinned || a.o.Position > 0
-	for {
-		if !known {
-			var err error
-			if at, err = a.end(ctx); err != nil {
-				return 0, err
-			}
-		}
-		if a.o.MaxSize > 0 && at+int64(len(a.data)) > a.o.MaxSize {
-			return 0, a.final(ErrFull, fmt.Errorf("%d bytes at %d would pass the %d allowed", len(a.data), at, a.o.MaxSize))
-		}
-		a.Res.Attempts++
-		etag, err := a.Commit(ctx, a.write(at))
-		if err == nil {
-			a.settle(etag)
-			return at, nil
-		}
-		if err = a.translate(err); a.over(err) {
-			return 0, err
-		}
-		a.Preempted(ctx, err)
-		surrender := a.o.Pinned
-		if !surrender {
-			if wait := budget.Next(ctx, 0); ctx.Err() != nil {
-				return 0, a.Fail(wait)
-			} else if wait != nil {
-				surrender = true
-			}
-		}
-		known = false
-		if a.unique {
-			// The position is taken, by our own block if an intermediary delivered it twice. One read of the bytes
-			// there shows that, and the new end as well.
-			now, look := protocol.Again(ctx, a.Call, func(ctx context.Context) (tail, error) { return a.tail(ctx, at) })
-			if look == nil && now.ours {
-				a.Resolved(ctx)
-				a.settle("")
-				return at, nil
-			}
-			if look == nil && now.exists {
-				at, known = now.end, true
-			}
-		}
-		if surrender {
-			return 0, err
+// next finds the position, and returns the append at it.
+func (a *appending) next(ctx context.Context, open *protocol.Refusal) (*protocol.Change, error) {
+	if open != nil {
+		a.known = false
+		if a.landed(ctx) {
+			return nil, nil
 		}
 	}
+	if !a.known {
+		var err error
+		if a.at, err = a.end(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if a.o.MaxSize > 0 && a.at+int64(len(a.data)) > a.o.MaxSize {
+		return nil, a.final(ErrFull, fmt.Errorf("%d bytes at %d would pass the %d allowed", len(a.data), a.at, a.o.MaxSize))
+	}
+	a.Res.Attempts++
+	w := a.write(a.at)
+	return &w, nil
+}
+
+func (a *appending) refused(w protocol.Change, err error) (open *protocol.Refusal, again bool, cause error) {
+	if err = a.translate(err); a.over(err) {
+		return nil, false, err
+	}
+	conflict, _ := errors.AsType[*optimistic.ConflictError](err)
+	return &protocol.Refusal{Change: w, Conflict: conflict}, !a.o.Pinned, err
+}
+
+func (a *appending) surrender(ctx context.Context, open *protocol.Refusal) error {
+	if a.landed(ctx) {
+		return nil
+	}
+	return open.Conflict
+}
+
+// landed reports whether the position is taken by our own block, which an intermediary may have delivered twice. One read
+// of the bytes there shows that, and the new end as well. It proves nothing if others may append the same bytes.
+func (a *appending) landed(ctx context.Context) bool {
+	if !a.unique {
+		return false
+	}
+	now, err := protocol.Again(ctx, a.Call, func(ctx context.Context) (tail, error) { return a.tail(ctx, a.at) })
+	if err == nil && now.ours {
+		a.Resolved(ctx)
+		a.settle("")
+		return true
+	}
+	if err == nil && now.exists {
+		a.at, a.known = now.end, true
+	}
+	return false
 }
 
 // over reports whether an error ends the append. Only a taken position is worth another attempt.
@@ -255,7 +262,8 @@ func (a *appending) write(at int64) protocol.Change {
 	if a.o.MaxSize > 0 {
 		opts.AppendPositionAccessConditions.MaxSize = &a.o.MaxSize
 	}
-	w := protocol.Change{Base: optimistic.State{Exists: true, ETag: positionTag(at)}, ID: protocol.NewWriteID()}
+	w := protocol.Change{Base: protocol.State{Exists: true, ETag: positionTag(at)}, ID: protocol.NewWriteID()}
+	w.Won = a.settle
 	w.Send = func(ctx context.Context) (azcore.ETag, error) {
 		protocol.AllowFor(ctx, int64(len(a.data)))
 		o := opts
@@ -264,6 +272,6 @@ func (a *appending) write(at int64) protocol.Change {
 		})
 		return ptr.Value(resp.ETag), err
 	}
-	w.Look = func(ctx context.Context) (optimistic.State, error) { return a.look(ctx, at, w.ID) }
+	w.Look = func(ctx context.Context) (protocol.State, error) { return a.look(ctx, at, w.ID) }
 	return w
 }

@@ -3,5 +3,5 @@
 //
 // The operations give the promise of package optimistic: applied at most once, exactly once on success, and
 // optimistic.ErrOutcomeUnknown if neither can be proved. An append blob is deleted by blobs.Delete, and its metadata, tags
-// and headers are targets of package blobs. An operation on a blob of another type ends with a *blobs.TypeError.
+// and headers are targets of package blobs. An operation on a blob of another type ends with a *optimistic.TypeError.
 package appends

@@ -5,19 +5,17 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/azconc/azconc/pkg/wire"
-
-	"github.com/azconc/azconc/optimistic/internal/anyblob"
-
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/appendblob"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/anyblob"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
+	"github.com/azconc/azconc/pkg/wire"
 )
 
 // SealOptions tunes Seal. The zero value is the default.
@@ -58,15 +56,15 @@ func Seal(ctx context.Context, client *appendblob.Client, opts *SealOptions) (_ 
 	if err := c.Validate(); err != nil {
 		return optimistic.Result{}, err
 	}
-	s, err := o.SendOptions.WithDefaults()
+	call, err := o.Begin("seal", resource.Path(client.URL()))
 	if err != nil {
 		return optimistic.Result{}, err
 	}
-	sealing := sealing{Call: protocol.NewCall("seal", resource.Path(client.URL()), s), client: client, o: o}
+	sealing := sealing{Call: call, client: client, o: o}
 	ctx, end := sealing.Start(ctx, "appends.Seal")
 	defer end(&err)
 	err = sealing.run(ctx)
-	return sealing.Finish(), err
+	return optimistic.Result(sealing.Finish()), err
 }
 
 // sealing is one seal in progress.
@@ -78,7 +76,7 @@ type sealing struct {
 
 func (s *sealing) run(ctx context.Context) error {
 	options := appendblob.SealOptions{AccessConditions: anyblob.AccessConditions(s.o.Conditions)}
-	w := protocol.Change{ID: protocol.NewWriteID(), Base: optimistic.State{Exists: true}}
+	w := protocol.Change{ID: protocol.NewWriteID(), Base: protocol.State{Exists: true}}
 	switch m := s.o.Conditions.IfMatch; {
 	case s.o.Pinned:
 		options.AppendPositionAccessConditions = &appendblob.AppendPositionAccessConditions{AppendPosition: &s.o.Position}
@@ -86,9 +84,9 @@ func (s *sealing) run(ctx context.Context) error {
 	case m != "" && m != azcore.ETagAny:
 		w.Base.ETag = m
 	default:
-		w.AnyBase, w.Base = true, optimistic.State{}
+		w.AnyBase, w.Base = true, protocol.State{}
 	}
-	w.Look = func(ctx context.Context) (optimistic.State, error) {
+	w.Look = func(ctx context.Context) (protocol.State, error) {
 		now, sealed, err := s.look(ctx)
 		switch {
 		case err != nil || !now.Exists:
@@ -119,19 +117,19 @@ func (s *sealing) run(ctx context.Context) error {
 
 // look returns the version of the blob, or its end as the version if the seal depends on that, and whether it is
 // sealed.
-func (s *sealing) look(ctx context.Context) (optimistic.State, bool, error) {
+func (s *sealing) look(ctx context.Context) (protocol.State, bool, error) {
 	props, err := anyblob.Properties(ctx, s.client.BlobClient(), nil)
 	if azerr.NoBlob(err) {
-		return optimistic.State{}, false, nil
+		return protocol.State{}, false, nil
 	}
 	if err != nil {
-		return optimistic.State{}, false, err
+		return protocol.State{}, false, err
 	}
-	now := optimistic.State{Exists: true, ETag: ptr.Value(props.ETag)}
+	now := protocol.State{Exists: true, ETag: ptr.Value(props.ETag)}
 	if s.o.Pinned {
 		length, err := anyblob.LengthOf(ctx, s.client.BlobClient(), props, nil)
 		if err != nil {
-			return optimistic.State{}, false, err
+			return protocol.State{}, false, err
 		}
 		now.ETag = positionTag(length)
 	}

@@ -8,27 +8,25 @@ import (
 	"io"
 	"time"
 
-	"github.com/azconc/azconc/pkg/wire"
-
-	"github.com/azconc/azconc/optimistic/internal/anyblob"
-
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/appendblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/anyblob"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
+	"github.com/azconc/azconc/pkg/wire"
 )
 
 // look returns the outcome of the append at a position, in the terms of protocol.Call.Judge.
-func (a *appending) look(ctx context.Context, at int64, id string) (optimistic.State, error) {
+func (a *appending) look(ctx context.Context, at int64, id string) (protocol.State, error) {
 	t, err := a.tail(ctx, at)
 	if err != nil || !t.exists {
-		return optimistic.State{}, err
+		return protocol.State{}, err
 	}
-	now := optimistic.State{Exists: true, ETag: positionTag(t.end)}
+	now := protocol.State{Exists: true, ETag: positionTag(t.end)}
 	switch {
 	case t.end < at, t.end == at && !t.sealed:
 		// Not yet. (If the blob is shorter, it was deleted and created again, and nothing is known.)

@@ -10,22 +10,17 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/azconc/azconc/pkg/wire"
-
-	"github.com/azconc/azconc/optimistic/internal/anyblob"
-
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 
-	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/anyblob"
 	"github.com/azconc/azconc/optimistic/internal/meta"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/optimistic/internal/sealed"
-	"github.com/azconc/azconc/pkg/lease"
-	"github.com/azconc/azconc/pkg/lease/bloblease"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
+	"github.com/azconc/azconc/pkg/wire"
 )
 
 // DefaultMaxSize is the largest content, in bytes, that a Blob reads into memory if MaxSize is 0.
@@ -72,7 +67,8 @@ func NewBytes(client *blockblob.Client) Blob[[]byte] {
 	return Blob[[]byte]{Client: client, Codec: BytesCodec{}}
 }
 
-// NewJSON returns the content of a block blob as a JSON document.
+// NewJSON returns the content of a block blob as a JSON document. A write drops the members of the document that T does not
+// name. If other programs own some, T is map[string]any, or a type that keeps the rest, as in the example.
 func NewJSON[T any](client *blockblob.Client) Blob[T] {
 	return Blob[T]{Client: client, Codec: JSONCodec[T]{}}
 }
@@ -81,8 +77,7 @@ var errNoCodec = errors.New("Blob.Codec is nil: use NewBytes or NewJSON, or set 
 
 // blobCarry is the part of a read that the following write needs.
 type blobCarry struct {
-	raw      []byte      // nil if the value is the content itself
-	print    fingerprint // of that content, as it was read
+	print    fingerprint // of the content, as the codec encodes the value that was read
 	headers  blob.HTTPHeaders
 	metadata map[string]string // lower-case names, without the lineage
 	tags     map[string]string
@@ -101,11 +96,7 @@ type contentTarget[T any] struct{ Blob[T] }
 
 // Traits describes the target to the calls of package optimistic.
 func (b contentTarget[T]) Traits() sealed.Traits {
-	t := sealed.Traits{Client: b.Client}
-	if b.Client != nil {
-		t.Lease = func() lease.Resource { return bloblease.NewBlob(b.Client.BlobClient()) }
-	}
-	return t
+	return sealed.Traits{Client: b.Client}
 }
 
 // Clone implements Cacheable: it copies value by encoding and decoding it.
@@ -125,7 +116,7 @@ func (b contentTarget[T]) Equal(x, y T) bool {
 }
 
 // Read implements Target: one Get Blob, and Get Blob Tags when the blob has tags.
-func (b contentTarget[T]) Read(ctx context.Context) (*optimistic.Version[T], error) {
+func (b contentTarget[T]) Read(ctx context.Context) (*sealed.Version[T], error) {
 	if b.Codec == nil {
 		return nil, errNoCodec
 	}
@@ -144,13 +135,13 @@ func (b contentTarget[T]) Read(ctx context.Context) (*optimistic.Version[T], err
 	if err != nil {
 		return nil, err
 	}
-	v := &optimistic.Version[T]{State: state}
+	v := &sealed.Version[T]{State: state}
 	if own, ok := b.itself(raw); ok {
 		v.Value, carry.print = own, printOf(raw)
 	} else if v.Value, err = b.Codec.Decode(raw); err != nil {
 		return nil, err
-	} else {
-		carry.raw = raw
+	} else if encoded, err := b.Codec.Encode(v.Value); err == nil { // now, because the change may work on parts of the value
+		carry.print = printOf(encoded)
 	}
 	sealed.Carry(v, carry)
 	return v, nil
@@ -172,8 +163,8 @@ func (b contentTarget[T]) get(ctx context.Context) (resp blob.DownloadStreamResp
 }
 
 // read returns the version that a response to Get Blob is of, after its body was read, and what a write keeps of it.
-func (b contentTarget[T]) read(ctx context.Context, resp blob.DownloadStreamResponse) (state optimistic.State, carry blobCarry, err error) {
-	state = optimistic.State{Exists: true, ETag: ptr.Value(resp.ETag), LastModified: ptr.Value(resp.LastModified)}
+func (b contentTarget[T]) read(ctx context.Context, resp blob.DownloadStreamResponse) (state protocol.State, carry blobCarry, err error) {
+	state = protocol.State{Exists: true, ETag: ptr.Value(resp.ETag), LastModified: ptr.Value(resp.LastModified)}
 	carry = blobCarry{headers: downloadedHeaders(resp), scope: ptr.Value(resp.EncryptionScope), kind: resp.BlobType}
 	carry.metadata, state.Lineage = meta.Split(resp.Metadata)
 	if ptr.Value(resp.TagCount) > 0 {
@@ -191,12 +182,12 @@ func tooLarge(err error, limit int64) error {
 }
 
 // Look implements Target: one Get Blob Properties.
-func (b contentTarget[T]) Look(ctx context.Context) (optimistic.State, error) {
+func (b contentTarget[T]) Look(ctx context.Context) (protocol.State, error) {
 	return anyblob.Look(ctx, b.Client.BlobClient(), b.CPK)
 }
 
 // Prepare implements Target: one Put Blob.
-func (b contentTarget[T]) Prepare(base *optimistic.Version[T], value T, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
+func (b contentTarget[T]) Prepare(base *sealed.Version[T], value T, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
 	if b.Codec == nil {
 		return protocol.Prepared{}, errNoCodec
 	}
@@ -208,21 +199,17 @@ func (b contentTarget[T]) Prepare(base *optimistic.Version[T], value T, lineage 
 		return protocol.Prepared{}, err
 	}
 	carry, _ := sealed.Carried(base).(blobCarry)
-	if base.Exists && b.keepsHeaders(carry) && !lineage.Begins(base.Lineage) && b.sameContent(carry, data) {
+	if base.Exists && b.keepsHeaders(carry) && !lineage.Begins(base.Lineage) && carry.print == printOf(data) {
 		return protocol.Prepared{}, nil
 	}
-	switch any(b.Codec).(type) {
-	case BytesCodec: // the caller's, until the request has ended: see requestBody
-	case JSONCodec[T]:
-		remember(value, data)
-	default:
+	if _, ok := any(b.Codec).(BytesCodec); !ok { // its data are the caller's, until the request has ended: see requestBody
 		data = bytes.Clone(data) // the codec may use it again for another value
 	}
 	return b.put(base.State, carry, lineage, c, int64(len(data)), func() (*requestBody, error) { return newRequestBody(bytes.NewReader(data)), nil })
 }
 
 // put returns the write of content over base, whose body open makes for each try.
-func (b contentTarget[T]) put(base optimistic.State, carry blobCarry, lineage protocol.Lineage, c sealed.Conditions, size int64, open func() (*requestBody, error)) (protocol.Prepared, error) {
+func (b contentTarget[T]) put(base protocol.State, carry blobCarry, lineage protocol.Lineage, c sealed.Conditions, size int64, open func() (*requestBody, error)) (protocol.Prepared, error) {
 	headers := b.headers(carry)
 	if err := anyblob.ValidateMetadata(b.Metadata); err != nil {
 		return protocol.Prepared{}, err
@@ -247,7 +234,7 @@ func (b contentTarget[T]) put(base optimistic.State, carry blobCarry, lineage pr
 	if opts.CPKScopeInfo == nil && carry.scope != "" {
 		opts.CPKScopeInfo = &blob.CPKScopeInfo{EncryptionScope: &carry.scope}
 	}
-	return protocol.Prepared{Stored: stored, Send: func(ctx context.Context) (azcore.ETag, error) {
+	return protocol.Prepared{Stored: stored, Cramped: meta.Cramped(metadata, b.Client.URL()), Send: func(ctx context.Context) (azcore.ETag, error) {
 		protocol.AllowFor(ctx, size)
 		o := opts // the SDK writes into the options of some operations
 		body, err := open()
@@ -262,9 +249,9 @@ func (b contentTarget[T]) put(base optimistic.State, carry blobCarry, lineage pr
 	}}, nil
 }
 
-// Writable returns a *TypeError for an append or page blob, which can be read but not replaced. Update calls it before
+// Writable returns an *optimistic.TypeError for an append or page blob, which can be read but not replaced. Update calls it before
 // it runs a change.
-func (b contentTarget[T]) Writable(base *optimistic.Version[T]) error {
+func (b contentTarget[T]) Writable(base *sealed.Version[T]) error {
 	return writable(sealed.Carried(base))
 }
 
@@ -283,17 +270,13 @@ func (b contentTarget[T]) headers(carry blobCarry) blob.HTTPHeaders {
 }
 
 // Written implements Cacheable. It returns the Carry that Read would return after the write.
-func (b contentTarget[T]) Written(base *optimistic.Version[T], value T) (any, error) {
+func (b contentTarget[T]) Written(base *sealed.Version[T], value T) (any, error) {
 	data, err := b.Codec.Encode(value)
 	if err != nil {
 		return nil, fmt.Errorf("encode: %w", err)
 	}
 	carry, _ := sealed.Carried(base).(blobCarry)
-	if _, ok := b.itself(data); ok {
-		carry.raw, carry.print = nil, printOf(data)
-	} else {
-		carry.raw, carry.print = bytes.Clone(data), fingerprint{}
-	}
+	carry.print = printOf(data)
 	carry.headers = b.headers(carry)
 	carry.metadata = meta.Merge(carry.metadata, b.Metadata)
 	return carry, nil
@@ -301,29 +284,8 @@ func (b contentTarget[T]) Written(base *optimistic.Version[T], value T) (any, er
 
 // Remove implements Target: one Delete Blob. The service refuses to delete a blob with snapshots (409
 // SnapshotsPresent).
-func (b contentTarget[T]) Remove(base optimistic.State, c sealed.Conditions) (protocol.Write, error) {
+func (b contentTarget[T]) Remove(base protocol.State, c sealed.Conditions) (protocol.Write, error) {
 	return removeBlob(b.Client.BlobClient(), base, c), nil
-}
-
-// sameContent reports whether writing data would change nothing: the bytes are equal, or decode to a value that encodes
-// to data. Different white space in the same JSON is no change.
-func (b contentTarget[T]) sameContent(carry blobCarry, data []byte) bool {
-	raw := carry.raw
-	if carry.print.known {
-		return carry.print == printOf(data)
-	}
-	if bytes.Equal(raw, data) {
-		return true
-	}
-	if _, ok := any(b.Codec).(JSONCodec[T]); ok && (differs[T](raw, data) || remembered[T](raw)) {
-		return false
-	}
-	before, err := b.Codec.Decode(raw)
-	if err != nil {
-		return false
-	}
-	encoded, err := b.Codec.Encode(before)
-	return err == nil && bytes.Equal(encoded, data)
 }
 
 // itself returns data as the value, if the codec makes no difference between them. Such a value is not copied: the content

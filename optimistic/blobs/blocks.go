@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/azconc/azconc/pkg/wire"
-
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
@@ -18,6 +16,7 @@ import (
 	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
+	"github.com/azconc/azconc/pkg/wire"
 )
 
 // maxBlockID is the length of a block's id before it is encoded (REST: "Put Block").
@@ -58,11 +57,10 @@ func StageBlock(ctx context.Context, client *blockblob.Client, id string, data [
 	case o.TryTimeout == 0:
 		o.TryTimeout = 5 * time.Minute
 	}
-	s, err := o.SendOptions.WithDefaults()
+	c, err := o.Begin("stage", resource.Path(client.URL()))
 	if err != nil {
 		return optimistic.Result{}, err
 	}
-	c := protocol.NewCall("stage", resource.Path(client.URL()), s)
 	ctx, end := c.Start(ctx, "blobs.StageBlock")
 	defer end(&err)
 	staged := blockblob.StageBlockOptions{CPKInfo: o.CPK, CPKScopeInfo: o.EncryptionScope}
@@ -77,10 +75,10 @@ func StageBlock(ctx context.Context, client *blockblob.Client, id string, data [
 		})
 	})
 	if err != nil {
-		return c.Finish(), c.Fail(err)
+		return optimistic.Result(c.Finish()), c.Fail(err)
 	}
 	c.Res.Changed = true
-	return c.Finish(), nil
+	return optimistic.Result(c.Finish()), nil
 }
 
 func encodeBlockID(id string) string { return base64.StdEncoding.EncodeToString([]byte(id)) }
@@ -114,7 +112,11 @@ func CommitBlocks(ctx context.Context, client *blockblob.Client, ids []string, o
 		}
 		encoded[i] = encodeBlockID(id)
 	}
-	u := upload{Call: protocol.NewCall("commit", resource.Path(client.URL()), o.SendOptions), client: client, o: o}
+	call, err := o.Begin("commit", resource.Path(client.URL()))
+	if err != nil {
+		return optimistic.Result{}, err
+	}
+	u := upload{Call: call, client: client, o: o}
 	ctx, end := u.Start(ctx, "blobs.CommitBlocks")
 	defer end(&err)
 	w, err := u.write(ctx, false)
@@ -142,11 +144,10 @@ func ListBlocks(ctx context.Context, client *blockblob.Client, kind blockblob.Bl
 		return nil, optimistic.State{}, err
 	}
 	o := ptr.Value(opts)
-	s, err := o.SendOptions.WithDefaults()
+	c, err := o.Begin("list blocks of", resource.Path(client.URL()))
 	if err != nil {
 		return nil, optimistic.State{}, err
 	}
-	c := protocol.NewCall("list blocks of", resource.Path(client.URL()), s)
 	ctx, end := c.Start(ctx, "blobs.ListBlocks")
 	defer end(&err)
 	resp, err := protocol.Again(ctx, c, func(ctx context.Context) (blockblob.GetBlockListResponse, error) {

@@ -7,14 +7,11 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/azconc/azconc/pkg/wire"
-
-	"github.com/azconc/azconc/optimistic/internal/anyblob"
-
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/anyblob"
 	"github.com/azconc/azconc/optimistic/internal/meta"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/optimistic/internal/sealed"
@@ -22,6 +19,7 @@ import (
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
 	"github.com/azconc/azconc/pkg/retry"
+	"github.com/azconc/azconc/pkg/wire"
 )
 
 // CopyOptions tunes Copy. The zero value replaces whatever is at the destination: last writer wins.
@@ -100,83 +98,82 @@ func Copy(ctx context.Context, destination, source *blob.Client, opts *CopyOptio
 	if o.Poll < 0 {
 		return CopyResult{}, fmt.Errorf("CopyOptions.Poll: %v is negative", o.Poll)
 	}
-	s, err := o.SendOptions.WithDefaults()
+	call, err := o.Begin("copy", resource.Path(destination.URL()))
 	if err != nil {
 		return CopyResult{}, err
 	}
-	c := &copying{Call: protocol.NewCall("copy", resource.Path(destination.URL()), s), to: destination, from: source, o: o}
+	c := &copying{Loop: protocol.Loop{Call: call, Budget: protocol.ConflictBudget(o.Attempts, -1, retry.Backoff{Base: 20 * time.Millisecond})}, to: destination, from: source, o: o}
 	ctx, end := c.Start(ctx, "blobs.Copy")
 	defer end(&err)
 	c.out.Source = resource.Path(source.URL())
-	if err = c.run(ctx); err == nil && o.Wait {
+	c.Next, c.Refused, c.Loop.Surrender = c.next, c.refused, c.surrender
+	if err = c.Run(ctx); err == nil && o.Wait {
 		err = c.wait(ctx)
 	}
-	c.out.Result = c.Finish()
+	c.out.Result = optimistic.Result(c.Finish())
 	return c.out, err
 }
 
 // copying is one copy in progress.
 type copying struct {
-	*protocol.Call
+	protocol.Loop
 	to, from *blob.Client
 	o        CopyOptions
 	out      CopyResult
 }
 
-func (c *copying) run(ctx context.Context) error {
-	budget := retry.Budget{Attempts: c.o.Attempts, Elapsed: -1, Backoff: protocol.OrBackoff(retry.Backoff{}, 20*time.Millisecond, 2*time.Second)}.Start()
-	for {
-		source, metadata, lineage := c.o.Source, meta.Merge(nil, c.o.Metadata), protocol.Lineage{}
-		if c.o.Metadata == nil {
-			props, err := protocol.Again(ctx, c.Call, func(ctx context.Context) (blob.GetPropertiesResponse, error) {
-				return anyblob.Properties(ctx, c.from, nil)
-			})
-			if azerr.Classify(err).Kind == azerr.NotFound {
-				return &optimistic.NotFoundError{Op: c.Op, Resource: resource.Path(c.from.URL()), Err: azerr.Clean(err)}
-			}
-			if err != nil {
-				return c.Fail(err)
-			}
-			now := ptr.Value(props.ETag)
-			if !allow(source, now, ptr.Value(props.LastModified)) || now == c.out.SourceETag {
-				return &optimistic.ConflictError{
-					Op: c.Op, Resource: resource.Path(c.from.URL()), Reason: azerr.SourceChanged, Base: source.IfMatch, Current: now,
-					Attempts: c.Res.Attempts, Elapsed: time.Since(c.Began),
-				}
-			}
-			metadata, lineage = meta.Split(props.Metadata)
-			source, c.out.SourceETag = optimistic.Conditions{IfMatch: now, IfTags: source.IfTags}, now
+// next reads the source, unless its metadata are given, and returns the start of the copy.
+func (c *copying) next(ctx context.Context, _ *protocol.Refusal) (*protocol.Change, error) {
+	source, metadata, lineage := c.o.Source, meta.Merge(nil, c.o.Metadata), protocol.Lineage{}
+	if c.o.Metadata == nil {
+		props, err := protocol.Again(ctx, c.Call, func(ctx context.Context) (blob.GetPropertiesResponse, error) {
+			return anyblob.Properties(ctx, c.from, nil)
+		})
+		if azerr.Classify(err).Kind == azerr.NotFound {
+			return nil, &optimistic.NotFoundError{Op: c.Op, Resource: resource.Path(c.from.URL()), Err: azerr.Clean(err)}
 		}
-		c.Res.Attempts++
-		w, err := c.write(source, metadata, lineage)
 		if err != nil {
-			return err
+			return nil, c.Fail(err)
 		}
-		etag, err := c.Commit(ctx, w)
-		if err == nil {
-			c.Applied(w, etag)
-			return nil
+		now := ptr.Value(props.ETag)
+		if !allow(source, now, ptr.Value(props.LastModified)) || now == c.out.SourceETag {
+			return nil, &optimistic.ConflictError{
+				Op: c.Op, Resource: resource.Path(c.from.URL()), Reason: azerr.SourceChanged, Base: source.IfMatch, Current: now,
+				Attempts: c.Res.Attempts, Elapsed: time.Since(c.Began),
+			}
 		}
-		conflict, ok := errors.AsType[*optimistic.ConflictError](err)
-		if !ok {
-			return err
-		}
-		c.Preempted(ctx, err)
-		if azerr.Classify(conflict.Err).Reason == azerr.SourceChanged {
-			conflict.Reason = azerr.SourceChanged
-		}
-		if conflict.Reason == azerr.SourceChanged && c.o.Metadata == nil && c.o.Source.IfMatch == "" && budget.Next(ctx, 0) == nil {
-			continue
-		}
-		if ctx.Err() != nil {
-			return c.Fail(context.Cause(ctx))
-		}
-		if conflict.Reason == azerr.SourceChanged {
-			conflict.Resource, conflict.Base, conflict.Attempts = resource.Path(c.from.URL()), source.IfMatch, c.Res.Attempts
-			return conflict
-		}
-		return c.Surrender(ctx, &protocol.Refusal{Change: w, Conflict: conflict})
+		metadata, lineage = meta.Split(props.Metadata)
+		source, c.out.SourceETag = optimistic.Conditions{IfMatch: now, IfTags: source.IfTags}, now
 	}
+	c.Res.Attempts++
+	w, err := c.write(source, metadata, lineage)
+	return &w, err
+}
+
+// refused starts the copy again only if the source has changed since its metadata were read.
+func (c *copying) refused(w protocol.Change, err error) (open *protocol.Refusal, again bool, cause error) {
+	conflict, ok := errors.AsType[*optimistic.ConflictError](err)
+	if !ok {
+		return nil, false, err
+	}
+	if azerr.Classify(conflict.Err).Reason == azerr.SourceChanged {
+		conflict.Reason = azerr.SourceChanged
+	}
+	again = conflict.Reason == azerr.SourceChanged && c.o.Metadata == nil && c.o.Source.IfMatch == ""
+	return &protocol.Refusal{Change: w, Conflict: conflict}, again, err
+}
+
+// surrender names the source in a conflict that concerns it.
+func (c *copying) surrender(ctx context.Context, open *protocol.Refusal) error {
+	if open.Conflict.Reason != azerr.SourceChanged {
+		return c.Call.Surrender(ctx, open)
+	}
+	base := c.o.Source.IfMatch
+	if c.o.Metadata == nil {
+		base = c.out.SourceETag
+	}
+	open.Conflict.Resource, open.Conflict.Base, open.Conflict.Attempts = resource.Path(c.from.URL()), base, c.Res.Attempts
+	return open.Conflict
 }
 
 // write returns the start of the copy as a write to the destination.
@@ -184,7 +181,7 @@ func (c *copying) write(source optimistic.Conditions, metadata map[string]string
 	var w protocol.Change
 	switch to := c.o.Conditions; {
 	case to.IfMatch != "" && to.IfMatch != azcore.ETagAny:
-		w.Base = optimistic.State{Exists: true, ETag: to.IfMatch}
+		w.Base = protocol.State{Exists: true, ETag: to.IfMatch}
 	case to.IfNoneMatch == azcore.ETagAny:
 	default:
 		w.AnyBase = true
@@ -203,13 +200,13 @@ func (c *copying) write(source optimistic.Conditions, metadata map[string]string
 	if err != nil {
 		return protocol.Change{}, c.Fail(err)
 	}
-	w.Look = func(ctx context.Context) (optimistic.State, error) {
+	w.Look = func(ctx context.Context) (protocol.State, error) {
 		props, err := c.status(ctx)
 		if err != nil || props == nil {
-			return optimistic.State{}, err
+			return protocol.State{}, err
 		}
 		_, lineage := meta.Split(props.Metadata)
-		return optimistic.State{Exists: true, ETag: ptr.Value(props.ETag), Lineage: lineage}, nil
+		return protocol.State{Exists: true, ETag: ptr.Value(props.ETag), Lineage: lineage}, nil
 	}
 	opts := blob.StartCopyFromURLOptions{
 		Metadata: stamped, BlobTags: c.o.Tags, Tier: c.o.Tier, AccessConditions: anyblob.AccessConditions(c.o.Conditions),

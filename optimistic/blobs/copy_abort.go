@@ -5,19 +5,17 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/azconc/azconc/pkg/wire"
-
-	"github.com/azconc/azconc/optimistic/internal/anyblob"
-
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/anyblob"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
+	"github.com/azconc/azconc/pkg/wire"
 )
 
 // ErrNoCopy means that the copy to abort is not pending: it has ended, or the blob has been the destination of another
@@ -50,15 +48,14 @@ func AbortCopy(ctx context.Context, destination *blob.Client, copyID string, opt
 	if copyID == "" {
 		return optimistic.Result{}, errors.New("abort copy: the id of the copy is empty")
 	}
-	s, err := o.SendOptions.WithDefaults()
+	c, err := o.Begin("abort copy", resource.Path(destination.URL()))
 	if err != nil {
 		return optimistic.Result{}, err
 	}
-	c := protocol.NewCall("abort copy", resource.Path(destination.URL()), s)
 	ctx, end := c.Start(ctx, "blobs.AbortCopy")
 	defer end(&err)
 	err = abortCopy(ctx, c, destination, copyID, o.LeaseID)
-	return c.Finish(), err
+	return optimistic.Result(c.Finish()), err
 }
 
 func abortCopy(ctx context.Context, c *protocol.Call, destination *blob.Client, copyID, leaseID string) error {
@@ -75,12 +72,12 @@ func abortCopy(ctx context.Context, c *protocol.Call, destination *blob.Client, 
 		})
 		return "", err
 	}
-	w.Look = func(ctx context.Context) (_ optimistic.State, err error) {
+	w.Look = func(ctx context.Context) (_ protocol.State, err error) {
 		found, err = anyblob.Properties(ctx, destination, nil)
 		if err != nil {
 			return anyblob.AbsentState(err)
 		}
-		now := optimistic.State{Exists: true, ETag: ptr.Value(found.ETag)}
+		now := protocol.State{Exists: true, ETag: ptr.Value(found.ETag)}
 		if is(blob.CopyStatusTypeAborted) {
 			now.Lineage = protocol.LineageOf(protocol.Entry{ID: w.ID, Base: protocol.UnknownBase}) // aborted as requested, no matter by whom
 		}

@@ -3,17 +3,15 @@ package blobs
 import (
 	"context"
 
-	"github.com/azconc/azconc/pkg/wire"
-
-	"github.com/azconc/azconc/optimistic/internal/anyblob"
-
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/anyblob"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/ptr"
+	"github.com/azconc/azconc/pkg/wire"
 )
 
 // DeleteOptions tunes Delete. The zero value deletes whatever version is there, if it has no snapshots.
@@ -69,7 +67,7 @@ type deletion struct {
 func (d *deletion) Protocol() sealed.Target[map[string]string] { return d }
 
 // Remove implements Target: one Delete Blob.
-func (d *deletion) Remove(base optimistic.State, _ sealed.Conditions) (protocol.Write, error) {
+func (d *deletion) Remove(base protocol.State, _ sealed.Conditions) (protocol.Write, error) {
 	all := d.o.Conditions
 	// A repetition after a lost response names the version that was found, unless other conditions depend on it.
 	if base.ETag != "" && all.IfNoneMatch == "" && all.IfModifiedSince.IsZero() && all.IfUnmodifiedSince.IsZero() {

@@ -9,13 +9,12 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/azconc/azconc/optimistic/internal/anyblob"
-
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/anyblob"
 	"github.com/azconc/azconc/optimistic/internal/meta"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/optimistic/internal/sealed"
@@ -80,9 +79,7 @@ func (o *DownloadOptions) withDefaults() (DownloadOptions, error) {
 	if out.BlockSize < 1 || out.Concurrency < 1 {
 		return out, fmt.Errorf("DownloadOptions: BlockSize %d and Concurrency %d must be positive", out.BlockSize, out.Concurrency)
 	}
-	var err error
-	out.SendOptions, err = out.SendOptions.WithDefaults()
-	return out, err
+	return out, nil
 }
 
 // Download writes one version of a blob to w, whole. A blob longer than BlockSize is read in ranges, each pinned to the
@@ -102,7 +99,11 @@ func Download(ctx context.Context, client *blob.Client, w io.Writer, opts *Downl
 	if err != nil {
 		return DownloadResult{}, err
 	}
-	d := download{Call: protocol.NewCall("get", resource.Path(client.URL()), o.SendOptions), client: client, o: o}
+	call, err := o.Begin("get", resource.Path(client.URL()))
+	if err != nil {
+		return DownloadResult{}, err
+	}
+	d := download{Call: call, client: client, o: o}
 	ctx, end := d.Start(ctx, "blobs.Download")
 	defer end(&err)
 	for {

@@ -2,6 +2,7 @@ package blobs_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -26,6 +27,46 @@ func ExampleUpload() {
 	// Output:
 	// <nil>
 	// true
+}
+
+// job names one member of a document, and keeps those of other programs.
+type job struct {
+	Runs int
+	rest map[string]json.RawMessage
+}
+
+func (j *job) UnmarshalJSON(data []byte) error {
+	if err := json.Unmarshal(data, &j.rest); err != nil {
+		return err
+	}
+	return json.Unmarshal(data, &struct{ Runs *int }{&j.Runs})
+}
+
+func (j job) MarshalJSON() ([]byte, error) {
+	all := map[string]any{"Runs": j.Runs}
+	for name, value := range j.rest {
+		if name != "Runs" {
+			all[name] = value
+		}
+	}
+	return json.Marshal(all)
+}
+
+// A plain struct keeps the members that it names. One that keeps the rest decodes them into a map.
+func ExampleNewJSON() {
+	ctx := context.Background()
+	client := aztest.New(nil).BlockBlob("jobs", "job.json")
+	if _, err := blobs.Upload(ctx, client, strings.NewReader(`{"Owner":"web","Runs":1}`), nil); err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err := optimistic.Update(ctx, blobs.NewJSON[job](client), func(_ context.Context, j *job) error {
+		j.Runs++
+		return nil
+	}, nil)
+	v, _ := optimistic.Read(ctx, blobs.NewBytes(client), nil)
+	fmt.Println(string(v.Value), err)
+	// Output: {"Owner":"web","Runs":2} <nil>
 }
 
 // Append finds the end of an append blob, and appends there exactly once. Here it also creates the blob.

@@ -53,7 +53,7 @@ type fencedTarget[T any] struct {
 func (b fencedTarget[T]) Protocol() sealed.Target[T] { return b }
 
 // Read implements Target: one Get Blob. It returns ErrFenced if a later holder has written.
-func (b fencedTarget[T]) Read(ctx context.Context) (*optimistic.Version[T], error) {
+func (b fencedTarget[T]) Read(ctx context.Context) (*sealed.Version[T], error) {
 	v, err := b.contentTarget.Read(ctx)
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (b fencedTarget[T]) Read(ctx context.Context) (*optimistic.Version[T], erro
 }
 
 // Prepare implements Target: one Put Blob, after Guard of the holder.
-func (b fencedTarget[T]) Prepare(base *optimistic.Version[T], value T, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
+func (b fencedTarget[T]) Prepare(base *sealed.Version[T], value T, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
 	if err := b.admit(base); err != nil { // a Document may have read it long ago
 		return protocol.Prepared{}, err
 	}
@@ -74,13 +74,13 @@ func (b fencedTarget[T]) Prepare(base *optimistic.Version[T], value T, lineage p
 }
 
 // Remove implements Target: it refuses, because a deletion would forget the fence.
-func (b fencedTarget[T]) Remove(optimistic.State, sealed.Conditions) (protocol.Write, error) {
+func (b fencedTarget[T]) Remove(protocol.State, sealed.Conditions) (protocol.Write, error) {
 	return nil, errors.New("a deletion would forget the fence, and let an earlier holder write again: write empty content instead")
 }
 
 // admit compares the stored fence with the holder's. It refuses a version that another target has read: such a version
 // lacks the metadata, and would look like a blob without a fence.
-func (b fencedTarget[T]) admit(v *optimistic.Version[T]) error {
+func (b fencedTarget[T]) admit(v *sealed.Version[T]) error {
 	if b.holder == nil {
 		return retry.Stop(errors.New("the holder of the fence is nil"))
 	}

@@ -7,18 +7,15 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/azconc/azconc/pkg/wire"
-
-	"github.com/azconc/azconc/optimistic/internal/anyblob"
-
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
-	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/anyblob"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
+	"github.com/azconc/azconc/pkg/wire"
 )
 
 // HTTPHeaders are the headers with which a blob is served. An empty field is not set. Values can be copied and compared
@@ -80,19 +77,19 @@ func (h headersTarget) Clone(value HTTPHeaders) (HTTPHeaders, error) { return va
 func (h headersTarget) Equal(x, y HTTPHeaders) bool { return x == y }
 
 // Written implements Cacheable.
-func (h headersTarget) Written(_ *optimistic.Version[HTTPHeaders], value HTTPHeaders) (any, error) {
+func (h headersTarget) Written(_ *sealed.Version[HTTPHeaders], value HTTPHeaders) (any, error) {
 	return value, nil
 }
 
 // Read implements Target: one Get Blob Properties.
-func (h headersTarget) Read(ctx context.Context) (*optimistic.Version[HTTPHeaders], error) {
+func (h headersTarget) Read(ctx context.Context) (*sealed.Version[HTTPHeaders], error) {
 	resp, err := anyblob.Properties(ctx, h.Client, h.CPK)
 	if err != nil {
 		return anyblob.Absent[HTTPHeaders](err)
 	}
 	// The base has no lineage: the lineage belongs to the metadata, and writes of headers leave no entry in it. So a
 	// lineage that reaches back without our entry proves nothing.
-	v := &optimistic.Version[HTTPHeaders]{State: optimistic.State{Exists: true, ETag: ptr.Value(resp.ETag), LastModified: ptr.Value(resp.LastModified)}}
+	v := &sealed.Version[HTTPHeaders]{State: protocol.State{Exists: true, ETag: ptr.Value(resp.ETag), LastModified: ptr.Value(resp.LastModified)}}
 	v.Value = HTTPHeaders{
 		CacheControl:       ptr.Value(resp.CacheControl),
 		ContentDisposition: ptr.Value(resp.ContentDisposition),
@@ -106,12 +103,12 @@ func (h headersTarget) Read(ctx context.Context) (*optimistic.Version[HTTPHeader
 }
 
 // Look implements Target: one Get Blob Properties. Its lineage can only prove that another writer replaced the base.
-func (h headersTarget) Look(ctx context.Context) (optimistic.State, error) {
+func (h headersTarget) Look(ctx context.Context) (protocol.State, error) {
 	return anyblob.Look(ctx, h.Client, h.CPK)
 }
 
 // Prepare implements Target: one Set Blob Properties.
-func (h headersTarget) Prepare(base *optimistic.Version[HTTPHeaders], value HTTPHeaders, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
+func (h headersTarget) Prepare(base *sealed.Version[HTTPHeaders], value HTTPHeaders, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
 	if !base.Exists {
 		return protocol.Prepared{}, errors.New("a blob's headers cannot be created without the blob: create the blob first")
 	}
@@ -133,7 +130,7 @@ func (h headersTarget) Prepare(base *optimistic.Version[HTTPHeaders], value HTTP
 }
 
 // Remove implements Target: it refuses, because headers are deleted only with their blob.
-func (h headersTarget) Remove(optimistic.State, sealed.Conditions) (protocol.Write, error) {
+func (h headersTarget) Remove(protocol.State, sealed.Conditions) (protocol.Write, error) {
 	return nil, errors.New("headers cannot be deleted by themselves: update them to be empty, or delete the blob")
 }
 

@@ -8,22 +8,18 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/azconc/azconc/pkg/wire"
-
-	"github.com/azconc/azconc/optimistic/internal/anyblob"
-
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/anyblob"
 	"github.com/azconc/azconc/optimistic/internal/meta"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
-	"github.com/azconc/azconc/pkg/lease"
-	"github.com/azconc/azconc/pkg/lease/bloblease"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
+	"github.com/azconc/azconc/pkg/wire"
 )
 
 // Metadata is the user metadata of a blob of any type as a Target. The blob must exist: metadata cannot be created
@@ -52,7 +48,7 @@ type metadataTarget struct{ Metadata }
 
 // Traits describes the target to the calls of package optimistic.
 func (m metadataTarget) Traits() sealed.Traits {
-	return sealed.Traits{Client: m.Client, Scope: "metadata", Lease: func() lease.Resource { return bloblease.NewBlob(m.Client) }}
+	return sealed.Traits{Client: m.Client, Scope: "metadata"}
 }
 
 // Clone implements Cacheable.
@@ -66,24 +62,24 @@ func (m metadataTarget) Equal(x, y map[string]string) bool {
 }
 
 // Read implements Target: one Get Blob Properties.
-func (m metadataTarget) Read(ctx context.Context) (*optimistic.Version[map[string]string], error) {
+func (m metadataTarget) Read(ctx context.Context) (*sealed.Version[map[string]string], error) {
 	resp, err := anyblob.Properties(ctx, m.Client, m.CPK)
 	if err != nil {
 		return anyblob.Absent[map[string]string](err)
 	}
-	v := &optimistic.Version[map[string]string]{State: optimistic.State{Exists: true, ETag: ptr.Value(resp.ETag), LastModified: ptr.Value(resp.LastModified)}}
+	v := &sealed.Version[map[string]string]{State: protocol.State{Exists: true, ETag: ptr.Value(resp.ETag), LastModified: ptr.Value(resp.LastModified)}}
 	v.Value, v.Lineage = meta.Split(resp.Metadata)
 	sealed.Carry(v, maps.Clone(v.Value))
 	return v, nil
 }
 
 // Look implements Target: one Get Blob Properties.
-func (m metadataTarget) Look(ctx context.Context) (optimistic.State, error) {
+func (m metadataTarget) Look(ctx context.Context) (protocol.State, error) {
 	return anyblob.Look(ctx, m.Client, m.CPK)
 }
 
 // Prepare implements Target: one Set Blob Metadata.
-func (m metadataTarget) Prepare(base *optimistic.Version[map[string]string], value map[string]string, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
+func (m metadataTarget) Prepare(base *sealed.Version[map[string]string], value map[string]string, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
 	if !base.Exists {
 		return protocol.Prepared{}, errors.New("a blob's metadata cannot be created without the blob: create the blob first")
 	}
@@ -93,7 +89,7 @@ func (m metadataTarget) Prepare(base *optimistic.Version[map[string]string], val
 		return protocol.Prepared{}, err
 	}
 	opts := blob.SetMetadataOptions{AccessConditions: anyblob.WriteConditions(base.State, c), CPKInfo: m.CPK}
-	return protocol.Prepared{Stored: stored, Send: func(ctx context.Context) (azcore.ETag, error) {
+	return protocol.Prepared{Stored: stored, Cramped: meta.Cramped(metadata, m.Client.URL()), Send: func(ctx context.Context) (azcore.ETag, error) {
 		o := opts
 		resp, err := wire.Request(ctx, "Set Blob Metadata", func(ctx context.Context) (blob.SetMetadataResponse, error) {
 			return m.Client.SetMetadata(ctx, metadata, &o)
@@ -103,17 +99,17 @@ func (m metadataTarget) Prepare(base *optimistic.Version[map[string]string], val
 }
 
 // Written implements Cacheable.
-func (m metadataTarget) Written(base *optimistic.Version[map[string]string], value map[string]string) (any, error) {
+func (m metadataTarget) Written(base *sealed.Version[map[string]string], value map[string]string) (any, error) {
 	before, _ := sealed.Carried(base).(map[string]string)
 	return meta.Replace(before, value), nil
 }
 
 // Remove implements Target: it refuses, because metadata is deleted only with its blob.
-func (m metadataTarget) Remove(optimistic.State, sealed.Conditions) (protocol.Write, error) {
+func (m metadataTarget) Remove(protocol.State, sealed.Conditions) (protocol.Write, error) {
 	return nil, errors.New("metadata cannot be deleted by itself: update it to an empty map, or delete the blob")
 }
 
-func removeBlob(client *blob.Client, base optimistic.State, c sealed.Conditions) protocol.Write {
+func removeBlob(client *blob.Client, base protocol.State, c sealed.Conditions) protocol.Write {
 	opts := blob.DeleteOptions{AccessConditions: anyblob.AccessConditions(optimistic.Conditions{IfMatch: base.ETag, IfTags: c.IfTags, LeaseID: c.LeaseID})}
 	return func(ctx context.Context) (azcore.ETag, error) {
 		o := opts

@@ -9,15 +9,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/azconc/azconc/pkg/wire"
-
-	"github.com/azconc/azconc/optimistic/internal/anyblob"
-
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/anyblob"
 	"github.com/azconc/azconc/optimistic/internal/meta"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/optimistic/internal/sealed"
@@ -25,6 +22,7 @@ import (
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
 	"github.com/azconc/azconc/pkg/retry"
+	"github.com/azconc/azconc/pkg/wire"
 )
 
 // SnapshotOptions tunes Snapshot. The zero value is the default.
@@ -58,17 +56,14 @@ type SnapshotOptions struct {
 func (o *SnapshotOptions) withDefaults() (SnapshotOptions, error) {
 	out := ptr.Value(o)
 	out.Attempts = cmp.Or(out.Attempts, 12)
-	out.Elapsed = cmp.Or(out.Elapsed, 30*time.Second)
-	out.Backoff = protocol.OrBackoff(out.Backoff, 20*time.Millisecond, 2*time.Second)
+	out.Backoff.Base = cmp.Or(out.Backoff.Base, 20*time.Millisecond)
 	if err := validateRead(out.Conditions); err != nil {
 		return out, err
 	}
 	if err := anyblob.ValidateMetadata(out.Metadata); err != nil {
 		return out, err
 	}
-	var err error
-	out.SendOptions, err = out.SendOptions.WithDefaults()
-	return out, err
+	return out, nil
 }
 
 // validateRead validates the conditions of a read, on which all of them can be combined.
@@ -120,64 +115,68 @@ func Snapshot(ctx context.Context, c *container.Client, name string, opts *Snaps
 		return SnapshotResult{}, err
 	}
 	client := c.NewBlobClient(name)
+	call, err := o.Begin("snapshot", resource.Path(client.URL()))
+	if err != nil {
+		return SnapshotResult{}, err
+	}
+	m := o.Conditions.IfMatch
 	s := &snapshotting{
-		Call: protocol.NewCall("snapshot", resource.Path(client.URL()), o.SendOptions), container: c, name: name, client: client, o: o,
+		Loop:      protocol.Loop{Call: call, Budget: protocol.ConflictBudget(o.Attempts, o.Elapsed, o.Backoff), Final: m != "" && m != azcore.ETagAny},
+		container: c, name: name, client: client, o: o,
 	}
 	ctx, end := s.Start(ctx, "blobs.Snapshot")
 	defer end(&err)
 	err = s.run(ctx)
-	return SnapshotResult{Result: s.Finish(), Snapshot: s.taken, Twins: s.twins}, err
+	return SnapshotResult{Result: optimistic.Result(s.Finish()), Snapshot: s.taken, Twins: s.twins}, err
 }
 
 // snapshotting is one snapshot in progress.
 type snapshotting struct {
-	*protocol.Call
+	protocol.Loop
 	container *container.Client
 	name      string
 	client    *blob.Client
 	o         SnapshotOptions
 
-	taken string
-	twins []string
+	taking protocol.Change // the write that took it
+	taken  string
+	twins  []string
 }
 
 func (s *snapshotting) run(ctx context.Context) error {
-	budget := retry.Budget{Attempts: s.o.Attempts, Elapsed: s.o.Elapsed, Backoff: s.o.Backoff}.Start()
-	for {
-		base, metadata, err := s.base(ctx)
-		if err != nil {
-			return err
-		}
-		w, err := s.write(base, metadata)
-		if err != nil {
-			return err
-		}
-		s.Res.Attempts++
-		_, err = s.Commit(ctx, w)
-		if err == nil {
-			s.Res.Changed, s.Res.ETag, s.Res.WriteID = true, base.ETag, w.ID
-			return s.noticeTwins(ctx, w)
-		}
-		conflict, ok := errors.AsType[*optimistic.ConflictError](err)
-		if !ok {
-			return err
-		}
-		s.Preempted(ctx, err)
-		conflict.Attempts, conflict.Elapsed = s.Res.Attempts, time.Since(s.Began)
-		if m := s.o.Conditions.IfMatch; m != "" && m != azcore.ETagAny {
-			return s.shown(ctx, conflict)
-		}
-		if wait := budget.Next(ctx, 0); ctx.Err() != nil {
-			return s.Fail(wait)
-		} else if wait != nil {
-			return s.shown(ctx, conflict)
-		}
+	s.Next, s.Surrender = s.next, s.surrender
+	if err := s.Loop.Run(ctx); err != nil {
+		return err
 	}
+	return s.noticeTwins(ctx)
+}
+
+// next reads the version that the snapshot will show, and returns the request that takes it.
+func (s *snapshotting) next(ctx context.Context, _ *protocol.Refusal) (*protocol.Change, error) {
+	base, metadata, err := s.base(ctx)
+	if err != nil {
+		return nil, err
+	}
+	w, err := s.write(base, metadata)
+	if err != nil {
+		return nil, err
+	}
+	s.Res.Attempts++
+	w.Won = func(azcore.ETag) {
+		s.Res.Changed, s.Res.ETag, s.Res.WriteID = true, base.ETag, w.ID
+		s.taking = w
+	}
+	return &w, nil
+}
+
+func (s *snapshotting) surrender(ctx context.Context, open *protocol.Refusal) error {
+	open.Conflict.Attempts, open.Conflict.Elapsed = s.Res.Attempts, time.Since(s.Began)
+	return s.shown(ctx, open.Conflict)
 }
 
 // base reads the version that the snapshot will show. The service checks all of the caller's conditions here; the
 // snapshot's own condition is on the version that was read.
-func (s *snapshotting) base(ctx context.Context) (optimistic.State, map[string]string, error) {
+func (s *snapshotting) base(ctx context.Context) (protocol.State, map[string]string, error) {
 	props, err := protocol.Again(ctx, s.Call, func(ctx context.Context) (blob.GetPropertiesResponse, error) {
 		return anyblob.PropertiesIf(ctx, s.client, anyblob.AccessConditions(s.o.Conditions), s.o.CPK)
 	})
@@ -186,28 +185,28 @@ func (s *snapshotting) base(ctx context.Context) (optimistic.State, map[string]s
 	case err == nil:
 	case anyblob.BaseGone(s.o.Conditions, err):
 		s.Preempted(ctx, err)
-		return optimistic.State{}, nil, &optimistic.ConflictError{
+		return protocol.State{}, nil, &optimistic.ConflictError{
 			Op: s.Op, Resource: s.Resource, Reason: azerr.Gone, Base: s.o.Conditions.IfMatch, Err: azerr.Clean(err),
 			Attempts: s.Res.Attempts, Elapsed: time.Since(s.Began),
 		}
 	case out.Kind == azerr.NotFound:
-		return optimistic.State{}, nil, &optimistic.NotFoundError{Op: s.Op, Resource: s.Resource, Err: azerr.Clean(err)}
+		return protocol.State{}, nil, &optimistic.NotFoundError{Op: s.Op, Resource: s.Resource, Err: azerr.Clean(err)}
 	case out.Kind == azerr.Conflict:
 		s.Preempted(ctx, err)
-		return optimistic.State{}, nil, s.shown(ctx, &optimistic.ConflictError{
+		return protocol.State{}, nil, s.shown(ctx, &optimistic.ConflictError{
 			Op: s.Op, Resource: s.Resource, Reason: azerr.Changed, Base: s.o.Conditions.IfMatch, Err: azerr.Clean(err),
 			Attempts: s.Res.Attempts, Elapsed: time.Since(s.Began),
 		})
 	default:
-		return optimistic.State{}, nil, s.Fail(err)
+		return protocol.State{}, nil, s.Fail(err)
 	}
 	metadata, lineage := meta.Split(props.Metadata)
-	return optimistic.State{Exists: true, ETag: ptr.Value(props.ETag), Lineage: lineage}, metadata, nil
+	return protocol.State{Exists: true, ETag: ptr.Value(props.ETag), Lineage: lineage}, metadata, nil
 }
 
 // shown adds the current version to a conflict.
 func (s *snapshotting) shown(ctx context.Context, conflict *optimistic.ConflictError) error {
-	now, err := s.Look(ctx, func(ctx context.Context) (optimistic.State, error) { return anyblob.Look(ctx, s.client, s.o.CPK) })
+	now, err := s.Look(ctx, func(ctx context.Context) (protocol.State, error) { return anyblob.Look(ctx, s.client, s.o.CPK) })
 	if err != nil {
 		return conflict
 	}
@@ -217,7 +216,7 @@ func (s *snapshotting) shown(ctx context.Context, conflict *optimistic.ConflictE
 	return conflict
 }
 
-func (s *snapshotting) write(base optimistic.State, metadata map[string]string) (protocol.Change, error) {
+func (s *snapshotting) write(base protocol.State, metadata map[string]string) (protocol.Change, error) {
 	id, lineage := s.Stamp(base, protocol.Intent{})
 	if s.o.Metadata != nil {
 		metadata = meta.Merge(nil, s.o.Metadata)
@@ -256,7 +255,7 @@ func (s *snapshotting) write(base optimistic.State, metadata map[string]string) 
 		s.taken, err = protocol.Sent("x-ms-snapshot", resp.Snapshot, err)
 		return base.ETag, err
 	}
-	w.Look = func(ctx context.Context) (optimistic.State, error) {
+	w.Look = func(ctx context.Context) (protocol.State, error) {
 		now, ours, err := s.list(ctx, id)
 		switch {
 		case err != nil:
@@ -274,8 +273,8 @@ func (s *snapshotting) write(base optimistic.State, metadata map[string]string) 
 
 // list returns the blob's version and the snapshots with the id, oldest first. The blob and its snapshots come first in
 // the list of all names that begin with its own.
-func (s *snapshotting) list(ctx context.Context, id string) (optimistic.State, []string, error) {
-	var now optimistic.State
+func (s *snapshotting) list(ctx context.Context, id string) (protocol.State, []string, error) {
+	var now protocol.State
 	var ours []string
 	pages := s.container.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{
 		Prefix: &s.name, Include: container.ListBlobsInclude{Snapshots: true, Metadata: true},
@@ -283,7 +282,7 @@ func (s *snapshotting) list(ctx context.Context, id string) (optimistic.State, [
 	for pages.More() {
 		page, err := wire.Request(ctx, "List Blobs", pages.NextPage)
 		if err != nil {
-			return optimistic.State{}, nil, err
+			return protocol.State{}, nil, err
 		}
 		for _, item := range page.Segment.BlobItems {
 			if ptr.Value(item.Name) != s.name {
@@ -306,22 +305,22 @@ func (s *snapshotting) list(ctx context.Context, id string) (optimistic.State, [
 }
 
 // noticeTwins lists the snapshots again if a response was lost, in case more than one request was carried out.
-func (s *snapshotting) noticeTwins(ctx context.Context, w protocol.Change) error {
+func (s *snapshotting) noticeTwins(ctx context.Context) error {
 	if s.Res.Ambiguous == 0 {
 		return nil
 	}
-	_, err := s.Look(ctx, func(ctx context.Context) (optimistic.State, error) {
-		_, ours, err := s.list(ctx, w.ID)
+	_, err := s.Look(ctx, func(ctx context.Context) (protocol.State, error) {
+		_, ours, err := s.list(ctx, s.taking.ID)
 		s.twins = nil
 		for _, snapshot := range ours {
 			if snapshot != s.taken {
 				s.twins = append(s.twins, snapshot)
 			}
 		}
-		return optimistic.State{}, err
+		return protocol.State{}, err
 	})
 	if err != nil {
-		return s.Unknown(w, fmt.Sprintf("the snapshot %s was taken, and nothing shows whether a second one was", s.taken), err)
+		return s.Unknown(s.taking, fmt.Sprintf("the snapshot %s was taken, and nothing shows whether a second one was", s.taken), err)
 	}
 	return nil
 }

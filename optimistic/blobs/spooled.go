@@ -9,8 +9,8 @@ import (
 	"hash/maphash"
 	"io"
 	"os"
+	"sync"
 
-	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/anyblob"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/optimistic/internal/sealed"
@@ -68,7 +68,7 @@ func (s spooledTarget) Resource() string { return s.blob.Resource() }
 func (s spooledTarget) Traits() sealed.Traits { return s.blob.Traits() }
 
 // Read implements Target, as Blob does, into a file if the content is long or its length is not announced.
-func (s spooledTarget) Read(ctx context.Context) (*optimistic.Version[Content], error) {
+func (s spooledTarget) Read(ctx context.Context) (*sealed.Version[Content], error) {
 	if s.dir == "" {
 		return nil, errNoDir
 	}
@@ -101,7 +101,7 @@ func (s spooledTarget) Read(ctx context.Context) (*optimistic.Version[Content], 
 		return nil, err
 	}
 	carry.print = print
-	return sealed.Carry(&optimistic.Version[Content]{State: state, Value: value}, carry), nil
+	return sealed.Carry(&sealed.Version[Content]{State: state, Value: value}, carry), nil
 }
 
 // spool makes a file of what fill writes. It leaves no file after an error.
@@ -122,10 +122,10 @@ func (s spooledTarget) spool(fill func(io.Writer) error) (path string, err error
 }
 
 // Look implements Target: one Get Blob Properties.
-func (s spooledTarget) Look(ctx context.Context) (optimistic.State, error) { return s.blob.Look(ctx) }
+func (s spooledTarget) Look(ctx context.Context) (protocol.State, error) { return s.blob.Look(ctx) }
 
 // Prepare implements Target: one Put Blob, whose body is read from the file.
-func (s spooledTarget) Prepare(base *optimistic.Version[Content], value Content, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
+func (s spooledTarget) Prepare(base *sealed.Version[Content], value Content, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
 	if value.Path != "" && value.Data != nil {
 		return protocol.Prepared{}, errors.New("Content has both Data and Path: only one of them can be the content")
 	}
@@ -148,13 +148,13 @@ func (s spooledTarget) Prepare(base *optimistic.Version[Content], value Content,
 	return s.blob.put(base.State, carry, lineage, c, size, func() (*requestBody, error) { return value.body(size) })
 }
 
-// Writable returns a *TypeError for an append or page blob, as that of a Blob.
-func (s spooledTarget) Writable(base *optimistic.Version[Content]) error {
+// Writable returns an *optimistic.TypeError for an append or page blob, as that of a Blob.
+func (s spooledTarget) Writable(base *sealed.Version[Content]) error {
 	return writable(sealed.Carried(base))
 }
 
 // Remove implements Target: one Delete Blob.
-func (s spooledTarget) Remove(base optimistic.State, c sealed.Conditions) (protocol.Write, error) {
+func (s spooledTarget) Remove(base protocol.State, c sealed.Conditions) (protocol.Write, error) {
 	return s.blob.Remove(base, c)
 }
 
@@ -205,3 +205,49 @@ func (v Content) body(size int64) (*requestBody, error) {
 	body.file = file
 	return body, nil
 }
+
+// requestBody is content that a request sends from the memory of its owner, without a copy. net/http may read from a body
+// after it has returned the request's error, and the owner may then change the memory. So the body ends with the request:
+// after End, nothing more is read, and a request that is still under way is cut off.
+type requestBody struct {
+	mu    sync.Mutex // guards what follows; held while bytes are copied, never while waiting
+	r     io.ReadSeeker
+	ended bool
+	file  io.Closer // nil for memory
+}
+
+func newRequestBody(r io.ReadSeeker) *requestBody { return &requestBody{r: r} }
+
+var errBodyEnded = errors.New("the request has ended, and its body with it")
+
+// End waits for a read in progress, and lets every later one fail.
+func (b *requestBody) End() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ended = true
+	if b.file != nil {
+		_ = b.file.Close()
+	}
+}
+
+// Read implements io.Reader.
+func (b *requestBody) Read(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ended {
+		return 0, errBodyEnded
+	}
+	return b.r.Read(p)
+}
+
+// Seek implements io.Seeker.
+func (b *requestBody) Seek(offset int64, whence int) (int64, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.r.Seek(offset, whence)
+}
+
+// Close implements io.Closer. The SDK closes a body before it sends it again, so that has no effect.
+func (*requestBody) Close() error { return nil }
+
+var _ io.ReadSeekCloser = (*requestBody)(nil)

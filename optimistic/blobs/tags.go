@@ -10,17 +10,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/azconc/azconc/pkg/wire"
-
-	"github.com/azconc/azconc/optimistic/internal/anyblob"
-
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/anyblob"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/resource"
+	"github.com/azconc/azconc/pkg/wire"
 )
 
 // NewTags returns the index tags of a blob as a Target. The blob must exist. Content, metadata and ETag are not changed.
@@ -72,17 +70,17 @@ func (t tagsTarget) Clone(value map[string]string) (map[string]string, error) {
 func (t tagsTarget) Equal(x, y map[string]string) bool { return maps.Equal(x, y) }
 
 // Written implements Cacheable.
-func (t tagsTarget) Written(_ *optimistic.Version[map[string]string], value map[string]string) (any, error) {
+func (t tagsTarget) Written(_ *sealed.Version[map[string]string], value map[string]string) (any, error) {
 	return tagCarry{tags: maps.Clone(value)}, nil
 }
 
 // Read implements Target: one Get Blob Tags.
-func (t tagsTarget) Read(ctx context.Context) (*optimistic.Version[map[string]string], error) {
+func (t tagsTarget) Read(ctx context.Context) (*sealed.Version[map[string]string], error) {
 	all, err := readTags(ctx, t.Client)
 	if err != nil {
 		return anyblob.Absent[map[string]string](err)
 	}
-	v := &optimistic.Version[map[string]string]{State: stateOfTags(all)}
+	v := &sealed.Version[map[string]string]{State: stateOfTags(all)}
 	mark := all[optimistic.LineageKey]
 	delete(all, optimistic.LineageKey)
 	v.Value = all
@@ -90,7 +88,7 @@ func (t tagsTarget) Read(ctx context.Context) (*optimistic.Version[map[string]st
 }
 
 // Look implements Target: one Get Blob Tags.
-func (t tagsTarget) Look(ctx context.Context) (optimistic.State, error) {
+func (t tagsTarget) Look(ctx context.Context) (protocol.State, error) {
 	all, err := readTags(ctx, t.Client)
 	if err != nil {
 		return anyblob.AbsentState(err)
@@ -99,7 +97,7 @@ func (t tagsTarget) Look(ctx context.Context) (optimistic.State, error) {
 }
 
 // Prepare implements Target: one Set Blob Tags.
-func (t tagsTarget) Prepare(base *optimistic.Version[map[string]string], value map[string]string, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
+func (t tagsTarget) Prepare(base *sealed.Version[map[string]string], value map[string]string, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
 	if !base.Exists {
 		return protocol.Prepared{}, errors.New("a blob's tags cannot be created without the blob: create the blob first")
 	}
@@ -150,18 +148,18 @@ func (t tagsTarget) Prepare(base *optimistic.Version[map[string]string], value m
 }
 
 // Remove implements Target: it refuses, because tags are deleted only with their blob.
-func (t tagsTarget) Remove(optimistic.State, sealed.Conditions) (protocol.Write, error) {
+func (t tagsTarget) Remove(protocol.State, sealed.Conditions) (protocol.Write, error) {
 	return nil, errors.New("tags cannot be deleted by themselves: update them to an empty map, or delete the blob")
 }
 
 // stateOfTags computes a version from the tags. Equal tags have equal versions. Among azconc writers no version occurs
 // twice, because each write puts a new id into the lineage tag.
-func stateOfTags(all map[string]string) optimistic.State {
+func stateOfTags(all map[string]string) protocol.State {
 	sum := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		fmt.Fprintf(sum, "%q=%q\n", name, all[name])
 	}
-	return optimistic.State{
+	return protocol.State{
 		Exists: true, ETag: azcore.ETag(`"tags-` + hex.EncodeToString(sum.Sum(nil)[:16]) + `"`), Lineage: protocol.ParseTagLineage(all[optimistic.LineageKey]),
 	}
 }

@@ -64,16 +64,16 @@ func SetTier(ctx context.Context, client *blob.Client, tier blob.AccessTier, opt
 	if c := o.Conditions; c != (optimistic.Conditions{IfTags: c.IfTags, LeaseID: c.LeaseID}) {
 		return SetTierResult{}, errors.New("TierOptions.Conditions: the service takes only IfTags and LeaseID here")
 	}
-	s, err := o.SendOptions.WithDefaults()
+	call, err := o.Begin("set tier", resource.Path(client.URL()))
 	if err != nil {
 		return SetTierResult{}, err
 	}
-	t := &tiering{Call: protocol.NewCall("set tier", resource.Path(client.URL()), s), client: client, tier: tier, o: o}
+	t := &tiering{Call: call, client: client, tier: tier, o: o}
 	ctx, end := t.Start(ctx, "blobs.SetTier")
 	defer end(&err)
 	err = t.CarryOut(ctx, t.write())
 	t.Res.WriteID = ""
-	return SetTierResult{Result: t.Finish(), Pending: err == nil && t.pending}, err
+	return SetTierResult{Result: optimistic.Result(t.Finish()), Pending: err == nil && t.pending}, err
 }
 
 // tiering is one SetTier in progress.
@@ -99,12 +99,12 @@ func (t *tiering) write() protocol.Change {
 		}
 		return "", err
 	}
-	w.Look = func(ctx context.Context) (optimistic.State, error) {
+	w.Look = func(ctx context.Context) (protocol.State, error) {
 		props, err := anyblob.Properties(ctx, t.client, nil)
 		if err != nil {
 			return anyblob.AbsentState(err)
 		}
-		now := optimistic.State{Exists: true, ETag: ptr.Value(props.ETag)}
+		now := protocol.State{Exists: true, ETag: ptr.Value(props.ETag)}
 		pending := strings.EqualFold(ptr.Value(props.ArchiveStatus), "rehydrate-pending-to-"+string(t.tier))
 		has := ptr.Value(props.AccessTier) == string(t.tier) && !ptr.Value(props.AccessTierInferred)
 		if t.o.Conditions.IfTags == "" && (has || pending) {

@@ -10,22 +10,20 @@ import (
 	"sync"
 	"time"
 
-	"github.com/azconc/azconc/pkg/wire"
-
-	"github.com/azconc/azconc/optimistic/internal/anyblob"
-
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/anyblob"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
 	"github.com/azconc/azconc/pkg/retry"
+	"github.com/azconc/azconc/pkg/wire"
 )
 
 const (
@@ -55,7 +53,7 @@ type UploadOptions struct {
 	// Defaults to 8 MiB, which allows content of up to 390 GiB.
 	BlockSize int64
 
-	// LookFirst looks at the blob before anything is sent. An append or page blob is then refused with a *TypeError,
+	// LookFirst looks at the blob before anything is sent. An append or page blob is then refused with an *optimistic.TypeError,
 	// and Result.Created shows whether there was a blob. With IfMatch an upload always looks. Defaults to false: the
 	// blob is replaced without a look.
 	LookFirst bool
@@ -90,9 +88,7 @@ func (o *UploadOptions) withDefaults() (UploadOptions, error) {
 	if err := anyblob.ValidateMetadata(out.Metadata); err != nil {
 		return out, err
 	}
-	var err error
-	out.SendOptions, err = out.SendOptions.WithDefaults()
-	return out, err
+	return out, nil
 }
 
 // Upload stores everything that it reads from r in a block blob, in bounded memory. Content of at most one block is
@@ -104,7 +100,7 @@ func (o *UploadOptions) withDefaults() (UploadOptions, error) {
 // is a *ConflictError with Reason BlockList.
 //
 // Errors are those of Update: *ConflictError if the condition failed or if another commit discarded the staged blocks,
-// *UnknownError if the commit may have been applied, and *TypeError if the upload looks first. A stale condition
+// *UnknownError if the commit may have been applied, and *optimistic.TypeError if the upload looks first. A stale condition
 // fails before the content is sent. Only io.EOF ends the content: after any other error of r nothing is committed, and
 // the error is in the chain. After any error but *UnknownError the blob is unchanged by this upload. The service drops
 // staged blocks that were not committed after a week.
@@ -122,7 +118,11 @@ func Upload(ctx context.Context, client *blockblob.Client, r io.Reader, opts *Up
 	if err != nil {
 		return optimistic.Result{}, err
 	}
-	u := upload{Call: protocol.NewCall("put", resource.Path(client.URL()), o.SendOptions), client: client, o: o}
+	call, err := o.Begin("put", resource.Path(client.URL()))
+	if err != nil {
+		return optimistic.Result{}, err
+	}
+	u := upload{Call: call, client: client, o: o}
 	ctx, end := u.Start(ctx, "blobs.Upload")
 	defer end(&err)
 	err = u.run(ctx, r)
@@ -143,7 +143,7 @@ type upload struct {
 
 func (u *upload) done(err error) (optimistic.Result, error) {
 	u.Res.Created = u.Res.Created || err == nil && u.creates
-	return u.Finish(), err
+	return optimistic.Result(u.Finish()), err
 }
 
 func (u *upload) run(ctx context.Context, r io.Reader) error {
@@ -173,27 +173,33 @@ func (u *upload) run(ctx context.Context, r io.Reader) error {
 		u.progress(int64(len(first)))
 		return nil
 	}
-	pauses := retry.Budget{Attempts: restages, Elapsed: -1, Backoff: retry.Backoff{Base: 20 * time.Millisecond, Cap: 2 * time.Second}}.Start()
-	blocks := [][]byte{first, second}
-	for {
+	loop := protocol.Loop{Call: u.Call, Budget: protocol.ConflictBudget(restages, -1, retry.Backoff{Base: 20 * time.Millisecond})}
+	loop.Next = func(ctx context.Context, open *protocol.Refusal) (*protocol.Change, error) {
+		blocks := [][]byte{first, second}
+		if open != nil {
+			if _, err := r.(io.Seeker).Seek(start, io.SeekStart); err != nil {
+				return nil, u.Fail(fmt.Errorf("read the content again: %w", err))
+			}
+			u.stored, blocks = 0, nil
+		}
 		ids, err := u.stage(ctx, r, blocks...)
 		if err != nil {
-			return u.Fail(err)
+			return nil, u.Fail(err)
 		}
 		if w.Send, err = u.commitBlocks(ids, w); err != nil {
-			return u.Fail(err)
+			return nil, u.Fail(err)
 		}
-		err = u.CarryOut(ctx, w)
-		u.Res.Attempts = pauses.Tries()
-		conflict, ok := errors.AsType[*optimistic.ConflictError](err)
-		if !ok || conflict.Reason != azerr.BlockList || !w.AnyBase || !seekable || pauses.Next(ctx, 0) != nil {
-			return err
-		}
-		if _, err := r.(io.Seeker).Seek(start, io.SeekStart); err != nil {
-			return u.Fail(fmt.Errorf("read the content again: %w", err))
-		}
-		u.stored, blocks = 0, nil
+		u.Res.Attempts++
+		return &w, nil
 	}
+	loop.Refused = func(w protocol.Change, err error) (open *protocol.Refusal, again bool, cause error) {
+		conflict, ok := errors.AsType[*optimistic.ConflictError](err)
+		if !ok {
+			return nil, false, err
+		}
+		return &protocol.Refusal{Change: w, Conflict: conflict}, conflict.Reason == azerr.BlockList && w.AnyBase && seekable, err
+	}
+	return loop.Run(ctx)
 }
 
 // restages bounds how many times an upload without a condition stages its blocks if other commits discard them.

@@ -78,8 +78,8 @@ func TestABlobOfAnotherTypeIsNotReplaced(t *testing.T) {
 			name, _, _ := strings.Cut(name, "/")
 			s.Reset()
 			err := tt.run(name)
-			wrong, ok := errors.AsType[*TypeError](err)
-			if !ok || wrong.Type != tt.is || !strings.Contains(err.Error(), "box/"+name) || !strings.Contains(err.Error(), "delete it first") {
+			wrong, ok := errors.AsType[*optimistic.TypeError](err)
+			if !ok || wrong.Type != string(tt.is) || !strings.Contains(err.Error(), "box/"+name) || !strings.Contains(err.Error(), "delete it first") {
 				t.Errorf("err = %v", err)
 			}
 			if s.Requests() != tt.sent {

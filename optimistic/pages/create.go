@@ -4,19 +4,16 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/azconc/azconc/pkg/wire"
-
-	"github.com/azconc/azconc/optimistic/internal/anyblob"
-
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/pageblob"
 
 	"github.com/azconc/azconc/optimistic"
-	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/anyblob"
 	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
+	"github.com/azconc/azconc/pkg/wire"
 )
 
 // maxPageBlob is the largest size of a page blob (REST: "Put Blob", 8 TiB).
@@ -64,22 +61,21 @@ func Create(ctx context.Context, client *pageblob.Client, size int64, opts *Crea
 	if err := anyblob.ValidateMetadata(o.Metadata); err != nil {
 		return optimistic.Result{}, err
 	}
-	s, err := o.SendOptions.WithDefaults()
+	c, err := o.Begin("create pages", resource.Path(client.URL()))
 	if err != nil {
 		return optimistic.Result{}, err
 	}
-	c := protocol.NewCall("create pages", resource.Path(client.URL()), s)
 	ctx, end := c.Start(ctx, "pages.Create")
 	defer end(&err)
 	w := anyblob.Whole(c, o.Conditions, client.BlobClient(), o.CPK)
 	if w.Base.Exists {
 		if w, _, err = anyblob.Preview(ctx, c, w, client.BlobClient(), o.CPK, blob.BlobTypePageBlob); err != nil {
-			return c.Finish(), err
+			return optimistic.Result(c.Finish()), err
 		}
 	}
 	metadata, err := anyblob.MetadataOf(c, w, o.Metadata)
 	if err != nil {
-		return c.Finish(), c.Fail(err)
+		return optimistic.Result(c.Finish()), c.Fail(err)
 	}
 	options := pageblob.CreateOptions{
 		SequenceNumber: &o.SequenceNumber, HTTPHeaders: o.HTTPHeaders, Metadata: metadata, Tags: o.Tags,
@@ -93,5 +89,5 @@ func Create(ctx context.Context, client *pageblob.Client, size int64, opts *Crea
 		return ptr.Value(resp.ETag), err
 	}
 	err = c.CarryOut(ctx, w)
-	return c.Finish(), err
+	return optimistic.Result(c.Finish()), err
 }

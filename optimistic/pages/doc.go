@@ -6,5 +6,5 @@
 // optimistic.ErrOutcomeUnknown if neither can be proved. They protect against writers that give conditions too: of 749 writes
 // of page blobs that were recorded on real accounts, two unconditional Put Page requests that ran at once got the same ETag, so a
 // condition on that ETag holds whichever of them was read. A page blob is deleted by blobs.Delete, and its metadata, tags and
-// headers are targets of package blobs. An operation on a blob of another type ends with a *blobs.TypeError.
+// headers are targets of package blobs. An operation on a blob of another type ends with a *optimistic.TypeError.
 package pages

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -336,5 +337,28 @@ func TestRangesOfPagesAreChecked(t *testing.T) {
 	}
 	if _, _, err := RaiseSequenceNumber(t.Context(), client, -1, nil); err == nil {
 		t.Error("a negative number was sent")
+	}
+}
+
+// TestALineageReplacesNoData: the last page of a range with Lineage had data of another program, and the first update
+// replaced them without an error.
+func TestALineageReplacesNoData(t *testing.T) {
+	s := aztest.New(nil)
+	client := optest.MakePages(t, s, 1024)
+	data := bytes.Repeat([]byte("d"), 1024)
+	if _, err := Put(t.Context(), client, 0, data, nil); err != nil {
+		t.Fatal(err)
+	}
+	target := NewRange(client, 0, 1024)
+	target.Lineage = true
+	_, err := optimistic.Update(t.Context(), target, func(_ context.Context, value *[]byte) error {
+		(*value)[0]++
+		return nil
+	}, nil)
+	if err == nil || !strings.Contains(err.Error(), "not a lineage") {
+		t.Errorf("Update = %v, want a refusal", err)
+	}
+	if v, err := optimistic.Read(t.Context(), NewRange(client, 0, 1024), nil); err != nil || !bytes.Equal(v.Value, data) {
+		t.Errorf("the pages have changed: %v", err)
 	}
 }

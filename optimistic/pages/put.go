@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/azconc/azconc/optimistic/internal/anyblob"
-
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/pageblob"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/anyblob"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
@@ -70,20 +69,19 @@ func writePages(ctx context.Context, name, op string, p pageWrite, o PutOptions)
 	if err := o.Conditions.Validate(); err != nil {
 		return optimistic.Result{}, err
 	}
-	s, err := o.SendOptions.WithDefaults()
+	c, err := o.Begin(op, resource.Path(client.URL()))
 	if err != nil {
 		return optimistic.Result{}, err
 	}
-	c := protocol.NewCall(op, resource.Path(client.URL()), s)
 	ctx, end := c.Start(ctx, name)
 	defer end(&err)
 	w := protocol.Change{AnyBase: true}
 	if m := o.Conditions.IfMatch; m != "" && m != azcore.ETagAny {
-		w = protocol.Change{Base: optimistic.State{Exists: true, ETag: m}, ID: protocol.NewWriteID()} // the id is not stored, so no look finds it
+		w = protocol.Change{Base: protocol.State{Exists: true, ETag: m}, ID: protocol.NewWriteID()} // the id is not stored, so no look finds it
 	}
 	p.sequence, p.cpk, p.scope = o.Sequence, o.CPK, o.EncryptionScope
 	w.Send = p.prepare(anyblob.AccessConditions(o.Conditions))
-	w.Look = func(ctx context.Context) (optimistic.State, error) {
+	w.Look = func(ctx context.Context) (protocol.State, error) {
 		return anyblob.Look(ctx, client.BlobClient(), o.CPK)
 	}
 	err = c.CarryOut(ctx, w)
@@ -91,5 +89,5 @@ func writePages(ctx context.Context, name, op string, p pageWrite, o PutOptions)
 	if conflict, ok := errors.AsType[*optimistic.ConflictError](err); ok && azerr.Has(conflict.Err, "SequenceNumberConditionNotMet") {
 		conflict.Reason = azerr.Sequence
 	}
-	return c.Finish(), err
+	return optimistic.Result(c.Finish()), err
 }

@@ -6,21 +6,19 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/azconc/azconc/pkg/wire"
-
-	"github.com/azconc/azconc/optimistic/internal/anyblob"
-
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/pageblob"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/anyblob"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
+	"github.com/azconc/azconc/pkg/wire"
 )
 
 const (
@@ -59,8 +57,8 @@ type Range struct {
 	Offset int64            // in bytes
 	Count  int64            // in bytes
 
-	// Lineage uses the last page of the range for the lineage. All writers of the range must agree on it. Defaults to
-	// false.
+	// Lineage uses the last page of the range for the lineage. All writers of the range must agree on it. A range whose last
+	// page has anything else, other than zeros, cannot be read. Defaults to false.
 	Lineage bool
 
 	// Sequence is checked by the write and by the read before it. A failure is final. Defaults to none.
@@ -99,7 +97,7 @@ func (p rangeTarget) Clone(value []byte) ([]byte, error) { return bytes.Clone(va
 func (p rangeTarget) Equal(x, y []byte) bool { return bytes.Equal(x, y) }
 
 // Written implements Cacheable.
-func (p rangeTarget) Written(_ *optimistic.Version[[]byte], value []byte) (any, error) {
+func (p rangeTarget) Written(_ *sealed.Version[[]byte], value []byte) (any, error) {
 	return bytes.Clone(value), nil
 }
 
@@ -115,7 +113,7 @@ func (p rangeTarget) validate() error {
 }
 
 // Read implements Target: one Get Blob.
-func (p rangeTarget) Read(ctx context.Context) (*optimistic.Version[[]byte], error) {
+func (p rangeTarget) Read(ctx context.Context) (*sealed.Version[[]byte], error) {
 	if err := p.validate(); err != nil {
 		return nil, err
 	}
@@ -123,7 +121,7 @@ func (p rangeTarget) Read(ctx context.Context) (*optimistic.Version[[]byte], err
 	if err != nil {
 		return anyblob.Absent[[]byte](err)
 	}
-	v := &optimistic.Version[[]byte]{State: optimistic.State{Exists: true, ETag: ptr.Value(resp.ETag), LastModified: ptr.Value(resp.LastModified)}}
+	v := &sealed.Version[[]byte]{State: protocol.State{Exists: true, ETag: ptr.Value(resp.ETag), LastModified: ptr.Value(resp.LastModified)}}
 	if p.Sequence != (SequenceConditions{}) {
 		n, err := protocol.Sent("x-ms-blob-sequence-number", resp.BlobSequenceNumber, nil)
 		if err != nil {
@@ -135,14 +133,18 @@ func (p rangeTarget) Read(ctx context.Context) (*optimistic.Version[[]byte], err
 		}
 	}
 	if p.Lineage {
-		v.Lineage, data = protocol.PageLineage(data[len(data)-PageSize:]), data[:len(data)-PageSize]
+		last := data[len(data)-PageSize:]
+		v.Lineage, data = protocol.PageLineage(last), data[:len(data)-PageSize]
+		if len(v.Lineage.Writes) == 0 && bytes.Count(last, []byte{0}) < PageSize {
+			return nil, fmt.Errorf("pages: the last %d bytes of the range, at %d, are not a lineage, which would replace them: clear that page first, or leave Lineage unset", PageSize, p.Offset+p.Count-PageSize)
+		}
 	}
 	v.Value = data
 	return sealed.Carry(v, bytes.Clone(data)), nil
 }
 
 // Look implements Target: the page with the lineage, or else Get Blob Properties.
-func (p rangeTarget) Look(ctx context.Context) (optimistic.State, error) {
+func (p rangeTarget) Look(ctx context.Context) (protocol.State, error) {
 	if !p.Lineage {
 		// This is the lineage of the metadata. It can only prove that another writer replaced the base.
 		return anyblob.Look(ctx, p.Client.BlobClient(), p.CPK)
@@ -151,7 +153,7 @@ func (p rangeTarget) Look(ctx context.Context) (optimistic.State, error) {
 	if err != nil {
 		return anyblob.AbsentState(err)
 	}
-	return optimistic.State{Exists: true, ETag: ptr.Value(resp.ETag), LastModified: ptr.Value(resp.LastModified), Lineage: protocol.PageLineage(data)}, nil
+	return protocol.State{Exists: true, ETag: ptr.Value(resp.ETag), LastModified: ptr.Value(resp.LastModified), Lineage: protocol.PageLineage(data)}, nil
 }
 
 func (p rangeTarget) download(ctx context.Context, offset, count int64) (blob.DownloadStreamResponse, []byte, error) {
@@ -179,7 +181,7 @@ func (p rangeTarget) download(ctx context.Context, offset, count int64) (blob.Do
 }
 
 // Prepare implements Target: one Put Page.
-func (p rangeTarget) Prepare(base *optimistic.Version[[]byte], value []byte, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
+func (p rangeTarget) Prepare(base *sealed.Version[[]byte], value []byte, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
 	if !base.Exists {
 		return protocol.Prepared{}, errors.New("pages cannot be created without the blob: create the page blob first")
 	}
@@ -202,7 +204,7 @@ func (p rangeTarget) Prepare(base *optimistic.Version[[]byte], value []byte, lin
 }
 
 // Remove implements Target: it refuses, because a range can be cleared but not deleted.
-func (p rangeTarget) Remove(optimistic.State, sealed.Conditions) (protocol.Write, error) {
+func (p rangeTarget) Remove(protocol.State, sealed.Conditions) (protocol.Write, error) {
 	return nil, errors.New("pages cannot be deleted: update them to zeros, which clears them, or delete the blob")
 }
 

@@ -5,20 +5,18 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/azconc/azconc/pkg/wire"
-
-	"github.com/azconc/azconc/optimistic/internal/anyblob"
-
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/pageblob"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/anyblob"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
+	"github.com/azconc/azconc/pkg/wire"
 )
 
 // NewSequenceNumber returns the sequence number of a page blob as a Target. The blob must exist. Pages, headers and size are
@@ -55,12 +53,12 @@ func (s sequenceTarget) Clone(value int64) (int64, error) { return value, nil }
 func (s sequenceTarget) Equal(x, y int64) bool { return x == y }
 
 // Written implements Cacheable.
-func (s sequenceTarget) Written(_ *optimistic.Version[int64], value int64) (any, error) {
+func (s sequenceTarget) Written(_ *sealed.Version[int64], value int64) (any, error) {
 	return value, nil
 }
 
 // Read implements Target: one Get Blob Properties.
-func (s sequenceTarget) Read(ctx context.Context) (*optimistic.Version[int64], error) {
+func (s sequenceTarget) Read(ctx context.Context) (*sealed.Version[int64], error) {
 	resp, err := anyblob.Properties(ctx, s.Client.BlobClient(), nil)
 	if err != nil {
 		return anyblob.Absent[int64](err)
@@ -72,17 +70,17 @@ func (s sequenceTarget) Read(ctx context.Context) (*optimistic.Version[int64], e
 	if err != nil {
 		return nil, err
 	}
-	v := &optimistic.Version[int64]{State: optimistic.State{Exists: true, ETag: ptr.Value(resp.ETag), LastModified: ptr.Value(resp.LastModified)}, Value: n}
+	v := &sealed.Version[int64]{State: protocol.State{Exists: true, ETag: ptr.Value(resp.ETag), LastModified: ptr.Value(resp.LastModified)}, Value: n}
 	return sealed.Carry(v, n), nil
 }
 
 // Look implements Target: one Get Blob Properties.
-func (s sequenceTarget) Look(ctx context.Context) (optimistic.State, error) {
+func (s sequenceTarget) Look(ctx context.Context) (protocol.State, error) {
 	return anyblob.Look(ctx, s.Client.BlobClient(), nil)
 }
 
 // Prepare implements Target: one Set Blob Properties.
-func (s sequenceTarget) Prepare(base *optimistic.Version[int64], value int64, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
+func (s sequenceTarget) Prepare(base *sealed.Version[int64], value int64, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
 	if !base.Exists {
 		return protocol.Prepared{}, errors.New("a sequence number cannot be created without the blob: create the page blob first")
 	}
@@ -96,7 +94,7 @@ func (s sequenceTarget) Prepare(base *optimistic.Version[int64], value int64, li
 }
 
 // Remove implements Target: it refuses, because the number is deleted only with its blob.
-func (s sequenceTarget) Remove(optimistic.State, sealed.Conditions) (protocol.Write, error) {
+func (s sequenceTarget) Remove(protocol.State, sealed.Conditions) (protocol.Write, error) {
 	return nil, errors.New("a sequence number cannot be deleted: update it to 0, or delete the blob")
 }
 
@@ -141,10 +139,6 @@ func RaiseSequenceNumber(ctx context.Context, client *pageblob.Client, n int64, 
 		return 0, optimistic.Result{}, err
 	}
 	o := ptr.Value(opts)
-	s, err := o.SendOptions.WithDefaults()
-	if err != nil {
-		return 0, optimistic.Result{}, err
-	}
 	if c := o.Conditions; c != (optimistic.Conditions{IfTags: c.IfTags, LeaseID: c.LeaseID}) {
 		return 0, optimistic.Result{}, errors.New("WriteOptions.Conditions: raising needs no version; only IfTags and LeaseID can be given here")
 	}
@@ -154,7 +148,10 @@ func RaiseSequenceNumber(ctx context.Context, client *pageblob.Client, n int64, 
 	if o.OperationID != "" {
 		return 0, optimistic.Result{}, errors.New("OperationID: raising is idempotent by itself, and nothing would remember the operation")
 	}
-	c := protocol.NewCall("raise sequence number", resource.Path(client.URL()), s)
+	c, err := o.Begin("raise sequence number", resource.Path(client.URL()))
+	if err != nil {
+		return 0, optimistic.Result{}, err
+	}
 	ctx, end := c.Start(ctx, "pages.RaiseSequenceNumber")
 	defer end(&err)
 	w := protocol.Change{AnyBase: true, ID: protocol.NewWriteID()}
@@ -169,10 +166,10 @@ func RaiseSequenceNumber(ctx context.Context, client *pageblob.Client, n int64, 
 		now, err = protocol.Sent("x-ms-blob-sequence-number", resp.BlobSequenceNumber, err)
 		return ptr.Value(resp.ETag), err
 	}
-	w.Look = func(ctx context.Context) (optimistic.State, error) {
+	w.Look = func(ctx context.Context) (protocol.State, error) {
 		v, err := sequenceTarget{client}.Read(ctx)
 		if err != nil || !v.Exists {
-			return optimistic.State{}, err
+			return protocol.State{}, err
 		}
 		if now = v.Value; now >= n {
 			v.Lineage = protocol.LineageOf(protocol.Entry{ID: w.ID, Base: protocol.UnknownBase}) // the number is as requested
@@ -181,5 +178,5 @@ func RaiseSequenceNumber(ctx context.Context, client *pageblob.Client, n int64, 
 	}
 	err = c.CarryOut(ctx, w)
 	c.Res.WriteID = ""
-	return now, c.Finish(), err
+	return now, optimistic.Result(c.Finish()), err
 }

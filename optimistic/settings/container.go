@@ -5,18 +5,16 @@ import (
 	"errors"
 	"maps"
 
-	"github.com/azconc/azconc/pkg/wire"
-
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
-	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/meta"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
+	"github.com/azconc/azconc/pkg/wire"
 )
 
 // ContainerMetadata is the user metadata of a container as a Target. Create creates the container with its metadata,
@@ -73,39 +71,39 @@ func (m metadataTarget) Equal(x, y map[string]string) bool {
 }
 
 // Written implements Cacheable.
-func (m metadataTarget) Written(base *optimistic.Version[map[string]string], value map[string]string) (any, error) {
+func (m metadataTarget) Written(base *sealed.Version[map[string]string], value map[string]string) (any, error) {
 	before, _ := sealed.Carried(base).(map[string]string)
 	return meta.Replace(before, value), nil
 }
 
 // Read implements Target: one Get Container Properties.
-func (m metadataTarget) Read(ctx context.Context) (*optimistic.Version[map[string]string], error) {
+func (m metadataTarget) Read(ctx context.Context) (*sealed.Version[map[string]string], error) {
 	resp, err := wire.Request(ctx, "Get Container Properties", func(ctx context.Context) (container.GetPropertiesResponse, error) {
 		return m.Client.GetProperties(ctx, nil)
 	})
 	if azerr.Has(err, "ContainerNotFound") {
-		return &optimistic.Version[map[string]string]{}, nil
+		return &sealed.Version[map[string]string]{}, nil
 	}
 	etag, err := protocol.Sent("ETag", resp.ETag, err)
 	if err != nil {
 		return nil, err
 	}
-	v := &optimistic.Version[map[string]string]{State: optimistic.State{Exists: true, ETag: etag, LastModified: ptr.Value(resp.LastModified)}}
+	v := &sealed.Version[map[string]string]{State: protocol.State{Exists: true, ETag: etag, LastModified: ptr.Value(resp.LastModified)}}
 	v.Value, v.Lineage = meta.Split(resp.Metadata)
 	return sealed.Carry(v, maps.Clone(v.Value)), nil
 }
 
 // Look implements Target: one Get Container Properties.
-func (m metadataTarget) Look(ctx context.Context) (optimistic.State, error) {
+func (m metadataTarget) Look(ctx context.Context) (protocol.State, error) {
 	return lookAtContainer(ctx, m.Client)
 }
 
-func lookAtContainer(ctx context.Context, client *container.Client) (optimistic.State, error) {
+func lookAtContainer(ctx context.Context, client *container.Client) (protocol.State, error) {
 	return stateOf(metadataTarget{NewContainerMetadata(client)}.Read(ctx))
 }
 
 // Prepare implements Target: Set Container Metadata in a turn, or Create Container.
-func (m metadataTarget) Prepare(base *optimistic.Version[map[string]string], value map[string]string, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
+func (m metadataTarget) Prepare(base *sealed.Version[map[string]string], value map[string]string, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
 	if c.IfTags != "" {
 		return protocol.Prepared{}, errContainerTags
 	}
@@ -129,11 +127,11 @@ func (m metadataTarget) Prepare(base *optimistic.Version[map[string]string], val
 		})
 		return ptr.Value(resp.ETag), err
 	})
-	return protocol.Prepared{Send: send, Stored: stored}, nil
+	return protocol.Prepared{Send: send, Stored: stored, Cramped: meta.Cramped(metadata, m.Client.URL())}, nil
 }
 
 // Remove implements Target: Delete Container, in a turn if base has a version.
-func (m metadataTarget) Remove(base optimistic.State, c sealed.Conditions) (protocol.Write, error) {
+func (m metadataTarget) Remove(base protocol.State, c sealed.Conditions) (protocol.Write, error) {
 	if c.IfTags != "" {
 		return nil, errContainerTags
 	}

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/azconc/azconc/pkg/wire"
-
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
@@ -18,6 +16,7 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
+	"github.com/azconc/azconc/pkg/wire"
 )
 
 // AccessPolicy is a stored access policy: the permissions of the shared access signatures that name it, and their
@@ -72,23 +71,23 @@ func (a aclTarget) Clone(value ACL) (ACL, error) { return value.clone(), nil }
 func (a aclTarget) Equal(x, y ACL) bool { return x.equal(y) }
 
 // Written implements Cacheable.
-func (a aclTarget) Written(_ *optimistic.Version[ACL], value ACL) (any, error) {
+func (a aclTarget) Written(_ *sealed.Version[ACL], value ACL) (any, error) {
 	return value.clone(), nil
 }
 
 // Read implements Target: one Get Container ACL.
-func (a aclTarget) Read(ctx context.Context) (*optimistic.Version[ACL], error) {
+func (a aclTarget) Read(ctx context.Context) (*sealed.Version[ACL], error) {
 	resp, err := wire.Request(ctx, "Get Container ACL", func(ctx context.Context) (container.GetAccessPolicyResponse, error) {
 		return a.Client.GetAccessPolicy(ctx, nil)
 	})
 	if azerr.Has(err, "ContainerNotFound") {
-		return &optimistic.Version[ACL]{}, nil
+		return &sealed.Version[ACL]{}, nil
 	}
 	etag, err := protocol.Sent("ETag", resp.ETag, err)
 	if err != nil {
 		return nil, err
 	}
-	v := &optimistic.Version[ACL]{State: optimistic.State{Exists: true, ETag: etag, LastModified: ptr.Value(resp.LastModified)}}
+	v := &sealed.Version[ACL]{State: protocol.State{Exists: true, ETag: etag, LastModified: ptr.Value(resp.LastModified)}}
 	v.Value.Access = ptr.Value(resp.BlobPublicAccess)
 	for _, s := range resp.SignedIdentifiers {
 		p := AccessPolicy{ID: ptr.Value(s.ID)}
@@ -102,12 +101,12 @@ func (a aclTarget) Read(ctx context.Context) (*optimistic.Version[ACL], error) {
 
 // Look implements Target: one Get Container Properties. The metadata's lineage can only prove that another writer
 // replaced the base.
-func (a aclTarget) Look(ctx context.Context) (optimistic.State, error) {
+func (a aclTarget) Look(ctx context.Context) (protocol.State, error) {
 	return lookAtContainer(ctx, a.Client)
 }
 
 // Prepare implements Target: Set Container ACL in a turn.
-func (a aclTarget) Prepare(base *optimistic.Version[ACL], value ACL, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
+func (a aclTarget) Prepare(base *sealed.Version[ACL], value ACL, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
 	switch {
 	case !base.Exists:
 		return protocol.Prepared{}, errors.New("an access control list cannot be created without the container: create the container first")
@@ -147,7 +146,7 @@ func (a aclTarget) Prepare(base *optimistic.Version[ACL], value ACL, lineage pro
 }
 
 // Remove implements Target: it refuses, because the list is deleted only with its container.
-func (a aclTarget) Remove(optimistic.State, sealed.Conditions) (protocol.Write, error) {
+func (a aclTarget) Remove(protocol.State, sealed.Conditions) (protocol.Write, error) {
 	return nil, errors.New("an access control list cannot be deleted by itself: update it to be empty, or delete the container")
 }
 

@@ -76,7 +76,7 @@ func CreateContainer(ctx context.Context, client *container.Client, opts *Create
 		err = azerr.Op(ctx, u.Op, u.Resource, err)
 	}
 	r.Created, r.ETag = r.Changed, etag
-	return r, err
+	return optimistic.Result(r), err
 }
 
 // createdBy resolves a creation whose response was lost, and whose last error is cause. A different id proves nothing:

@@ -64,7 +64,8 @@ func DeleteContainer(ctx context.Context, client *container.Client, opts *Delete
 	} else {
 		u.Anyone = true // the service accepts the deletion of a container that is being deleted
 	}
-	return u.Do(ctx)
+	r, err := u.Do(ctx)
+	return optimistic.Result(r), err
 }
 
 var errContainerETag = errors.New("Conditions: the service takes only dates and a lease id for the deletion of a container")

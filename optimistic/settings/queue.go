@@ -8,7 +8,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
@@ -60,14 +60,14 @@ func CreateQueue(ctx context.Context, client *azqueue.QueueClient, opts *CreateQ
 		err = &azerr.OpError{Op: u.Op, Resource: u.Resource, Err: fmt.Errorf("%w, with other metadata: %w", optimistic.ErrExists, refused)}
 	}
 	if err != nil {
-		return r, err
+		return optimistic.Result(r), err
 	}
 	r.Created = response.StatusCode != http.StatusNoContent
 	r.Changed = r.Created
 	if !r.Created && r.Ambiguous == 0 {
-		return r, &azerr.OpError{Op: u.Op, Resource: u.Resource, Err: optimistic.ErrExists}
+		return optimistic.Result(r), &azerr.OpError{Op: u.Op, Resource: u.Resource, Err: optimistic.ErrExists}
 	}
-	return r, nil
+	return optimistic.Result(r), nil
 }
 
 // QueueOptions are the options of DeleteQueue and ClearQueue. The zero value is the default, as is nil.
@@ -93,13 +93,14 @@ func DeleteQueue(ctx context.Context, client *azqueue.QueueClient, opts *QueueOp
 	if err := sealed.NotNil("delete queue", "client", client); err != nil {
 		return optimistic.Result{}, err
 	}
-	return protocol.Unproved{
+	r, err := protocol.Unproved{
 		Op: "delete", Resource: resource.Path(client.URL()), Name: "settings.DeleteQueue", Hooks: opts.hooks(), Request: "Delete Queue", Done: []string{"QueueNotFound", "QueueBeingDeleted"},
 		Send: func(ctx context.Context) error {
 			_, err := client.Delete(ctx, nil)
 			return err
 		},
 	}.Do(ctx)
+	return optimistic.Result(r), err
 }
 
 // ClearQueue deletes every message of a queue, including those that a consumer has received. The service does it piece
@@ -111,11 +112,12 @@ func ClearQueue(ctx context.Context, client *azqueue.QueueClient, opts *QueueOpt
 	if err := sealed.NotNil("clear queue", "client", client); err != nil {
 		return optimistic.Result{}, err
 	}
-	return protocol.Unproved{
+	r, err := protocol.Unproved{
 		Op: "clear", Resource: resource.Path(client.URL()), Name: "settings.ClearQueue", Hooks: opts.hooks(), Request: "Clear Messages",
 		Send: func(ctx context.Context) error {
 			_, err := client.ClearMessages(ctx, nil)
 			return err
 		},
 	}.Do(ctx)
+	return optimistic.Result(r), err
 }

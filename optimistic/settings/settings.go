@@ -9,10 +9,8 @@ import (
 	"fmt"
 	"maps"
 
-	"github.com/azconc/azconc/pkg/wire"
-
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/meta"
@@ -20,6 +18,7 @@ import (
 	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/resource"
+	"github.com/azconc/azconc/pkg/wire"
 )
 
 // NewLastWriterWinsQueueMetadata returns the user metadata of a queue as a Target. The queue must exist.
@@ -53,17 +52,17 @@ func (m queueMetadataTarget) Resource() string { return resource.Path(m.queue.UR
 func (m queueMetadataTarget) Traits() sealed.Traits { return sealed.Traits{Client: m.queue} }
 
 // Read implements Target: one Get Queue Metadata.
-func (m queueMetadataTarget) Read(ctx context.Context) (*optimistic.Version[map[string]string], error) {
+func (m queueMetadataTarget) Read(ctx context.Context) (*sealed.Version[map[string]string], error) {
 	resp, err := wire.Request(ctx, "Get Queue Metadata", func(ctx context.Context) (azqueue.GetQueuePropertiesResponse, error) {
 		return m.queue.GetProperties(ctx, nil)
 	})
 	if azerr.Has(err, "QueueNotFound") {
-		return &optimistic.Version[map[string]string]{}, nil
+		return &sealed.Version[map[string]string]{}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	v := &optimistic.Version[map[string]string]{State: optimistic.State{Exists: true}}
+	v := &sealed.Version[map[string]string]{State: protocol.State{Exists: true}}
 	v.Value, v.Lineage = meta.Split(resp.Metadata)
 	if v.ETag, err = settingsTag(v.Value, v.Lineage); err != nil {
 		return nil, err
@@ -72,20 +71,20 @@ func (m queueMetadataTarget) Read(ctx context.Context) (*optimistic.Version[map[
 }
 
 // Look implements Target: one Get Queue Metadata.
-func (m queueMetadataTarget) Look(ctx context.Context) (optimistic.State, error) {
+func (m queueMetadataTarget) Look(ctx context.Context) (protocol.State, error) {
 	return stateOf(m.Read(ctx))
 }
 
 // stateOf returns the state that a read found.
-func stateOf[T any](v *optimistic.Version[T], err error) (optimistic.State, error) {
+func stateOf[T any](v *sealed.Version[T], err error) (protocol.State, error) {
 	if err != nil {
-		return optimistic.State{}, err
+		return protocol.State{}, err
 	}
 	return v.State, nil
 }
 
 // Prepare implements Target: one Set Queue Metadata.
-func (m queueMetadataTarget) Prepare(base *optimistic.Version[map[string]string], value map[string]string, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
+func (m queueMetadataTarget) Prepare(base *sealed.Version[map[string]string], value map[string]string, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
 	if err := plainSetting(base.Exists, c); err != nil {
 		return protocol.Prepared{}, err
 	}
@@ -109,7 +108,7 @@ func (m queueMetadataTarget) Prepare(base *optimistic.Version[map[string]string]
 }
 
 // Remove implements Target: it refuses, because metadata is deleted only with its queue.
-func (m queueMetadataTarget) Remove(optimistic.State, sealed.Conditions) (protocol.Write, error) {
+func (m queueMetadataTarget) Remove(protocol.State, sealed.Conditions) (protocol.Write, error) {
 	return nil, errors.New("metadata cannot be deleted by itself: update it to an empty map, or delete the queue")
 }
 

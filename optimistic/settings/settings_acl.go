@@ -5,10 +5,8 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/azconc/azconc/pkg/wire"
-
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
@@ -16,6 +14,7 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
+	"github.com/azconc/azconc/pkg/wire"
 )
 
 // NewLastWriterWinsQueueACL returns the stored access policies of a queue as a Target. The queue must exist.
@@ -43,17 +42,17 @@ func (a queueACLTarget) Resource() string { return resource.Path(a.queue.URL()) 
 func (a queueACLTarget) Traits() sealed.Traits { return sealed.Traits{Client: a.queue} }
 
 // Read implements Target: one Get Queue ACL.
-func (a queueACLTarget) Read(ctx context.Context) (*optimistic.Version[[]AccessPolicy], error) {
+func (a queueACLTarget) Read(ctx context.Context) (*sealed.Version[[]AccessPolicy], error) {
 	resp, err := wire.Request(ctx, "Get Queue ACL", func(ctx context.Context) (azqueue.GetAccessPolicyResponse, error) {
 		return a.queue.GetAccessPolicy(ctx, nil)
 	})
 	if azerr.Has(err, "QueueNotFound") {
-		return &optimistic.Version[[]AccessPolicy]{}, nil
+		return &sealed.Version[[]AccessPolicy]{}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	v := &optimistic.Version[[]AccessPolicy]{State: optimistic.State{Exists: true}}
+	v := &sealed.Version[[]AccessPolicy]{State: protocol.State{Exists: true}}
 	for _, s := range resp.SignedIdentifiers {
 		p := AccessPolicy{ID: ptr.Value(s.ID)}
 		if s.AccessPolicy != nil {
@@ -67,12 +66,12 @@ func (a queueACLTarget) Read(ctx context.Context) (*optimistic.Version[[]AccessP
 }
 
 // Look implements Target: one Get Queue ACL.
-func (a queueACLTarget) Look(ctx context.Context) (optimistic.State, error) {
+func (a queueACLTarget) Look(ctx context.Context) (protocol.State, error) {
 	return stateOf(a.Read(ctx))
 }
 
 // Prepare implements Target: one Set Queue ACL.
-func (a queueACLTarget) Prepare(base *optimistic.Version[[]AccessPolicy], value []AccessPolicy, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
+func (a queueACLTarget) Prepare(base *sealed.Version[[]AccessPolicy], value []AccessPolicy, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
 	if err := plainSetting(base.Exists, c); err != nil {
 		return protocol.Prepared{}, err
 	}
@@ -107,6 +106,6 @@ func (a queueACLTarget) Prepare(base *optimistic.Version[[]AccessPolicy], value 
 }
 
 // Remove implements Target: it refuses, because the policies are deleted only with their queue.
-func (a queueACLTarget) Remove(optimistic.State, sealed.Conditions) (protocol.Write, error) {
+func (a queueACLTarget) Remove(protocol.State, sealed.Conditions) (protocol.Write, error) {
 	return nil, errors.New("access policies cannot be deleted by themselves: update them to none, or delete the queue")
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
@@ -83,7 +83,7 @@ func (p serviceTarget[T]) Resource() string { return p.name }
 func (p serviceTarget[T]) Traits() sealed.Traits { return sealed.Traits{Client: p.key} }
 
 // Read implements Target: one request.
-func (p serviceTarget[T]) Read(ctx context.Context) (*optimistic.Version[T], error) {
+func (p serviceTarget[T]) Read(ctx context.Context) (*sealed.Version[T], error) {
 	value, err := wire.Request(ctx, "Get "+p.op, p.get)
 	if err != nil {
 		return nil, err
@@ -92,18 +92,18 @@ func (p serviceTarget[T]) Read(ctx context.Context) (*optimistic.Version[T], err
 	if err != nil {
 		return nil, err
 	}
-	v := sealed.Carry(&optimistic.Version[T]{State: optimistic.State{Exists: true}, Value: value}, before)
+	v := sealed.Carry(&sealed.Version[T]{State: protocol.State{Exists: true}, Value: value}, before)
 	v.ETag, err = settingsTag(value, protocol.Lineage{})
 	return v, err
 }
 
 // Look implements Target: one request.
-func (p serviceTarget[T]) Look(ctx context.Context) (optimistic.State, error) {
+func (p serviceTarget[T]) Look(ctx context.Context) (protocol.State, error) {
 	return stateOf(p.Read(ctx))
 }
 
 // Prepare implements Target: one request, with the sections that have changed.
-func (p serviceTarget[T]) Prepare(base *optimistic.Version[T], value T, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
+func (p serviceTarget[T]) Prepare(base *sealed.Version[T], value T, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
 	if err := plainSetting(base.Exists, c); err != nil {
 		return protocol.Prepared{}, err
 	}
@@ -143,7 +143,7 @@ func (p serviceTarget[T]) Prepare(base *optimistic.Version[T], value T, lineage 
 }
 
 // Remove implements Target: it refuses, because the settings of a service always exist.
-func (p serviceTarget[T]) Remove(optimistic.State, sealed.Conditions) (protocol.Write, error) {
+func (p serviceTarget[T]) Remove(protocol.State, sealed.Conditions) (protocol.Write, error) {
 	return nil, errors.New("service properties cannot be deleted")
 }
 

@@ -5,11 +5,23 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/big"
+	"sync"
+	"time"
 
 	"github.com/azconc/azconc/optimistic"
-	"github.com/azconc/azconc/pkg/retry"
+	"github.com/azconc/azconc/pkg/ptr"
 )
+
+// Options tunes a Counter. The zero value is the default.
+type Options struct {
+	// Elapsed bounds the time that an addition spends on the conflicts of one shard, and after which it tries no other.
+	// Defaults to 30 s.
+	Elapsed time.Duration
+
+	optimistic.SendOptions
+
+	_ struct{}
+}
 
 // Counter is a number that many processes add to, in several shards. Each process adds to one shard, which it chooses at
 // random, and changes the shard when others write it as well. Where there are fewer processes than shards, each comes to have
@@ -17,115 +29,103 @@ import (
 //
 // A Counter remembers its shard, what is in it, and the number of shards. It folds concurrent calls of Add into one write.
 // It starts no goroutines that outlive a call, and does not need to be closed. It is safe for concurrent use.
-type Counter struct{ s *spread[Part, *Part] }
+type Counter struct {
+	name     string
+	at       At
+	o        Options
+	resource string
+
+	mu    sync.Mutex // guards what follows
+	seen  layout     // of the counter, as last read, with the largest number of shards; zero if it is not known
+	asked time.Time  // when it was last read
+	own   *own       // nil before the first Add
+}
+
+// own is the shard that a process adds to.
+type own struct {
+	generation string
+	shard      int
+	doc        *optimistic.Document[Part]
+}
 
 // NewCounter opens the counter of a name. It sends nothing; the first call of a method finds out how many shards there are.
 // It fails if the name, at or an option cannot be used.
 func NewCounter(name string, at At, opts *Options) (*Counter, error) {
-	s, err := newSpread[Part, *Part]("counter", ErrNoCounter, name, at, opts)
-	if err != nil {
-		return nil, err
+	if name == "" || len(name) > maxName {
+		return nil, fmt.Errorf("counter: the name has %d bytes; it must have 1 to %d", len(name), maxName)
 	}
-	return &Counter{s}, nil
+	if at == nil {
+		return nil, errors.New("counter: at is nil; give the function that makes the target of a name")
+	}
+	first := at(name)
+	if first == nil {
+		return nil, fmt.Errorf("counter: at(%q) is nil; it has to make a target", name)
+	}
+	c := &Counter{name: name, at: at, o: ptr.Value(opts), resource: first.Resource()}
+	if c.o.Elapsed < 0 {
+		return nil, fmt.Errorf("Options.Elapsed: %v is negative; 0 means the default of 30 s", c.o.Elapsed)
+	}
+	if c.o.Elapsed == 0 {
+		c.o.Elapsed = 30 * time.Second
+	}
+	_, err := c.open(layout{}, 0) // says what is wrong with the options
+	return c, err
 }
 
-// ErrNoCounter means that there is a resource of the counter's name that is no counter. Nothing was changed.
-var ErrNoCounter = errors.New("not a counter")
+// open returns one of the shards, to add to. Its value is written over without reading it again, however old it is: the ETag
+// notices every change, and shards have no index tags.
+func (c *Counter) open(l layout, shard int) (*own, error) {
+	doc, err := optimistic.NewDocument(c.target(l.generation, shard), &optimistic.DocumentOptions{MaxAge: math.MaxInt64, Update: c.updating()})
+	return &own{l.generation, shard, doc}, err
+}
+
+// patience is how many conflicts an addition bears on one shard. A crowd of 128 on one shard needs about 30.
+const patience = 50
+
+func (c *Counter) updating() optimistic.UpdateOptions {
+	return optimistic.UpdateOptions{Attempts: patience, Elapsed: c.o.Elapsed, SendOptions: c.o.SendOptions}
+}
+
+func (c *Counter) reading() *optimistic.ReadOptions {
+	return &optimistic.ReadOptions{SendOptions: c.o.SendOptions}
+}
+
+// know notes a layout that was read. The number of shards of a generation only grows.
+func (c *Counter) know(l layout) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.seen.generation != l.generation || c.seen.shards < l.shards {
+		c.seen = l
+	}
+	c.asked = time.Now()
+}
+
+// known returns the layout as last seen.
+func (c *Counter) known() layout {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.seen
+}
+
+// forget drops what is known: the shards are not what they were.
+func (c *Counter) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.seen, c.own = layout{}, nil
+}
+
+// first reads the first shard. The error is optimistic.ErrNotFound if there is none.
+func (c *Counter) first(ctx context.Context, op string) (layout, error) {
+	v, err := optimistic.Read(ctx, c.target("", 0), c.reading())
+	if err != nil {
+		return layout{}, err
+	}
+	l, err := c.layoutOf(op, &v.Value)
+	if err == nil {
+		c.know(l)
+	}
+	return l, err
+}
 
 // Resource names the counter by the path of its first shard, never by URL.
-func (c *Counter) Resource() string { return c.s.resource }
-
-// Add adds n, which may be negative, to one of the shards.
-//
-// A nil error means that n was added exactly once. The errors are those of optimistic.Update: with ErrConflict, ErrNotFound
-// and every error but ErrOutcomeUnknown, n was not added. If a shard refuses because others write it all the time, which
-// proves that n was not added there, Add turns to another. It never does so while the outcome of a write is open. With
-// ErrOutcomeUnknown, Resolve of the *optimistic.UnknownError may decide later. A sum beyond the range of int64 in one shard
-// is refused before it is written.
-//
-// The counts in the Result are those of the whole write, which may have added the numbers of other calls as well: see Folded.
-//
-// Cost: 1 request if no other process writes the shard; the first Add of a Counter costs 2 more, of which one finds out the
-// number of shards, or 1 more if that is known. Concurrent calls share these requests. Adding 0 costs nothing. A conflict
-// costs as much as one of Update, and once in 10 s another request, for the number of shards.
-func (c *Counter) Add(ctx context.Context, n int64) (optimistic.Result, error) {
-	if n == 0 {
-		return optimistic.Result{}, nil
-	}
-	return c.s.change(ctx, "add", func(_ context.Context, shard int, p *Part) error {
-		if n > 0 && p.N > math.MaxInt64-n || n < 0 && p.N < math.MinInt64-n {
-			return retry.Stop(fmt.Errorf("add %s: shard %d holds %d, and %d more is beyond the range of int64; add numbers of the other sign first, or count in a larger unit", c.s.resource, shard, p.N, n))
-		}
-		p.N += n
-		return nil
-	})
-}
-
-// Total is the sum of a counter.
-type Total struct {
-	Value    int64
-	Shards   int // the number of shards
-	Requests int // the number of reads; those that were repeated after a fault count once
-
-	_ struct{}
-}
-
-// Get returns the sum of the shards. It reads them one by one, in parallel, so the sum is not that of one moment:
-//
-//   - Every Add that returned nil before Get was called is in the sum, whatever process made it, and also if it was to a
-//     shard that was added since this Counter last looked.
-//   - No Add that began after Get returned is in the sum.
-//   - Each Add that was under way meanwhile is in the sum or not, independently of the others: a later one may be, and an
-//     earlier one not. An Add with an unknown outcome is under way until it is decided.
-//
-// If no number is negative, sums do not fall from one Get to the next that begins after it, also between processes. If
-// every number is 1, each sum is one that the counter has had during Get.
-//
-// The error is optimistic.ErrNotFound if there is no counter, or if it is being deleted, and also if one of
-// its shards is missing, which its text then names. Cost: 1 request for each shard; as many again if it was deleted and created with fewer
-// since this Counter last looked. Get is safe for concurrent use.
-func (c *Counter) Get(ctx context.Context) (Total, error) {
-	parts, reads, err := c.s.all(ctx, "get")
-	if err != nil {
-		return Total{}, err
-	}
-	var sum big.Int // which may leave the range of int64 on the way
-	for _, p := range parts {
-		sum.Add(&sum, big.NewInt(p.N))
-	}
-	if !sum.IsInt64() {
-		return Total{}, fmt.Errorf("get %s: the sum, %v, is beyond the range of int64; add numbers of the other sign until it is not", c.s.resource, &sum)
-	}
-	return Total{Value: sum.Int64(), Shards: len(parts), Requests: reads}, nil
-}
-
-// Create creates the counter with so many shards, 1 to MaxShards, and the value 0. If the counter exists, Create changes
-// nothing and reports its shards: two processes may create it, and one may do so again. The other shards are created before
-// the first, which makes the counter: if Create fails, there is no counter, and calling it again completes it.
-//
-// The error is ErrNoCounter if there is a resource of that name that is no counter, or one of a shard's name that is not
-// empty; *DeletingError if Delete has not ended; and otherwise one of optimistic.Create.
-//
-// Cost: 1 request if the counter exists, otherwise 1 more than there are shards. A counter that is not used costs nothing
-// but its storage.
-func (c *Counter) Create(ctx context.Context, shards int) (Change, error) {
-	return c.s.create(ctx, shards)
-}
-
-// Grow raises the number of shards, to at most MaxShards, while the counter is in use: nobody has to stop. If it has as
-// many, Grow changes nothing and reports its shards; the number is never lowered. Other processes add to the new shards when
-// they next meet a conflict, at most 10 s later; until then they stay right. Get sees the new shards at once.
-//
-// The new shards are created before the number is raised. If Grow fails, the number is as before, and calling it again
-// completes it. Errors are those of Create and Update; optimistic.ErrNotFound if there is no counter.
-//
-// Cost: 1 request if there are as many, otherwise 3 more than there are new shards.
-func (c *Counter) Grow(ctx context.Context, shards int) (Change, error) { return c.s.grow(ctx, shards) }
-
-// Delete deletes the counter with its shards. Numbers that are added meanwhile are lost with it. First it marks the counter,
-// so that it counts as gone, then it removes the shards, and the first of them last. If Delete fails, calling it again
-// completes it.
-//
-// The error is optimistic.ErrNotFound if there is no counter, ErrNoCounter if the resource of that name is none, and
-// otherwise one of Update and optimistic.Delete. Cost: 2 requests more than there are shards.
-func (c *Counter) Delete(ctx context.Context) (Change, error) { return c.s.remove(ctx) }
+func (c *Counter) Resource() string { return c.resource }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"maps"
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/blobs"
@@ -28,7 +27,7 @@ func ExampleCounter() {
 		log.Fatal(err)
 	}
 	for range 3 {
-		if _, err := visits.Add(ctx, 1); err != nil {
+		if _, err := visits.Add(ctx, 1, nil); err != nil {
 			log.Fatal(err)
 		}
 	}
@@ -38,46 +37,4 @@ func ExampleCounter() {
 	}
 	fmt.Println(total.Value, "in", total.Shards, "shards")
 	// Output: 3 in 16 shards
-}
-
-func ExampleDocument() {
-	service := aztest.New(nil)
-	service.BlockBlob("stats", "any") // makes the container
-	container := service.Container("stats")
-	ctx := context.Background()
-
-	// The longest time in milliseconds that each page has taken.
-	type slowest = map[string]int
-	pages, err := sharded.NewDocument("slowest", func(name string) optimistic.Target[sharded.Share[slowest]] {
-		return blobs.NewJSON[sharded.Share[slowest]](container.NewBlockBlobClient(name))
-	}, func(a, b slowest) slowest {
-		all := maps.Clone(a)
-		for page, ms := range b {
-			all[page] = max(all[page], ms)
-		}
-		return all
-	}, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	if _, err := pages.Create(ctx, 16); err != nil {
-		log.Fatal(err)
-	}
-	for page, ms := range map[string]int{"/": 12, "/search": 180} {
-		if _, err := pages.Update(ctx, func(_ context.Context, shard *slowest) error {
-			if *shard == nil {
-				*shard = slowest{}
-			}
-			(*shard)[page] = max((*shard)[page], ms)
-			return nil
-		}); err != nil {
-			log.Fatal(err)
-		}
-	}
-	all, err := pages.Get(ctx)
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(all.Value, "in", all.Shards, "shards")
-	// Output: map[/:12 /search:180] in 16 shards
 }

@@ -33,7 +33,7 @@ func rate(t *testing.T, shards, processes int) (perSecond, perAdd float64) {
 		for range processes {
 			go func() {
 				for c := open(t, at); ctx.Err() == nil; {
-					if _, err := c.Add(ctx, 1); err == nil {
+					if _, err := c.Add(ctx, 1, nil); err == nil {
 						added.Add(1)
 					}
 				}

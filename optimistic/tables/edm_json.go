@@ -106,26 +106,10 @@ func (p Property) literal() literal {
 
 // writeString writes a string in JSON.
 func writeString(b *bytes.Buffer, s string) {
-	if unescaped(s) {
-		b.WriteByte('"')
-		b.WriteString(s)
-		b.WriteByte('"')
-		return
-	}
 	e := json.NewEncoder(b)
 	e.SetEscapeHTML(false)
 	_ = e.Encode(s)         // a string can always be encoded
 	b.Truncate(b.Len() - 1) // the line break
-}
-
-// unescaped reports whether a string is the same within quotes in JSON.
-func unescaped(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			return false
-		}
-	}
-	return true
 }
 
 // storedEntity is an entity as the service wrote it.
@@ -136,16 +120,14 @@ type storedEntity struct {
 
 // parseEntity reads an entity's JSON without passing numbers through floating point.
 func parseEntity(data []byte) (storedEntity, error) {
-	members, err := membersOf(data)
-	if err != nil {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(data, &members); err != nil {
 		return storedEntity{}, fmt.Errorf("not an entity: %w", err)
 	}
 	e := storedEntity{properties: make(Properties, len(members))}
 	for name, raw := range members {
 		if to := e.system(name); to != nil {
-			if text, quoted, err := literalText(raw); err == nil && quoted {
-				*to = text
-			} else if err := json.Unmarshal([]byte(raw), to); err != nil {
+			if err := json.Unmarshal(raw, to); err != nil {
 				return e, fmt.Errorf("%s: %w", name, err)
 			}
 			continue
@@ -154,10 +136,8 @@ func parseEntity(data []byte) (storedEntity, error) {
 			continue
 		}
 		var annotation EDM
-		if a := members[name+typeSuffix]; a != "" {
-			if known, quoted, err := literalText(a); err == nil && quoted {
-				annotation = EDM(known)
-			} else if err := json.Unmarshal([]byte(a), &annotation); err != nil {
+		if a := members[name+typeSuffix]; a != nil {
+			if err := json.Unmarshal(a, &annotation); err != nil {
 				return e, fmt.Errorf("property %q: its type: %w", name, err)
 			}
 		}
@@ -190,10 +170,10 @@ func ownedByProtocol(name string) bool {
 	return strings.HasPrefix(name, "odata.") || strings.HasSuffix(name, typeSuffix)
 }
 
-func isNull(raw string) bool { return raw == "null" }
+func isNull(raw json.RawMessage) bool { return string(raw) == "null" }
 
 // fromLiteral returns the Property for a JSON literal: by its annotation, or by its form.
-func fromLiteral(raw string, annotation EDM) (Property, error) {
+func fromLiteral(raw json.RawMessage, annotation EDM) (Property, error) {
 	text, quoted, err := literalText(raw)
 	if err != nil {
 		return Property{}, err
@@ -220,14 +200,11 @@ func (t EDM) spelled(quoted bool) bool {
 }
 
 // literalText returns a literal without its quotes.
-func literalText(raw string) (text string, quoted bool, err error) {
-	text = strings.Trim(raw, white)
+func literalText(raw json.RawMessage) (text string, quoted bool, err error) {
+	text = string(raw)
 	switch {
 	case strings.HasPrefix(text, `"`):
-		if within := strings.TrimSuffix(text[1:], `"`); len(within) == len(text)-2 && unescaped(within) {
-			return within, true, nil
-		}
-		err = json.Unmarshal([]byte(raw), &text)
+		err = json.Unmarshal(raw, &text)
 		return text, true, err
 	case strings.HasPrefix(text, "{"), strings.HasPrefix(text, "["):
 		return "", false, fmt.Errorf("a property holds a single value, not %s; store the JSON as text, or its members as properties of their own", kindOf(text))

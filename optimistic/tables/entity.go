@@ -105,12 +105,12 @@ func tableName(client *aztables.Client) string {
 type entityCarry struct{ properties Properties }
 
 // Read implements Target: one Query Entities with both keys.
-func (e entityTarget[T]) Read(ctx context.Context) (*optimistic.Version[T], error) {
+func (e entityTarget[T]) Read(ctx context.Context) (*sealed.Version[T], error) {
 	stored, state, err := readEntity(ctx, e.Client, e.PartitionKey, e.RowKey)
 	if err != nil || !state.Exists {
-		return &optimistic.Version[T]{Value: emptyMap[T]()}, err
+		return &sealed.Version[T]{Value: emptyMap[T]()}, err
 	}
-	v := sealed.Carry(&optimistic.Version[T]{State: state}, entityCarry{stored.properties})
+	v := sealed.Carry(&sealed.Version[T]{State: state}, entityCarry{stored.properties})
 	if err := decodeInto(stored, &v.Value); err != nil {
 		return nil, err
 	}
@@ -126,48 +126,48 @@ func emptyMap[T any]() (value T) {
 }
 
 // Look implements Target: one Query Entities with both keys, because the SDK cannot select properties there.
-func (e entityTarget[T]) Look(ctx context.Context) (optimistic.State, error) {
+func (e entityTarget[T]) Look(ctx context.Context) (protocol.State, error) {
 	_, state, err := readEntity(ctx, e.Client, e.PartitionKey, e.RowKey)
 	return state, err
 }
 
 // readEntity parses an entity from the bytes that the service sent. The SDK's value has been through float64, which
 // turns a Double that is a whole number into an integer.
-func readEntity(ctx context.Context, client *aztables.Client, partition, row string) (storedEntity, optimistic.State, error) {
+func readEntity(ctx context.Context, client *aztables.Client, partition, row string) (storedEntity, protocol.State, error) {
 	if err := addressable(partition); err != nil {
-		return storedEntity{}, optimistic.State{}, err
+		return storedEntity{}, protocol.State{}, err
 	}
 	var raw *http.Response
 	resp, err := wire.Request(ctx, "Query Entities", func(ctx context.Context) (aztables.GetEntityResponse, error) {
 		return client.GetEntity(policy.WithCaptureResponse(ctx, &raw), partition, row, nil)
 	})
 	if azerr.Has(err, "ResourceNotFound", "EntityNotFound") {
-		return storedEntity{}, optimistic.State{}, nil
+		return storedEntity{}, protocol.State{}, nil
 	}
 	if err = wire.Genuine(raw, err); err != nil {
-		return storedEntity{}, optimistic.State{}, err
+		return storedEntity{}, protocol.State{}, err
 	}
 	body, err := runtime.Payload(raw)
 	if err != nil {
-		return storedEntity{}, optimistic.State{}, err
+		return storedEntity{}, protocol.State{}, err
 	}
 	stored, err := parseEntity(body)
 	if err != nil {
-		return storedEntity{}, optimistic.State{}, err
+		return storedEntity{}, protocol.State{}, err
 	}
 	if resp.ETag != "" {
 		stored.etag = string(resp.ETag)
 	}
 	etag, err := protocol.Sent("ETag", ptr.Optional(azcore.ETag(stored.etag)), nil)
 	if err != nil {
-		return storedEntity{}, optimistic.State{}, err
+		return storedEntity{}, protocol.State{}, err
 	}
 	for _, own := range []string{optimistic.LineageKey, optimistic.OperationsKey} {
 		if p, stored := stored.properties[own]; stored && p.Type != EDMString {
-			return storedEntity{}, optimistic.State{}, fmt.Errorf("property %q is an %s of another program: azconc stores its own text under this name, so the property has to be renamed first", own, p.Type)
+			return storedEntity{}, protocol.State{}, fmt.Errorf("property %q is an %s of another program: azconc stores its own text under this name, so the property has to be renamed first", own, p.Type)
 		}
 	}
-	state := optimistic.State{
+	state := protocol.State{
 		Exists: true, ETag: etag,
 		Lineage: protocol.ParseLineage(stored.properties[optimistic.LineageKey].Value, stored.properties[optimistic.OperationsKey].Value),
 	}
@@ -187,7 +187,7 @@ func addressable(partition string) error {
 }
 
 // Prepare implements Target: Insert Entity, Merge Entity or Update Entity.
-func (e entityTarget[T]) Prepare(base *optimistic.Version[T], value T, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
+func (e entityTarget[T]) Prepare(base *sealed.Version[T], value T, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
 	if err := e.refuse(c); err != nil {
 		return protocol.Prepared{}, err
 	}
@@ -229,7 +229,7 @@ func (e entityTarget[T]) Prepare(base *optimistic.Version[T], value T, lineage p
 }
 
 // Remove implements Target: one Delete Entity.
-func (e entityTarget[T]) Remove(base optimistic.State, c sealed.Conditions) (protocol.Write, error) {
+func (e entityTarget[T]) Remove(base protocol.State, c sealed.Conditions) (protocol.Write, error) {
 	if err := e.refuse(c); err != nil {
 		return nil, err
 	}
@@ -254,7 +254,7 @@ func (e entityTarget[T]) refuse(c sealed.Conditions) error {
 }
 
 // diff returns the changes from base to value.
-func (e entityTarget[T]) diff(base *optimistic.Version[T], value T) (entityDiff, error) {
+func (e entityTarget[T]) diff(base *sealed.Version[T], value T) (entityDiff, error) {
 	if e.Mode == MergeGiven || e.Mode == ReplaceGiven {
 		return changeOf(nil, false, value, e.PartitionKey, e.RowKey)
 	}
@@ -299,13 +299,13 @@ func cloneValues(m map[string]any) map[string]any {
 
 // Equal implements Cacheable. It reports whether both values are stored as the same properties.
 func (e entityTarget[T]) Equal(x, y T) bool {
-	px, errX := encodeValue(x, nil, nil)
-	py, errY := encodeValue(y, nil, nil)
+	px, errX := encodeValue(x, nil)
+	py, errY := encodeValue(y, nil)
 	return errX == nil && errY == nil && maps.Equal(px, py)
 }
 
 // Written implements Cacheable. It returns the Carry that Read would return after the write.
-func (e entityTarget[T]) Written(base *optimistic.Version[T], value T) (any, error) {
+func (e entityTarget[T]) Written(base *sealed.Version[T], value T) (any, error) {
 	d, err := e.diff(base, value)
 	return entityCarry{d.after}, err
 }

@@ -84,8 +84,8 @@ func (p Property) native() (any, error) {
 }
 
 // encodeValue returns the properties for the members of value. known are the entity's stored properties, for their
-// types. Members that skip names are left out.
-func encodeValue(value any, known Properties, skip map[string]bool) (Properties, error) {
+// types.
+func encodeValue(value any, known Properties) (Properties, error) {
 	if p, ok := value.(Properties); ok {
 		out := make(Properties, len(p))
 		for name, one := range p {
@@ -103,7 +103,7 @@ func encodeValue(value any, known Properties, skip map[string]bool) (Properties,
 	if v.Kind() == reflect.Map && v.Type().Key().Kind() == reflect.String {
 		return encodeMap(v, known)
 	}
-	return encodeStruct(v, known, skip)
+	return encodeStruct(v, known)
 }
 
 // encodeMap returns the properties for the members of a map. An annotation in it ("n@odata.type") sets a type, as in
@@ -130,7 +130,7 @@ func encodeMap(m reflect.Value, known Properties) (Properties, error) {
 	return out, nil
 }
 
-func encodeStruct(v reflect.Value, known Properties, skip map[string]bool) (Properties, error) {
+func encodeStruct(v reflect.Value, known Properties) (Properties, error) {
 	if !v.IsValid() {
 		return nil, fmt.Errorf("nil is not an entity; give a struct, a map with string keys, or Properties")
 	}
@@ -142,18 +142,18 @@ func encodeStruct(v reflect.Value, known Properties, skip map[string]bool) (Prop
 	if err != nil {
 		return nil, err
 	}
-	members, err := membersOf(data)
-	if err != nil {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(data, &members); err != nil {
 		return nil, fmt.Errorf("%v does not encode to a JSON object", v.Type())
 	}
 	out := make(Properties, len(members))
 	for name, raw := range members {
-		if ownedByProtocol(name) || name == "Timestamp" || skip[name] || isNull(raw) {
+		if ownedByProtocol(name) || name == "Timestamp" || isNull(raw) {
 			continue
 		}
 		var annotation EDM
-		if a := members[name+typeSuffix]; a != "" {
-			_ = json.Unmarshal([]byte(a), &annotation) // if it is not a string there is no type, and checking the value reports that
+		if a := members[name+typeSuffix]; a != nil {
+			_ = json.Unmarshal(a, &annotation) // if it is not a string there is no type, and checking the value reports that
 		}
 		field, _ := fields.find(name)
 		if out[name], err = propertyAs(raw, annotation, field.t, known[name]); err != nil {
@@ -177,15 +177,15 @@ func propertyFrom(value any, annotation EDM, known Property) (Property, error) {
 		return Property{}, fmt.Errorf("%q is not valid text; store bytes as a Binary", s.String()) // encoding/json would replace invalid bytes
 	}
 	raw, err := json.Marshal(value)
-	if err != nil || isNull(string(raw)) {
+	if err != nil || isNull(raw) {
 		return Property{}, err
 	}
-	return propertyAs(string(raw), annotation, reflect.TypeOf(value), known)
+	return propertyAs(raw, annotation, reflect.TypeOf(value), known)
 }
 
 // propertyAs returns the Property for a literal. Its type is the annotation, or else the type of the property that it
 // replaces if the value fits, or else the type for its Go type.
-func propertyAs(raw string, annotation EDM, t reflect.Type, known Property) (Property, error) {
+func propertyAs(raw json.RawMessage, annotation EDM, t reflect.Type, known Property) (Property, error) {
 	if annotation != "" {
 		return fromLiteral(raw, annotation)
 	}

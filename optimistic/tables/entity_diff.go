@@ -53,7 +53,7 @@ func (d *entityDiff) compare(was, now Properties) {
 // member that the change has not touched counts as unchanged, whatever its spelling.
 func changeOf(before Properties, exists bool, value any, partition, row string) (entityDiff, error) {
 	d := entityDiff{before: before}
-	now, err := encodeValue(value, before, nil)
+	now, err := encodeValue(value, before)
 	if err != nil {
 		return d, err
 	}
@@ -65,44 +65,16 @@ func changeOf(before Properties, exists bool, value any, partition, row string) 
 		for t.Kind() == reflect.Pointer {
 			t = t.Elem()
 		}
-		decoded, stored, skip := reflect.New(t), before, map[string]bool(nil)
-		if separable(t) {
-			stored, skip = open(before, now)
-			was = kept(before, skip)
-		}
-		if err := decodeInto(storedEntity{partition: partition, row: row, properties: stored}, decoded.Interface()); err != nil {
+		decoded := reflect.New(t)
+		if err := decodeInto(storedEntity{partition: partition, row: row, properties: before}, decoded.Interface()); err != nil {
 			return d, err
 		}
-		again, err := encodeValue(decoded.Elem().Interface(), before, skip)
-		if err != nil {
+		if was, err = encodeValue(decoded.Elem().Interface(), before); err != nil {
 			return d, err
 		}
-		maps.Copy(was, again)
 	}
 	d.compare(was, now)
 	return d, nil
-}
-
-// open returns the stored properties that now has not, or has with another text, and the names of the others. A property
-// that was encoded to the text that is stored has not changed, so only those that open returns have to be decoded.
-func open(before, now Properties) (stored Properties, skip map[string]bool) {
-	stored, skip = Properties{}, make(map[string]bool, len(before))
-	for name, p := range before {
-		if given, ok := now[name]; ok && given == p {
-			skip[name] = true
-		} else {
-			stored[name] = p
-		}
-	}
-	return stored, skip
-}
-
-func kept(before Properties, skip map[string]bool) Properties {
-	out := make(Properties, len(before))
-	for name := range skip {
-		out[name] = before[name]
-	}
-	return out
 }
 
 // takeKeys removes the members of a value that are not properties, and refuses a value with the keys of another entity.
@@ -196,11 +168,6 @@ func checkEntity(partition, row string, p Properties, own int) (int, error) {
 // encodeEntity encodes an entity for the SDK, which converts numbers to floating point: see Property.write.
 func encodeEntity(partition, row string, p Properties) ([]byte, error) {
 	var b bytes.Buffer
-	size := 256 // that is, with the keys; more is added as it is needed
-	for name, one := range p {
-		size += 2*len(name) + len(one.Value) + 40
-	}
-	b.Grow(size)
 	b.WriteString(`{"PartitionKey":`)
 	writeString(&b, partition)
 	b.WriteString(`,"RowKey":`)

@@ -11,7 +11,6 @@ import (
 // fieldSet is the set of fields that encoding/json finds in a type.
 type fieldSet struct {
 	byName map[string]field
-	nested bool   // fields of an embedded pointer are among them
 	every  *field // set if the type accepts any name: a map, or a type with its own UnmarshalJSON
 }
 
@@ -61,15 +60,6 @@ func fieldsOf(t reflect.Type) (fieldSet, error) {
 }
 
 // collect collects the fields level by level, so that a field hides embedded fields of the same name.
-// separable reports whether each member of a type is decoded by itself: leaving out other members makes no difference.
-func separable(t reflect.Type) bool {
-	if t.Kind() != reflect.Struct {
-		return false
-	}
-	s, err := fieldsOf(t)
-	return err == nil && s.every == nil && !s.nested
-}
-
 func (s *fieldSet) collect(t reflect.Type) {
 	for level, next := []reflect.Type{t}, []reflect.Type(nil); len(level) > 0; level, next = next, nil {
 		for _, at := range level {
@@ -82,10 +72,6 @@ func (s *fieldSet) collect(t reflect.Type) {
 				}
 				switch {
 				case tag == "-" && options == "":
-					continue
-				case f.Anonymous && tag == "" && f.Type.Kind() == reflect.Pointer && inner.Kind() == reflect.Struct && goTypes[inner] == "":
-					s.nested = true
-					next = append(next, inner)
 					continue
 				case f.Anonymous && tag == "" && inner.Kind() == reflect.Struct && goTypes[inner] == "":
 					next = append(next, inner)

@@ -13,12 +13,13 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/optest"
+	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
 // stored is an entity as the service has it, with its lineage.
-func stored(t *testing.T, client *aztables.Client, row string) (Properties, optimistic.State) {
+func stored(t *testing.T, client *aztables.Client, row string) (Properties, protocol.State) {
 	t.Helper()
 	e, state, err := readEntity(context.Background(), client, "p", row)
 	if err != nil {
@@ -259,7 +260,7 @@ func TestAVersionMadeByHandIsRefused(t *testing.T) {
 	s, client := optest.Row(t, `{"n":5}`)
 	_, state := stored(t, client, "r")
 	s.Reset()
-	if _, err := optimistic.Replace(t.Context(), NewEntity[optest.Counter](client, "p", "r"), &optimistic.Version[optest.Counter]{State: state}, optest.Counter{N: 0}, nil); err == nil || !strings.Contains(err.Error(), "Read it first") || s.Requests() != 0 {
+	if _, err := optimistic.Replace(t.Context(), NewEntity[optest.Counter](client, "p", "r"), &optimistic.Version[optest.Counter]{State: optimistic.State{Exists: true, ETag: state.ETag}}, optest.Counter{N: 0}, nil); err == nil || !strings.Contains(err.Error(), "Read it first") || s.Requests() != 0 {
 		t.Errorf("%v after %d requests", err, s.Requests())
 	}
 }

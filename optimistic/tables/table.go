@@ -45,7 +45,7 @@ func CreateTable(ctx context.Context, client *aztables.Client, opts *TableOption
 		},
 	}.Do(ctx)
 	r.Created = r.Changed
-	return r, err
+	return optimistic.Result(r), err
 }
 
 // EnsureTable creates a table unless it exists. Created tells whether a response said that this call created it.
@@ -69,13 +69,14 @@ func DeleteTable(ctx context.Context, client *aztables.Client, opts *TableOption
 	if err := sealed.NotNil("delete table", "client", client); err != nil {
 		return optimistic.Result{}, err
 	}
-	return protocol.Unproved{
+	r, err := protocol.Unproved{
 		Op: "delete", Resource: tableName(client), Name: "tables.DeleteTable", Hooks: opts.hooks(), Request: "Delete Table", Done: []string{"TableNotFound", "ResourceNotFound", "TableBeingDeleted"},
 		Send: func(ctx context.Context) error {
 			_, err := client.Delete(ctx, nil)
 			return err
 		},
 	}.Do(ctx)
+	return optimistic.Result(r), err
 }
 
 // Upsert inserts an entity, or overwrites the existing one: last writer wins, because the service accepts no condition
@@ -93,7 +94,7 @@ func Upsert[T any](ctx context.Context, target Entity[T], value T, opts *TableOp
 	if err := addressable(target.PartitionKey); err != nil {
 		return optimistic.Result{}, err
 	}
-	properties, err := encodeValue(value, nil, nil)
+	properties, err := encodeValue(value, nil)
 	if err != nil {
 		return optimistic.Result{}, err
 	}
@@ -121,5 +122,5 @@ func Upsert[T any](ctx context.Context, target Entity[T], value T, opts *TableOp
 		},
 	}.Do(ctx)
 	r.ETag = etag
-	return r, err
+	return optimistic.Result(r), err
 }

@@ -101,20 +101,20 @@ func Transact(ctx context.Context, table *aztables.Client, partition string, cha
 		return TransactResult{}, err
 	}
 	o := ptr.Value(opts)
-	s, err := o.SendOptions.WithDefaults()
-	if err != nil {
-		return TransactResult{}, err
-	}
-	if o.OperationID != "" && s.LineageSize < 0 {
+	if o.OperationID != "" && o.LineageSize < 0 {
 		return TransactResult{}, errors.New("TransactOptions.OperationID: it is remembered in the lineage, which a negative LineageSize turns off")
 	}
 	if err := addressable(partition); err != nil {
 		return TransactResult{}, err
 	}
 	resource := tableName(table) + "/" + partition
+	call, err := o.Begin("transact", resource)
+	if err != nil {
+		return TransactResult{}, err
+	}
 	t := transaction{
 		Loop: protocol.Loop{
-			Call: protocol.NewCall("transact", resource, s), Budget: protocol.ConflictBudget(o.Attempts, o.Elapsed, o.Backoff),
+			Call: call, Place: fmt.Sprintf("%p/%s", table, resource), Budget: protocol.ConflictBudget(o.Attempts, o.Elapsed, o.Backoff),
 		},
 		table: table, partition: partition, change: change, guard: o.Guard, intent: protocol.NewIntent("transact", o.OperationID), holder: o.Holder,
 		counts: map[string]protocol.Lineage{},
@@ -126,7 +126,7 @@ func Transact(ctx context.Context, table *aztables.Client, partition string, cha
 		t.guard = FenceRow // every transaction under a lock writes it, so none misses a create by another
 	}
 	err = t.Run(ctx)
-	return TransactResult{Result: t.Finish(), ETags: t.etags}, err
+	return TransactResult{Result: optimistic.Result(t.Finish()), ETags: t.etags}, err
 }
 
 // transaction is one Transact in progress.
@@ -154,7 +154,7 @@ func (t *transaction) next(ctx context.Context, _ *protocol.Refusal) (*protocol.
 	}
 	t.last = s
 	w := s.Change
-	w.Won = func() { t.won(s) }
+	w.Won = func(azcore.ETag) { t.won(s) }
 	if t.holder != nil {
 		w.Send = protocol.Guarded(t.holder, w.Send)
 	}
@@ -172,7 +172,7 @@ func (t *transaction) refused(w protocol.Change, err error) (open *protocol.Refu
 	if !ok {
 		conflict = &optimistic.ConflictError{Op: t.Op, Resource: t.Resource, Err: azerr.Clean(s.answer)}
 	}
-	s.open = &protocol.Refusal{Change: w, Conflict: conflict, Contended: w.Base.Lineage}
+	s.open = &protocol.Refusal{Change: w, Conflict: conflict, Contended: w.Base.Lineage, Doubted: !ok}
 	s.failed, s.err = failed, err
 	if failed != nil {
 		s.open.Contended = failed.witness.Base.Lineage
@@ -198,7 +198,7 @@ func (t *transaction) attempt(ctx context.Context, last *submission) (*submissio
 			err = tx.claim(ctx, t.holder)
 		}
 		if err == nil {
-			err = t.change(protocol.WithAttempt(ctx, t.Res.Attempts-1, optimistic.State{}), tx)
+			err = t.change(protocol.WithRun(ctx, t.Res.Attempts-1, protocol.State{}), tx)
 		}
 	}
 	if err == nil && tx.fate == protocol.Unprovable {
@@ -275,7 +275,7 @@ func (t *transaction) surrender(ctx context.Context, _ *protocol.Refusal) error 
 	}
 	now, lookErr := s.seen, error(nil)
 	if now == nil {
-		found, err := optimistic.State{}, errNotLooked
+		found, err := protocol.State{}, errNotLooked
 		if !failed.witness.Remove {
 			found, err = t.Look(ctx, failed.witness.Look)
 		}
@@ -296,7 +296,7 @@ func (t *transaction) named(s *submission, err error) error {
 }
 
 // refusalOf returns the error for the row that failed.
-func (t *transaction) refusalOf(m *member, now optimistic.State, lookErr error, err error) error {
+func (t *transaction) refusalOf(m *member, now protocol.State, lookErr error, err error) error {
 	out := azerr.Classify(err)
 	name := fmt.Sprintf("%s/%s", t.Resource, m.row)
 	if out.Kind == azerr.NotFound && !m.witness.Base.Exists {

@@ -4,9 +4,9 @@ import (
 	"context"
 	"slices"
 
-	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/fence"
 )
 
 // silence ranks a write by how little its entity proves afterwards: 0 for an update of a version.
@@ -36,13 +36,13 @@ func (s *submission) ambiguous() bool { return s.call.Res.Ambiguous > s.lost }
 // look looks at the entities one after the other. The submission is carried out as a whole or not at all, so the first
 // entity that proves it applied, or proves that it never can be, decides for all. An unchanged entity shows that nothing
 // has happened so far, which decides too if no response was lost.
-func (s *submission) look(ctx context.Context) (optimistic.State, error) {
+func (s *submission) look(ctx context.Context) (protocol.State, error) {
 	gone := 0
 	fate, reason := protocol.Unprovable, "nothing in the entities shows whether it was applied"
 	for _, m := range s.asked() {
 		now, err := m.witness.Look(ctx)
 		if err != nil {
-			return optimistic.State{}, err
+			return protocol.State{}, err
 		}
 		if i := azerr.Classify(s.answer).Index; i >= 0 && i < len(s.members) && s.members[i] == m {
 			s.seen = &now
@@ -54,14 +54,14 @@ func (s *submission) look(ctx context.Context) (optimistic.State, error) {
 			return s.proof(f, now, ""), nil
 		case f == protocol.Undecided && !m.witness.AnyBase && !s.weak(m):
 			if fate, reason = f, why; !s.ambiguous() {
-				return s.proof(fate, optimistic.State{}, reason), nil
+				return s.proof(fate, protocol.State{}, reason), nil
 			}
 		}
 	}
 	if fate == protocol.Unprovable && gone == len(s.members) {
 		fate = protocol.Committed // the submission does nothing else
 	}
-	return s.proof(fate, optimistic.State{}, reason), nil
+	return s.proof(fate, protocol.State{}, reason), nil
 }
 
 // asked returns the members in the order in which look visits them: first the one that failed, which names the conflict
@@ -77,9 +77,34 @@ func (s *submission) asked() []*member {
 }
 
 // proof returns a state that shows the fate of the whole submission.
-func (s *submission) proof(f protocol.Fate, now optimistic.State, why string) optimistic.State {
+func (s *submission) proof(f protocol.Fate, now protocol.State, why string) protocol.State {
 	if f == protocol.Committed || f == protocol.Performed {
 		s.etags = nil // the versions that were found may be later ones
 	}
 	return protocol.Decided(f, now.ETag, why)
+}
+
+// FenceRow is the row that stores the latest fence in every partition that is written under a lock.
+const FenceRow = fence.Key
+
+// fenceEntity is the entity in FenceRow.
+type fenceEntity struct {
+	Fence int64 `json:"azconcfence"`
+}
+
+// claim makes a transaction fenced: it asserts that no later holder has written, and stores the holder's fence if it is
+// not yet stored in this partition.
+func (tx *Tx) claim(ctx context.Context, holder fence.Holder) error {
+	var stored fenceEntity
+	if _, err := tx.Get(ctx, FenceRow, &stored); err != nil {
+		return err
+	}
+	mine := holder.Fence()
+	if err := mine.Admit(tx.t.Resource, fence.Token(stored.Fence)); err != nil {
+		return err
+	}
+	if fence.Token(stored.Fence) == mine {
+		return nil
+	}
+	return tx.Upsert(FenceRow, fenceEntity{int64(mine)})
 }

@@ -48,7 +48,7 @@ type submission struct {
 	open      *protocol.Refusal // set once the submission was refused; Judged once a look has confirmed that
 	failed    *member           // the member that was refused, if it is known
 	err       error             // the error of the refusal
-	seen      *optimistic.State // the state of the member that failed, from the latest look
+	seen      *protocol.State   // the state of the member that failed, from the latest look
 	etags     map[string]azcore.ETag
 }
 
@@ -192,8 +192,8 @@ func (r *txRow) action() (kind aztables.TransactionType, d entityDiff, whole boo
 
 func doubled(key string) string { return strings.ReplaceAll(key, "'", "''") }
 
-func (t *transaction) lookAt(row string) func(context.Context) (optimistic.State, error) {
-	return func(ctx context.Context) (optimistic.State, error) {
+func (t *transaction) lookAt(row string) func(context.Context) (protocol.State, error) {
+	return func(ctx context.Context) (protocol.State, error) {
 		_, state, err := readEntity(ctx, t.table, t.partition, row)
 		return state, err
 	}

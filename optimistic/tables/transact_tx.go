@@ -32,10 +32,10 @@ type Tx struct {
 // txRow is one row in a transaction.
 type txRow struct {
 	row    string
-	known  bool             // it was read: base and stored are set
-	assert bool             // it was read with Get
-	base   optimistic.State // as read
-	stored Properties       // as read
+	known  bool           // it was read: base and stored are set
+	assert bool           // it was read with Get
+	base   protocol.State // as read
+	stored Properties     // as read
 	op     txOp
 	set    Properties // the properties that a merge sends
 	after  Properties // the content of the row afterwards; nil if it depends on the unread content
@@ -109,7 +109,7 @@ func (tx *Tx) read(ctx context.Context, row string, assert bool) (*txRow, error)
 	t := tx.t
 	r := &txRow{row: row, known: true, assert: assert}
 	var err error
-	r.base, err = protocol.Again(ctx, t.Call, func(ctx context.Context) (optimistic.State, error) {
+	r.base, err = protocol.Again(ctx, t.Call, func(ctx context.Context) (protocol.State, error) {
 		stored, state, err := readEntity(ctx, t.table, t.partition, row)
 		r.stored = stored.properties
 		return state, err
@@ -240,7 +240,7 @@ func (tx *Tx) DeleteVersion(row string, version azcore.ETag) error {
 	case r.known || r.op != txNone:
 		return tx.fail(r, "it has been read or written in this transaction")
 	}
-	r.known, r.base, r.op = true, optimistic.State{Exists: true, ETag: version}, txDelete
+	r.known, r.base, r.op = true, protocol.State{Exists: true, ETag: version}, txDelete
 	return nil
 }
 
@@ -250,7 +250,7 @@ func (tx *Tx) write(op txOp, row string, value any) error {
 		return err
 	}
 	content, exists, _ := r.content()
-	set, err := encodeValue(value, content, nil)
+	set, err := encodeValue(value, content)
 	if err == nil {
 		err = takeKeys(set, tx.t.partition, row)
 	}

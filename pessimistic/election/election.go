@@ -37,6 +37,7 @@ type Election struct {
 
 // lead is one term of this process.
 type lead struct {
+	hold *pessimistic.Hold
 	end  context.CancelCauseFunc
 	done chan struct{}
 }
@@ -141,7 +142,7 @@ func (e *keptError) Unwrap() error { return e.err }
 // govern runs one term.
 func (e *Election) govern(ctx context.Context, h *pessimistic.Hold, onElected func(context.Context, *pessimistic.Hold) error) (err error) {
 	term, end := context.WithCancelCause(h.Context())
-	l := &lead{end: end, done: make(chan struct{})}
+	l := &lead{hold: h, end: end, done: make(chan struct{})}
 	e.mu.Lock()
 	e.lead = l
 	e.mu.Unlock()
@@ -286,9 +287,15 @@ func (e *Election) Leader(ctx context.Context) (pessimistic.LockInfo, error) {
 	return e.locker.Show(ctx, e.name)
 }
 
-// Leads reports whether this process leads, by its own clock. It sends no request.
+// Leads reports whether this process leads, judged by the clocks of this machine; it sends no request. It turns false when
+// two thirds of the lease's duration have passed without a renewal, also while onElected is still stopping and after the
+// machine was suspended, and so before another process can lead. A lead that was broken is noticed at the next renewal.
 func (e *Election) Leads() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.lead != nil
+	if e.lead == nil {
+		return false
+	}
+	stop, _, _ := e.lead.hold.Remaining()
+	return stop > 0
 }

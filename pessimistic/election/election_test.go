@@ -195,3 +195,18 @@ func TestALeaderThatPanicsGivesTheLeadBack(t *testing.T) {
 		}
 	})
 }
+
+func TestALeaderWhoseLeaseIsInfiniteLeads(t *testing.T) {
+	pesstest.InBubble(t, func(t *testing.T, w *pesstest.World) {
+		e := electionOf(w, lockerOf(w, &pessimistic.LockerOptions{Duration: pessimistic.Infinite}), nil)
+		led := false
+		err := e.Run(t.Context(), func(context.Context, *pessimistic.Hold) error {
+			bubble.Sleep(time.Hour)
+			led = e.Leads()
+			return nil
+		})
+		if err != nil || !led {
+			t.Errorf("it leads: %v, %v", led, err)
+		}
+	})
+}

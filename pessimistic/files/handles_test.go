@@ -19,7 +19,7 @@ import (
 
 // shared is a handle that lets everybody do everything but delete.
 func shared(id string) aztest.SMBHandle {
-	return aztest.SMBHandle{ID: id, ClientName: "desk-" + id, ShareRead: true, ShareWrite: true}
+	return aztest.SMBHandle{ID: id, ClientName: "desk-" + id, ShareRead: true, ShareWrite: true, ShareDelete: true}
 }
 
 // openMany opens n handles, named 0, 1, …

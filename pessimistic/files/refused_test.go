@@ -46,7 +46,7 @@ func TestAnErrorOfChangeIsReturnedAndNothingIsWritten(t *testing.T) {
 }
 
 func TestAnUpdateWaitsForSMBClientsOrNamesThem(t *testing.T) {
-	writer := aztest.SMBHandle{ID: "1", ClientName: "desk", Write: true, ShareRead: true, ShareWrite: true}
+	writer := aztest.SMBHandle{ID: "1", ClientName: "desk", Write: true, ShareRead: true, ShareWrite: true, ShareDelete: true}
 	reader := aztest.SMBHandle{ID: "1", ClientName: "desk", ShareRead: true} // lets nobody write, not even a heartbeat
 	for name, h := range map[string]aztest.SMBHandle{"a writer": writer, "a reader who lets nobody write": reader} {
 		fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {

@@ -57,7 +57,7 @@ func Classify(err error) Outcome {
 	}
 	m := meant(o.Status, o.Code)
 	if o.Index < 0 && foreignFailure(response) {
-		m = foreignMeaning(o.Status, m)
+		m = foreignMeaning(response.RawResponse, o.Status, m)
 	}
 	o.Kind, o.Reason, o.ambiguous, o.transient = m.kind, m.reason, m.ambiguous, m.transient
 	return o

@@ -17,7 +17,7 @@ import (
 	_ "github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 	_ "github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
 	_ "github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/fileerror"
-	_ "github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/queueerror"
+	_ "github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2/queueerror"
 )
 
 // documented is every code under the status that the service's reference gives it, and what it has to mean. It is
@@ -257,7 +257,7 @@ func TestEveryCodeOfTheSDKHasAMeaning(t *testing.T) {
 	}{
 		{"blob", "storage/azblob/bloberror", 115},
 		{"table", "data/aztables", 26},
-		{"queue", "storage/azqueue/queueerror", 57},
+		{"queue", "storage/azqueue/v2/queueerror", 57},
 		{"file", "storage/azfile/fileerror", 72},
 	} {
 		ours := map[string]bool{}

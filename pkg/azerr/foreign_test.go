@@ -47,7 +47,7 @@ func TestAResponseOfTheServiceHasItsHeaders(t *testing.T) {
 		if got := words(Classify(fmt.Errorf("get: %w", err))); got != "unknown ambiguous transient" {
 			t.Errorf("Classify = %q", got)
 		}
-		want := "the response (200 OK, text/html, server gateway) did not come from Azure Storage: it lacks x-ms-request-id and x-ms-version; a proxy or captive portal may be in between"
+		want := "the response (200 OK, text/html, server gateway) did not come from Azure Storage: it lacks x-ms-request-id and x-ms-version; a proxy or captive portal is in between: sign in to the network, or check HTTPS_PROXY, NO_PROXY and the endpoint"
 		if f, ok := errors.AsType[*ForeignError](err); !ok || f.Status != 200 || err.Error() != want {
 			t.Errorf("err = %v", err)
 		}

@@ -20,14 +20,20 @@ var (
 	ErrOutcomeUnknown = errors.New("outcome unknown")
 )
 
-// OpError is the failure of a request for which there is no error type of its own. Its text is safe to show.
+// OpError is the failure of a request for which there is no error type of its own. Its text is safe to show, and says what Denied does.
 type OpError struct {
 	Op       string // what was attempted, such as "acquire"
 	Resource string // path of the resource, never its URL
 	Err      error
 }
 
-func (e *OpError) Error() string { return e.Op + " " + e.Resource + ": " + Summary(e.Err) }
+func (e *OpError) Error() string {
+	text := e.Op + " " + e.Resource + ": " + Summary(e.Err)
+	if why, way := Denied(e.Err); why != "" {
+		text += ": " + why + "; " + way
+	}
+	return text
+}
 
 // About returns the path of the resource.
 func (e *OpError) About() string { return e.Resource }

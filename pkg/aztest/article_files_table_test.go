@@ -101,14 +101,14 @@ var inTheWay = []struct {
 	{"nothing shared", func(s *Service, _ *file.Client) { s.OpenSMB("box", "f", SMBHandle{ID: "1", Write: true}) }},
 	{"reading shared", func(s *Service, _ *file.Client) { s.OpenSMB("box", "f", SMBHandle{ID: "1", ShareRead: true}) }},
 	{"all shared", func(s *Service, _ *file.Client) {
-		s.OpenSMB("box", "f", SMBHandle{ID: "1", ShareRead: true, ShareWrite: true})
+		s.OpenSMB("box", "f", SMBHandle{ID: "1", ShareRead: true, ShareWrite: true, ShareDelete: true})
 	}},
 	{"bytes locked", func(s *Service, _ *file.Client) {
-		s.OpenSMB("box", "f", SMBHandle{ID: "1", ShareRead: true, ShareWrite: true})
+		s.OpenSMB("box", "f", SMBHandle{ID: "1", ShareRead: true, ShareWrite: true, ShareDelete: true})
 		s.LockRangeSMB("box", "f", "1", 0, 2)
 	}},
 	{"deletion pending", func(s *Service, _ *file.Client) {
-		s.OpenSMB("box", "f", SMBHandle{ID: "1", Delete: true, ShareRead: true, ShareWrite: true})
+		s.OpenSMB("box", "f", SMBHandle{ID: "1", Delete: true, ShareRead: true, ShareWrite: true, ShareDelete: true})
 		s.MarkDeletedSMB("box", "f", true)
 	}},
 	{"leased", func(_ *Service, f *file.Client) {

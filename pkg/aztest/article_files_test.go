@@ -71,11 +71,11 @@ func TestArticleAFileOpenForWritingAndNotSharedIsLockedUntilItIsClosed(t *testin
 	if got := s.OpenSMB("box", "f", SMBHandle{ID: "1", Write: true}); got != SMBOpened {
 		t.Fatal(got)
 	}
-	if got := s.OpenSMB("box", "f", SMBHandle{ID: "2", ShareRead: true, ShareWrite: true}); got != SMBSharingViolation {
+	if got := s.OpenSMB("box", "f", SMBHandle{ID: "2", ShareRead: true, ShareWrite: true, ShareDelete: true}); got != SMBSharingViolation {
 		t.Errorf("a second client: %s", got)
 	}
 	s.CloseSMB("box", "f", "1")
-	if got := s.OpenSMB("box", "f", SMBHandle{ID: "2", ShareRead: true, ShareWrite: true}); got != SMBOpened {
+	if got := s.OpenSMB("box", "f", SMBHandle{ID: "2", ShareRead: true, ShareWrite: true, ShareDelete: true}); got != SMBOpened {
 		t.Errorf("once it is closed: %s", got)
 	}
 }
@@ -84,7 +84,7 @@ func TestArticleAFileOpenForWritingAndNotSharedIsLockedUntilItIsClosed(t *testin
 // including the ability to perform pessimistic locking." (What a client has locked, REST cannot have either.)
 func TestArticleSMBClientsLockBytes(t *testing.T) {
 	s, f := newFile(t)
-	s.OpenSMB("box", "f", SMBHandle{ID: "1", Write: true, ShareRead: true, ShareWrite: true})
+	s.OpenSMB("box", "f", SMBHandle{ID: "1", Write: true, ShareRead: true, ShareWrite: true, ShareDelete: true})
 	s.LockRangeSMB("box", "f", "1", 0, 2)
 	for name, op := range operations(f) {
 		want := map[string]string{"get": "FileLockConflict", "put range": "FileLockConflict", "delete": "SharingViolation"}[name]
@@ -122,8 +122,8 @@ func TestArticleRESTMeetsASharingViolationWhereAnSMBClientHasTheFileLocked(t *te
 // status code 409 (Conflict) with error code SMBDeletePending."
 func TestArticleEveryRESTOperationMeetsAPendingDeletion(t *testing.T) {
 	s, f := newFile(t)
-	s.OpenSMB("box", "f", SMBHandle{ID: "1", Delete: true, ShareRead: true, ShareWrite: true})
-	s.OpenSMB("box", "f", SMBHandle{ID: "2", ShareRead: true, ShareWrite: true})
+	s.OpenSMB("box", "f", SMBHandle{ID: "1", Delete: true, ShareRead: true, ShareWrite: true, ShareDelete: true})
+	s.OpenSMB("box", "f", SMBHandle{ID: "2", ShareRead: true, ShareWrite: true, ShareDelete: true})
 	s.MarkDeletedSMB("box", "f", true)
 	for _, id := range []string{"", "1"} {
 		s.CloseSMB("box", "f", id)
@@ -139,7 +139,7 @@ func TestArticleEveryRESTOperationMeetsAPendingDeletion(t *testing.T) {
 // flag prior to closing the file."
 func TestArticleTheMarkCanBeTakenBack(t *testing.T) {
 	s, f := newFile(t)
-	s.OpenSMB("box", "f", SMBHandle{ID: "1", Delete: true, ShareRead: true, ShareWrite: true})
+	s.OpenSMB("box", "f", SMBHandle{ID: "1", Delete: true, ShareRead: true, ShareWrite: true, ShareDelete: true})
 	s.MarkDeletedSMB("box", "f", true)
 	s.MarkDeletedSMB("box", "f", false)
 	s.CloseSMB("box", "f", "1")
@@ -151,7 +151,7 @@ func TestArticleTheMarkCanBeTakenBack(t *testing.T) {
 // "In other words, status code 404 (Not Found) is only expected when the file has been removed."
 func TestArticleNotFoundIsSaidOnlyOnceTheFileIsGone(t *testing.T) {
 	s, f := newFile(t)
-	s.OpenSMB("box", "f", SMBHandle{ID: "1", Delete: true, ShareRead: true, ShareWrite: true})
+	s.OpenSMB("box", "f", SMBHandle{ID: "1", Delete: true, ShareRead: true, ShareWrite: true, ShareDelete: true})
 	s.MarkDeletedSMB("box", "f", true)
 	if _, err := f.DownloadStream(t.Context(), nil); fileCode(err) == "ResourceNotFound" {
 		t.Error("it is said to be gone while it is pending")
@@ -165,7 +165,7 @@ func TestArticleNotFoundIsSaidOnlyOnceTheFileIsGone(t *testing.T) {
 // "Note that while a file is in a SMB pending delete state, it will not be included in the List Files results."
 func TestArticleAFileIsNotListedWhileItsDeletionIsPending(t *testing.T) {
 	s, _ := newFile(t)
-	s.OpenSMB("box", "f", SMBHandle{ID: "1", Delete: true, ShareRead: true, ShareWrite: true})
+	s.OpenSMB("box", "f", SMBHandle{ID: "1", Delete: true, ShareRead: true, ShareWrite: true, ShareDelete: true})
 	for _, marked := range []bool{true, false} {
 		s.MarkDeletedSMB("box", "f", marked)
 		if got := filesListed(t, s); (len(got) == 0) != marked {
@@ -196,7 +196,7 @@ func TestArticleRESTDeletesAtOnceAndWhole(t *testing.T) {
 		t.Error(err)
 	}
 	// Not even a handle that shares everything lets it be pending: it is refused whole.
-	s.OpenSMB("box", "f", SMBHandle{ID: "1", ShareRead: true, ShareWrite: true})
+	s.OpenSMB("box", "f", SMBHandle{ID: "1", ShareRead: true, ShareWrite: true, ShareDelete: true})
 	if _, err := f.Delete(t.Context(), nil); fileCode(err) != "SharingViolation" {
 		t.Errorf("while it is open: %v", err)
 	}

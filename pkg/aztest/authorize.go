@@ -34,6 +34,9 @@ func (s *Service) answer(hr *http.Request, r *storage.Request) *storage.Answer {
 	if bad := s.authorize(hr, r); bad != nil {
 		return s.cors(bad, r)
 	}
+	if bad := s.verifySource(hr, r); bad != nil {
+		return s.cors(bad, r)
+	}
 	if r.Secondary && r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return storage.Fail(http.StatusForbidden, "InsufficientAccountPermissions", "Write operations are not allowed at the secondary location.")
 	}

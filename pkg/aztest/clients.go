@@ -7,7 +7,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/service"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/share"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
 	"github.com/azconc/azconc/pkg/aztest/internal/fileservice"
 	"github.com/azconc/azconc/pkg/aztest/internal/queueservice"
 	"github.com/azconc/azconc/pkg/aztest/internal/tableservice"
@@ -115,7 +115,9 @@ func (s *Service) HoldCopies(pending bool) {
 func (s *Service) OpenSMB(shareName, path string, h SMBHandle) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.files.OpenSMB(shareName, path, h)
+	return s.files.OpenSMB(shareName, path, fileservice.SMBHandle{
+		ID: h.ID, ClientName: h.ClientName, Write: h.Write, Delete: h.Delete, ShareRead: h.ShareRead, ShareWrite: h.ShareWrite, ShareDelete: h.ShareDelete,
+	})
 }
 
 // CloseSMB closes a handle. The last one takes with it a file whose deletion is pending.
@@ -149,7 +151,15 @@ func (s *Service) StickSMB(shareName, path, id string) {
 
 // SMBHandle is a file or directory that an SMB client has open. Other clients cannot get the access that it does not
 // share.
-type SMBHandle = fileservice.SMBHandle
+type SMBHandle struct {
+	ID          string
+	ClientName  string
+	Write       bool // the access that it was opened with, in addition to reading
+	Delete      bool
+	ShareRead   bool // the access that it shares
+	ShareWrite  bool
+	ShareDelete bool
+}
 
 // The statuses that OpenSMB returns, with SMB's names.
 const (

@@ -1,7 +1,9 @@
 package aztest_test
 
 import (
+	"bytes"
 	"fmt"
+	"os"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -9,7 +11,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/share"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
 
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/conformance"
@@ -18,16 +20,51 @@ import (
 
 func TestTheInMemoryServiceAnswersAsTheServiceDoes(t *testing.T) { all(t, memoryHarness()) }
 
+// asked counts the answers of a section.
+type asked struct {
+	conformance.T
+	n *int
+}
+
+func (a asked) Answered(conformance.Answer) { *a.n++ }
+func (a asked) Run(name string, f func(t conformance.T)) {
+	a.T.Run(name, func(t conformance.T) { f(asked{t, a.n}) })
+}
+
+// TestEveryRuleIsAsked: a rule is a line, and no line is passed over.
+func TestEveryRuleIsAsked(t *testing.T) {
+	for _, section := range conformance.Sections() {
+		text, err := os.ReadFile("conformance/rules/" + section.Name + ".txt")
+		if err != nil || section.Slow || bytes.Contains(text, []byte("\noperation: ")) {
+			continue
+		}
+		n := 0
+		section.Run(asked{conformance.Test(t), &n}, memoryHarness())
+		if rules := bytes.Count(text, []byte(" => ")); n != rules || n == 0 {
+			t.Errorf("%s has %d rules, and %d were asked", section.Name, rules, n)
+		}
+	}
+}
+
 func TestAzuriteAnswersAsExpected(t *testing.T) { all(t, azuriteHarness(t)) }
 
 func TestLeasesInMemoryExpireAsTheServicesDo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { conformance.Expiry(conformance.Test(t), memoryHarness()) })
+	synctest.Test(t, func(t *testing.T) { slow(t, memoryHarness()) })
 }
 
 // It is parallel because it has 15 seconds to wait.
 func TestLeasesOfAzuriteExpireAsExpected(t *testing.T) {
 	t.Parallel()
-	conformance.Expiry(conformance.Test(t), azuriteHarness(t))
+	slow(t, azuriteHarness(t))
+}
+
+// slow asks what waits for time to pass.
+func slow(t *testing.T, h conformance.Harness) {
+	for _, section := range conformance.Sections() {
+		if section.Slow {
+			section.Run(conformance.Test(t), h)
+		}
+	}
 }
 
 func memoryHarness() conformance.Harness {
@@ -38,7 +75,19 @@ func memoryHarness() conformance.Harness {
 			return created(t, containerClient(t, s.BlobURL(), aztest.Account, aztest.Key, n.Add(1), s))
 		},
 		Queue: func(t conformance.T) *azqueue.QueueClient { return queueOf(t, s.QueueService(), n.Add(1)) },
-		Share: func(conformance.T) *share.Client { return s.Share(fmt.Sprintf("conformance-%d", n.Add(1))) },
+		Share: func(t conformance.T) *share.Client {
+			o := s.ClientOptions()
+			o.PerCallPolicies = []policy.Policy{conformance.Requests()}
+			key, err := share.NewSharedKeyCredential(aztest.Account, aztest.Key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c, err := share.NewClientWithSharedKeyCredential(s.Share(fmt.Sprintf("conformance-%d", n.Add(1))).URL(), key, &share.ClientOptions{ClientOptions: o})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return c
+		},
 	}
 }
 
@@ -69,7 +118,7 @@ func containerClient(t conformance.T, blobURL, name, key string, n int32, transp
 		t.Fatal(err)
 	}
 	client, err := container.NewClientWithSharedKeyCredential(fmt.Sprintf("%s/conformance-%d", blobURL, n), credential, &container.ClientOptions{
-		ClientOptions: policy.ClientOptions{Transport: transport, PerCallPolicies: []policy.Policy{conformance.Headers()}},
+		ClientOptions: policy.ClientOptions{Transport: transport, PerCallPolicies: []policy.Policy{conformance.Requests()}},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -1,14 +1,13 @@
 // Package batch sends entity group transactions and reads the responses, which say in their bodies what became of each
 // operation.
 //
-// The package is shared by the packages of this module. It is no part of the API: it may change in any release.
+// The package is no API: it is here because several packages of this module share it, and may change in any release.
 package batch
 
 import (
 	"bufio"
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -16,6 +15,7 @@ import (
 	"net/http"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 
@@ -23,36 +23,22 @@ import (
 )
 
 // Submit sends an entity group transaction once, as far as the client's own retries allow, and returns the new ETags, in
-// the order of the actions; a deletion has none. With a client that has Policy it takes less time and memory.
+// the order of the actions; a deletion has none.
 //
 // A refusal by the service is returned as the SDK returns it. A response that cannot be read to its end leaves the outcome
 // open: the error is that of a lost response. The SDK takes a truncated response for a success, also that of a refusal, or
 // panics.
 func Submit(ctx context.Context, client *aztables.Client, actions []aztables.TransactionAction) (etags []azcore.ETag, err error) {
-	o := &order{actions: actions}
-	if len(actions) > 0 && hasPolicy(client) {
-		o.keys = keysOf(actions)
-	}
-	err = o.send(ctx, client)
-	if o.keys != nil && !o.fits && (o.seen || o.response != nil) {
-		// The policy cannot put the body in the place of the stand-in, which was not sent, or was refused. It never happens with
-		// the version of the SDK in go.mod.
-		learn(client, false)
-		o = &order{actions: actions}
-		err = o.send(ctx, client)
-	} else if o.fits {
-		learn(client, true)
-	}
-	if p, ok := errors.AsType[*panicked](err); ok {
-		if o.response == nil {
-			panic(p.value) // not caused by a response
+	var raw *http.Response
+	defer func() {
+		if p := recover(); p != nil {
+			if raw == nil {
+				panic(p) // not caused by a response
+			}
+			etags, err = nil, unreadable(fmt.Errorf("the SDK panics: %v", p))
 		}
-		return nil, unreadable(err)
-	}
-	if o.applied && err == nil {
-		return o.etags, nil
-	}
-	raw := o.response
+	}()
+	_, err = client.SubmitTransaction(policy.WithCaptureResponse(ctx, &raw), actions, nil)
 	if raw == nil || raw.StatusCode != http.StatusAccepted {
 		return nil, err
 	}
@@ -67,11 +53,6 @@ func Submit(ctx context.Context, client *aztables.Client, actions []aztables.Tra
 	}
 	return etags, nil
 }
-
-// panicked is the panic of the SDK at a response that it cannot read.
-type panicked struct{ value any }
-
-func (e *panicked) Error() string { return fmt.Sprint(e.value) }
 
 // unreadable reports a response that cannot be read. Its cause is kept as text only, because it must not be taken for a
 // refusal by the service.
@@ -101,7 +82,7 @@ func newETags(raw *http.Response, actions []aztables.TransactionAction) ([]azcor
 	buffer := bufio.NewReader(nil) // one for all parts
 	for {
 		part, err := parts.NextPart()
-		if errors.Is(err, io.EOF) {
+		if err == io.EOF { //nolint:errorlint // wrapped, it is a response without its end
 			break
 		}
 		if err != nil {

@@ -1,6 +1,6 @@
 // Package ptr converts between values and the pointers that stand for optional ones in the SDK.
 //
-// The package is shared by the packages of this module. It is no part of the API: it may change in any release.
+// The package is no API: it is here because several packages of this module share it, and may change in any release.
 package ptr
 
 // Value returns what p points to, or the zero value.

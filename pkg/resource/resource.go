@@ -3,7 +3,7 @@
 // A client's URL may have a shared access signature in its query, so a URL must not appear in an error, a log or on a
 // terminal. The path says what a person needs: "container/blob", "table", "queue".
 //
-// The package is shared by the packages of this module. It is no part of the API: it may change in any release.
+// The package is no API: it is here because several packages of this module share it, and may change in any release.
 package resource
 
 import (

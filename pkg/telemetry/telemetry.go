@@ -86,7 +86,7 @@ func (t *telemetry) span(ctx context.Context, s observe.Span) (context.Context, 
 		if out := azerr.Classify(err); out.Status != 0 {
 			span.SetAttributes(attribute.Int("http.response.status_code", out.Status))
 			if out.RequestID != "" {
-				span.SetAttributes(attribute.String("az.service_request_id", out.RequestID))
+				span.SetAttributes(attribute.String("azure.service.request.id", out.RequestID))
 			}
 		}
 		span.End(trace.WithTimestamp(began.Add(took)))

@@ -13,7 +13,10 @@
 // applied. A request that must not be repeated blindly has a Judge, which looks at the resource and decides.
 //
 // Wire.Paced holds requests to the rate at which the service carries them out, together with all others of this process that
-// go to the same partition. It has an effect only after the service has refused requests because there were too many.
+// go to the same partition. It has an effect only after the service has refused requests because there were too many. A service
+// that refuses everything shows no rate: after such an outage the rate is at once what it was before.
+//
+// The package is no API: it is here because several packages of this module share it, and may change in any release.
 //
 // A response that says success but did not come from the service is an *azerr.ForeignError, whose outcome is unknown.
 package wire

@@ -1,48 +1,68 @@
 package wire
 
-import "time"
+import (
+	"math"
+	"slices"
+	"time"
+)
 
 // gate holds this process to the rate at which the service carries out its requests to one partition, or to one account.
 //
-// It is there from the first refusal until openAfter has passed without one. At first it only watches: a single refusal, or
-// one in ten, is cheaper than any wait. If there are more, the rate is what the service has carried out meanwhile. From then
-// on each refusal multiplies it, and time adds to it, so that the rate follows the limit, however many processes share it.
+// It is there from the first refusal until openAfter has passed without one. At first it only counts: a single refusal, or
+// one in ten, is cheaper than any wait. If more are refused in two windows, and not all, the limit is what the service has carried
+// out meanwhile. The rate begins below it, soon stays close to it for a while, however many processes share it, and then rises ever
+// faster, until a refusal shows a new limit.
+//
+// A service that carries out nothing is out, and shows no limit: a few requests look for its end, and then the rate is at once that
+// of the limit that was known before, if there was one.
 //
 // Requests leave in the order in which they came, at the rate.
 type gate struct {
-	began    time.Time // of the watch
-	accepted int       // requests carried out during the watch
-	refused  int       // requests refused during the watch
+	since    time.Time // when the window began; a request that was sent earlier says nothing about it
+	accepted int       // requests carried out in the window
+	refused  int       // requests refused in the window
+	mixed    time.Time // the end of the last window with too many of both, while no limit is known
 
-	rate   float64   // requests a second; 0 during the watch
-	last   time.Time // the last refusal
-	cut    time.Time // the last time that the rate was multiplied
-	shut   time.Time // until when the service has asked to send nothing
-	issued float64   // tickets for requests that wait or have left
-	served float64   // tickets whose time has come, by the clock at at
-	at     time.Time
+	limit float64   // the rate at the last refusal, in requests a second; 0 if it is not known
+	out   bool      // the service carries out nothing
+	last  time.Time // the last refusal
+	shut  time.Time // until when the service has asked to send nothing
 
-	waiting map[*waiter]struct{} // requests that wait
+	waiting []*waiter // requests that wait, the first in front
+	turns   float64   // how many of them may leave, by the clock at at; negative after requests that did not wait
+	at      time.Time
 }
 
-// waiter is a request that waits at a gate.
-type waiter struct {
-	ticket float64 // its place; 0 if its turn has come before, and it waits for the end of a Retry-After
-}
+// waiter is a request that waits at a gate. One that has its turn already waits only for the end of a Retry-After.
+type waiter struct{ has bool }
 
 const (
-	openAfter   = 15 * time.Second       // without a refusal a gate opens; twice as long as the rate needs to return to the limit
-	watchFor    = 250 * time.Millisecond // and for at least watchSome requests
-	watchSome   = 20
-	watchAtMost = 5 * time.Second // so few requests in that time are not what overloads the service
-	bearable    = 0.1             // the share of refusals that a watch takes for no limit
-	afterWatch  = 0.9             // of the rate that the watch has seen
-	afterRefuse = 0.7             // of the rate before
-	addAlways   = 0.25
-	addOfRate   = 0.05 // of the rate; with addAlways, requests a second that are added each second
-	slowest     = 0.5  // requests a second that leave in any case, to notice the end of a fault
+	openAfter   = 15 * time.Second       // without a refusal a gate opens
+	window      = 100 * time.Millisecond // and at least windowOf requests
+	windowOf    = 10
+	together    = 5 * time.Second // two windows with more between them show no limit: so few requests are not what overloads the service
+	bearable    = 0.1             // the share of refusals that is taken for no limit
+	afterRefuse = 0.7             // of the limit, at which the rate begins
+	toLimit     = 7 * time.Second // until the rate is that of the limit again
+	settle      = 50 * time.Millisecond
+	slowest     = 0.5 // requests a second that leave in any case
+	probes      = 10  // requests a second that look for the end of an outage
+	outAfter    = 5   // refusals in a window with nothing else
 	longestShut = 10 * time.Second
+	debt        = 1 // for so many seconds requests that do not wait may keep the others waiting
 )
+
+// holds reports whether requests wait at the gate.
+func (g *gate) holds() bool { return g.out || g.limit > 0 }
+
+// rate returns how many requests a second leave.
+func (g *gate) rate(now time.Time) float64 {
+	if g.out {
+		return probes
+	}
+	missing := 1 - max(now.Sub(g.since), 0).Seconds()/toLimit.Seconds()
+	return max(g.limit*math.Pow(afterRefuse, missing*missing*missing), slowest)
+}
 
 // advance brings the gate to now.
 func (g *gate) advance(now time.Time) {
@@ -50,9 +70,8 @@ func (g *gate) advance(now time.Time) {
 	if from.Before(g.shut) {
 		from = g.shut
 	}
-	if dt := now.Sub(from).Seconds(); dt > 0 && g.rate > 0 {
-		g.rate += (addAlways + addOfRate*g.rate) * dt
-		g.served = min(g.served+g.rate*dt, g.issued+1)
+	if dt := now.Sub(from).Seconds(); dt > 0 && g.holds() {
+		g.turns = min(g.turns+g.rate(now)*dt, float64(len(g.waiting)+1))
 	}
 	if now.After(g.at) {
 		g.at = now
@@ -62,57 +81,43 @@ func (g *gate) advance(now time.Time) {
 // spent reports whether the gate is no longer needed.
 func (g *gate) spent(now time.Time) bool { return now.Sub(g.last) > openAfter }
 
-// enter gives a place to another request. One that has its turn already is charged instead.
+// enter gives a place to another request. One that has its turn already is charged instead: those that wait have to wait for
+// longer, by no more than debt in all.
 func (g *gate) enter(has bool, now time.Time) *waiter {
 	g.advance(now)
-	w := &waiter{}
+	w := &waiter{has}
 	if has {
-		g.charge()
+		g.turns = max(g.turns-1, -debt*g.rate(now))
 	} else {
-		g.issued++
-		w.ticket = g.issued
+		g.waiting = append(g.waiting, w)
 	}
-	if g.waiting == nil {
-		g.waiting = map[*waiter]struct{}{}
-	}
-	g.waiting[w] = struct{}{}
 	return w
 }
 
-// leave ends the wait of a request. If it gives up its place, those behind it move up: otherwise callers that do not wait
-// to the end would keep the others waiting for requests that are never sent.
-func (g *gate) leave(w *waiter, now time.Time) {
-	delete(g.waiting, w)
-	if g.advance(now); w.ticket == 0 || w.ticket <= g.served {
-		return // the first has no place to give up: after a charge, served may be below 0
-	}
-	for other := range g.waiting {
-		if other.ticket > w.ticket {
-			other.ticket--
+// leave ends the wait of a request. Those behind it move up: if it has given up its place, they do not wait for a request that is
+// never sent.
+func (g *gate) leave(w *waiter, went bool, now time.Time) {
+	g.advance(now)
+	if i := slices.Index(g.waiting, w); i >= 0 {
+		g.waiting = slices.Delete(g.waiting, i, i+1)
+		if went {
+			g.turns--
 		}
 	}
-	g.issued--
 }
 
-// charge counts a request that does not wait. Those that do have to wait for longer, by no more than debt in all.
-func (g *gate) charge() {
-	g.served = max(g.served-1, g.issued-float64(len(g.waiting))-debt*g.rate)
-}
-
-// debt bounds, in seconds, how long requests that do not wait may keep the others waiting.
-const debt = 1
-
-// due returns how long the request with a ticket has to wait; 0 if it may leave.
-func (g *gate) due(ticket float64, now time.Time) time.Duration {
+// due returns how long a request has to wait; 0 if it may leave.
+func (g *gate) due(w *waiter, now time.Time) time.Duration {
 	g.advance(now)
-	if g.rate == 0 || g.spent(now) {
-		return 0
+	shut := max(g.shut.Sub(now), 0)
+	if w.has || !g.holds() || g.spent(now) {
+		return shut
 	}
-	ahead := ticket - g.served
+	ahead := float64(slices.Index(g.waiting, w)+1) - g.turns
 	if ahead < 1e-6 {
 		return 0
 	}
-	return max(g.shut.Sub(now), 0) + time.Duration(ahead/g.rate*float64(time.Second)) + 1
+	return shut + time.Duration(ahead/g.rate(now)*float64(time.Second)) + 1
 }
 
 // answered notes the response to a request that was sent at a time.
@@ -121,37 +126,43 @@ func (g *gate) answered(refused bool, wish time.Duration, sent, now time.Time) {
 	if refused {
 		g.last = now
 	}
-	if g.rate == 0 {
-		g.watch(refused, now)
-		return
-	}
-	if !refused || sent.Before(g.cut) {
+	if sent.Before(g.since) {
 		return // it left at the rate before, which is known to be too high
 	}
-	g.rate, g.cut = max(afterRefuse*g.rate, slowest), now
-	if until := now.Add(min(wish, longestShut)); until.After(g.shut) {
+	if until := now.Add(min(wish, longestShut)); refused && g.holds() && until.After(g.shut) {
 		g.shut = until
-	}
-}
-
-// watch counts a response before a rate is set, and sets the rate when enough were counted.
-func (g *gate) watch(refused bool, now time.Time) {
-	if now.Sub(g.began) > watchAtMost {
-		g.began, g.accepted, g.refused = now, 0, 0
 	}
 	if refused {
 		g.refused++
 	} else {
 		g.accepted++
 	}
-	all, took := g.accepted+g.refused, now.Sub(g.began)
-	if all < watchSome || took < watchFor {
-		return
+	switch took, all := now.Sub(g.since), float64(g.accepted+g.refused); {
+	case g.out && !refused:
+		g.out = false
+		g.restart(now)
+	case g.out:
+	case g.accepted == 0 && g.refused >= outAfter && took >= window:
+		g.out = true
+	case g.limit > 0 && refused && g.accepted > 0:
+		g.limit = g.rate(now)
+		g.restart(now.Add(settle)) // what the service is behind with is no measure either
+	case g.limit > 0:
+	case all >= windowOf && took >= window:
+		if float64(g.refused) > bearable*all {
+			if now.Sub(g.mixed) <= together {
+				g.limit = max(float64(g.accepted)/took.Seconds(), slowest)
+			}
+			g.mixed = now
+		}
+		g.restart(now)
 	}
-	if float64(g.refused) <= bearable*float64(all) {
-		g.began, g.accepted, g.refused = now, 0, 0
-		return
+}
+
+// restart begins a window, when the service can be asked again.
+func (g *gate) restart(at time.Time) {
+	if at.Before(g.shut) {
+		at = g.shut
 	}
-	g.rate = max(afterWatch*float64(g.accepted)/took.Seconds(), slowest)
-	g.cut, g.issued, g.served = now, 0, 0
+	g.since, g.accepted, g.refused = at, 0, 0
 }

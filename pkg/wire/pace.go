@@ -47,7 +47,7 @@ func (p *paces) wait(ctx context.Context, path string, turn *Turn) error {
 	var gates []*gate
 	if at := p.places[path]; at.host != "" {
 		for _, key := range []string{at.host, at.host + "/" + at.partition} {
-			if g := p.gates[key]; g != nil && g.rate > 0 {
+			if g := p.gates[key]; g != nil && g.holds() {
 				gates = append(gates, g)
 			}
 		}
@@ -65,31 +65,29 @@ func (p *paces) wait(ctx context.Context, path string, turn *Turn) error {
 }
 
 // pass waits for the turn of a request at a gate. One that has its turn already waits for the end of a Retry-After only.
-func (p *paces) pass(ctx context.Context, g *gate, has bool) error {
+func (p *paces) pass(ctx context.Context, g *gate, has bool) (err error) {
 	p.mu.Lock()
 	w := g.enter(has, p.now())
-	p.mu.Unlock()
 	defer func() {
-		p.mu.Lock()
-		g.leave(w, p.now())
+		g.leave(w, err == nil, p.now())
 		p.mu.Unlock()
 	}()
 	for {
-		p.mu.Lock()
-		now := p.now()
-		d := g.shut.Sub(now)
-		if !has {
-			d = g.due(w.ticket, now)
-		}
-		p.mu.Unlock()
+		d := g.due(w, p.now())
 		if d <= 0 {
 			return nil
 		}
-		if err := retry.Sleep(ctx, min(d, time.Second)); err != nil { // the rate changes meanwhile
+		p.mu.Unlock()
+		err = retry.Sleep(ctx, min(d, lookEvery))
+		p.mu.Lock()
+		if err != nil {
 			return err
 		}
 	}
 }
+
+// lookEvery is how long a request waits before it looks again at a rate that may have changed.
+const lookEvery = 250 * time.Millisecond
 
 // Turn is the turn of an operation that sends several requests. It waits for its turn once, unless a request of it is
 // refused. Otherwise what it has read would be out of date when the turn of its write comes. A Turn is for one operation, and
@@ -140,7 +138,7 @@ func (p *paces) note(path string, turn *Turn, response *http.Response, err error
 	}{{at.host, refused && account}, {at.host + "/" + at.partition, refused && !account}} {
 		g := p.gates[one.key]
 		if g == nil && one.refused && len(p.gates) < gatesKept {
-			g = &gate{began: now, at: now}
+			g = &gate{since: sent, at: now}
 			p.gates[one.key] = g
 		}
 		if g != nil {

@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
 	"github.com/azconc/azconc/pkg/retry"
@@ -110,5 +111,87 @@ func TestPacedRequestsKeepToTheLimit(t *testing.T) {
 				t.Errorf("want at most 1.2 requests for each accepted, one in a hundred of those given up, and 375 accepted a second")
 			}
 		})
+	}
+}
+
+// outage lets 32 clients read one blob, 5 ms away, through an outage in which the service refuses everything, and returns how long it
+// took after its end until 90 % of the former rate was back, how many requests a second were carried out in the ten seconds from its
+// end, and how many calls failed.
+func outage(t *testing.T, lasts time.Duration, limit float64, call func(ctx context.Context, send func(context.Context) error) error) (back time.Duration, afterwards, failed int) {
+	const clients, warm = 32, 8 * time.Second
+	synctest.Test(t, func(t *testing.T) {
+		rng := rand.New(rand.NewPCG(7, 3))
+		var mu sync.Mutex
+		random := func() float64 { mu.Lock(); defer mu.Unlock(); return rng.Float64() }
+		s := aztest.New(&aztest.Options{Latency: func() time.Duration { return 4*time.Millisecond + time.Duration(2e6*random()) }})
+		client := s.BlockBlob("box", "busy")
+		faults := []aztest.Fault{{Kind: aztest.Slow, Delay: time.Microsecond}}
+		if limit > 0 {
+			faults[0] = aztest.Fault{Kind: aztest.Throttle, Rate: limit, Per: aztest.PerBlob}
+		}
+		s.SetFaults(faults...)
+		ctx, cancel := context.WithCancel(retry.WithRandom(t.Context(), random))
+		began := time.Now()
+		end := began.Add(warm + lasts)
+		done := make([]int, int((warm+lasts+12*time.Second)/(100*time.Millisecond))+1) // carried out, by tenths of a second
+		var wg sync.WaitGroup
+		for range clients {
+			wg.Go(func() {
+				for ctx.Err() == nil {
+					err := call(ctx, func(ctx context.Context) error { _, err := client.GetTags(ctx, nil); return err })
+					mu.Lock()
+					if code := azerr.Classify(err).Code; code == "BlobNotFound" || err == nil {
+						done[int(time.Since(began)/(100*time.Millisecond))]++
+					} else if ctx.Err() == nil {
+						failed++
+					}
+					mu.Unlock()
+					_ = retry.Sleep(ctx, time.Duration(float64(60*time.Millisecond)*random()))
+				}
+			})
+		}
+		bubble.Sleep(warm)
+		s.SetFaults(aztest.Fault{Kind: aztest.Throttle})
+		bubble.Sleep(lasts)
+		s.SetFaults(faults...)
+		bubble.Sleep(10 * time.Second)
+		cancel()
+		wg.Wait()
+		sum := func(from, to time.Time) (n int) {
+			for _, d := range done[from.Sub(began)/(100*time.Millisecond) : to.Sub(began)/(100*time.Millisecond)] {
+				n += d
+			}
+			return n
+		}
+		former := sum(began.Add(warm-4*time.Second), began.Add(warm)) / 4
+		for back = 0; back < 9*time.Second && sum(end.Add(back), end.Add(back+time.Second)) < former*9/10; back += 100 * time.Millisecond {
+		}
+		afterwards = sum(end, end.Add(10*time.Second)) / 10
+	})
+	return back, afterwards, failed
+}
+
+// TestAnOutageIsNoLimit: an outage of 0.2 s was taken for a limit, and 15 s of a few requests a second followed. The SDK alone is the
+// measure of what fails.
+func TestAnOutageIsNoLimit(t *testing.T) {
+	budget := retry.Budget{Attempts: 6, Elapsed: -1, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 10 * time.Second}}
+	for _, lasts := range []time.Duration{200 * time.Millisecond, time.Second, 3 * time.Second, 10 * time.Second, 20 * time.Second} {
+		if testing.Short() && lasts > 3*time.Second {
+			continue
+		}
+		for _, limit := range []float64{0, 500} {
+			t.Run(fmt.Sprint(lasts, " at ", limit), func(t *testing.T) {
+				bareBack, bare, bareFailed := outage(t, lasts, limit, func(ctx context.Context, send func(context.Context) error) error { return send(ctx) })
+				w := wire.Apart(wire.Wire{Paced: "box/busy"})
+				back, got, failed := outage(t, lasts, limit, func(ctx context.Context, send func(context.Context) error) error {
+					_, err := w.Send(ctx, "get", wire.Again{Budget: budget}, send)
+					return err
+				})
+				t.Logf("the SDK alone: back after %v, %d a second, %d failed; paced: back after %v, %d a second, %d failed", bareBack, bare, bareFailed, back, got, failed)
+				if back > 2*time.Second || failed > bareFailed {
+					t.Errorf("back after %v, %d calls failed: want 2 s at most, and no more than the %d of the SDK alone", back, failed, bareFailed)
+				}
+			})
+		}
 	}
 }

@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -112,10 +113,16 @@ func (s *sending) Value(key any) any {
 	if key == (sendingKey{}) {
 		return s
 	}
-	if setting := onceOnly.Value(key); setting != nil {
-		return setting
+	setting := onceOnly.Value(key)
+	if setting == nil {
+		return s.Context.Value(key)
 	}
-	return s.Context.Value(key)
+	if theirs, ok := s.Context.Value(key).(http.Header); ok { // the caller's own headers
+		ours := setting.(http.Header).Clone()
+		maps.Copy(ours, theirs)
+		return ours
+	}
+	return setting
 }
 
 func (w Wire) sending(ctx context.Context) *sending {
@@ -127,9 +134,9 @@ func (w Wire) sending(ctx context.Context) *sending {
 	return s
 }
 
-// onceOnly has the setting that turns the SDK's retries off. It is the same for every request, so it is made once: to add
-// it to each context took two allocations a request.
-var onceOnly = policy.WithRetryOptions(context.Background(), policy.RetryOptions{MaxRetries: -1})
+// onceOnly has the settings that turn the SDK's retries off, and keep a shared access signature from the host that a client is
+// redirected to. They are the same for every request, so they are made once.
+var onceOnly = policy.WithHTTPHeader(policy.WithRetryOptions(context.Background(), policy.RetryOptions{MaxRetries: -1}), http.Header{"Referer": {azerr.NoReferer}})
 
 // Part sends a request that is a part of the one that a Wire is sending: the second of a send function that sends several,
 // and so on. It is counted and traced by that Wire. ctx is the one that the send function received.

@@ -302,3 +302,20 @@ func TestATryOfSeveralRequestsIsBoundedToo(t *testing.T) {
 		})
 	}
 }
+
+// TestAWishBeyondTheBudgetEndsAtOnce: a Retry-After that ends after the budget, or after the caller's deadline, is not waited for, not even
+// in part.
+func TestAWishBeyondTheBudgetEndsAtOnce(t *testing.T) {
+	for name, tt := range map[string]struct{ elapsed, deadline time.Duration }{"budget": {5 * time.Second, time.Hour}, "deadline": {-1, 5 * time.Second}} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &service{answers: []answer{{status: 503, code: "ServerBusy", header: http.Header{"Retry-After": {"6"}}}}}
+			ctx, cancel := context.WithTimeout(t.Context(), tt.deadline)
+			defer cancel()
+			began := time.Now()
+			_, err := wire.Wire{}.Send(ctx, "write", wire.Again{Budget: retry.Budget{Attempts: -1, Elapsed: tt.elapsed}}, s.send())
+			if took := time.Since(began); azerr.Classify(err).Code != "ServerBusy" || took != 0 || s.requests != 1 {
+				t.Errorf("%s: %v after %v and %d requests, want the refusal at once", name, err, took, s.requests)
+			}
+		})
+	}
+}

@@ -141,7 +141,7 @@ func (w *world) alone(pattern string) Bill {
 	case "sharded counter in blobs":
 		_, err := w.counter().Create(ctx, 4)
 		w.must(err)
-		return twice(func(int) error { _, err := w.counter().Add(ctx, 1); return err })
+		return twice(func(int) error { _, err := w.counter().Add(ctx, 1, nil); return err })
 	case "lock":
 		return twice(func(int) error { return w.newLocker().Do(ctx, "job", nil, section) })
 	case "semaphore of 10":
@@ -250,7 +250,7 @@ func (w *world) crowded(pattern string) (rate float64, each Bill) {
 		w.must(err)
 		rate, each = w.crowd(32, func(int) func(context.Context) error {
 			c := w.counter()
-			return func(ctx context.Context) error { _, err := c.Add(ctx, 1); return err }
+			return func(ctx context.Context) error { _, err := c.Add(ctx, 1, nil); return err }
 		})
 		return rate / 4, each
 	case "`Document`, clients in one process":

@@ -35,6 +35,6 @@ var Patterns = []Pattern{
 		Bound: "no shared resource but the account", Then: "the inbox of a consumer, or several accounts"},
 	{Name: "queue with a consumer", Op: "message", Alone: Bill{Messages: 2.04, Entities: 0.07}, Ceiling: 950, Spreads: true, Unit: "queues",
 		Bound: "2,000 messages a second, each sent, received and deleted", Then: "several queues by key, then several accounts"},
-	{Name: "election, one group", Op: "", Hourly: Bill{Others: 1000}, Ceiling: 0,
+	{Name: "election, one group", Op: "", Hourly: Bill{Others: 1550}, Ceiling: 0,
 		Bound: "500 requests a second on the lock's blob", Then: "groups of their own; followers that do not stand read the leader's record"},
 }

@@ -6,44 +6,41 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// planted names the environment variable that selects a mutant, by its number in the list.
-const planted = "PLANTED_MUTANT"
+// selects names the environment variable that selects a mutant, by its number in the list.
+const selects = "PLANTED_MUTANT"
 
 // switchFile goes into every package with a mutant that can be switched on.
-const switchFile = "package %s\n\nimport \"os\"\n\nvar plantedMutant = os.Getenv(\"" + planted + "\")\n"
+const switchFile = "package %s\n\nimport \"os\"\n\nvar plantedMutant = os.Getenv(\"" + selects + "\")\n"
 
 // plant returns the sources in which the mutants with these numbers can be switched on, by path, and the numbers of those
 // that cannot, because their mistake is not within one function. Each function with a mistake stands there twice: the copy has the
 // mistake, and the original begins with a call of the copy, if that mutant is the planted one. So one build serves all mutants.
-func plant(root string, numbers []int) (sources map[string]string, alone []int, err error) {
-	sources = map[string]string{}
-	byFile := map[string][]int{}
+func plant(root string, mutants []mutant, numbers []int) (sources map[string]string, alone []int, err error) {
+	fields := map[string]*field{}
 	for _, n := range numbers {
-		byFile[mutants[n].file] = append(byFile[mutants[n].file], n)
-	}
-	for file, numbers := range byFile {
-		path := filepath.Join(root, file)
-		source, err := os.ReadFile(path)
+		m := mutants[n]
+		source, from, to, err := m.find(root)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, fmt.Errorf("%s: %w", m.name, err)
 		}
-		f, err := newField(string(source))
-		if err != nil {
-			return nil, nil, err
-		}
-		for _, n := range numbers {
-			if !f.plant(n, mutants[n]) {
-				alone = append(alone, n)
+		if fields[m.file] == nil {
+			if fields[m.file], err = newField(source); err != nil {
+				return nil, nil, err
 			}
 		}
-		if len(f.edits) > 0 {
+		if !fields[m.file].plant(n, from, to, m.replacement()) {
+			alone = append(alone, n)
+		}
+	}
+	sources = map[string]string{}
+	for file, f := range fields {
+		if path := filepath.Join(root, file); len(f.edits) > 0 {
 			sources[path] = f.result()
 			sources[filepath.Join(filepath.Dir(path), "planted_mutant.go")] = fmt.Sprintf(switchFile, f.file.Name.Name)
 		}
@@ -67,17 +64,16 @@ func newField(source string) (*field, error) {
 // at returns the offset of a position: each file is the only one of its set.
 func at(p token.Pos) int { return int(p) - 1 }
 
-// plant plants a mutant, unless its text is not within the body of one function.
-func (f *field) plant(n int, m mutant) bool {
-	from := strings.Index(f.source, m.old)
+// plant plants a mutant, unless the text that it replaces is not within the body of one function.
+func (f *field) plant(n, from, to int, mistake string) bool {
 	for _, d := range f.file.Decls {
 		fn, ok := d.(*ast.FuncDecl)
-		if !ok || fn.Body == nil || from <= at(fn.Body.Lbrace) || from+len(m.old) >= at(fn.End()) {
+		if !ok || fn.Body == nil || from <= at(fn.Body.Lbrace) || to >= at(fn.End()) {
 			continue
 		}
 		suffix := "Mutant" + strconv.Itoa(n)
 		named := at(fn.Name.End())
-		f.copies.WriteString("\n" + f.source[at(fn.Pos()):named] + suffix + f.source[named:from] + m.new + f.source[from+len(m.old):at(fn.End())] + "\n")
+		f.copies.WriteString("\n" + f.source[at(fn.Pos()):named] + suffix + f.source[named:from] + mistake + f.source[to:at(fn.End())] + "\n")
 		call := f.receiver(fn) + fn.Name.Name + suffix + typeArguments(fn) + "(" + strings.Join(f.arguments("planted", fn.Type.Params), ", ") + ")"
 		if fn.Type.Results != nil {
 			call = "return " + call

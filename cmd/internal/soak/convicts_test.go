@@ -12,6 +12,9 @@ import (
 
 // TestTheSoakConvicts plants mistakes and sees each convicted.
 func TestTheSoakConvicts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIP: it takes a minute, and this is a short run")
+	}
 	for name, plant := range map[string]struct {
 		mistakes plant
 		verdicts []string

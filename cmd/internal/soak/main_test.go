@@ -44,6 +44,9 @@ func short(t *testing.T, o options) (report, string) {
 // TestAShortSoak stops a worker past its leases, kills others, cuts the network and restarts the service, within half a
 // minute. scripts/soak does it for longer.
 func TestAShortSoak(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIP: it takes a minute, and this is a short run")
+	}
 	r, said := short(t, options{Seed: shortSeed, Minutes: shortMinutes, Workers: 3, Rough: 1})
 	if r.Problems != 0 {
 		t.Errorf("promises are broken:\n%s", said)

@@ -189,8 +189,8 @@ func (e Message) EncodeNew(as Encoding) (string, error) {
 	return text, err
 }
 
-// HasRoom reports whether an envelope, decoded from text, has room for what happens to it. Producers of earlier versions and
-// others leave none.
+// HasRoom reports whether an envelope, decoded from text, has room for what happens to it. Other producers may leave
+// none.
 func (e Message) HasRoom(text string) bool {
 	// Encode writes a time if there is none, and escapes these characters.
 	const sent, escaped = 64, len(`\uffff`) - len("\uffff")

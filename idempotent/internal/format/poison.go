@@ -11,7 +11,7 @@ type Poison struct {
 	Queue      string    `json:"queue"`
 	MessageID  string    `json:"message_id"`
 	Inserted   time.Time `json:"inserted"`
-	Expires    time.Time `json:"expires,omitzero"` // of the original; absent in messages poisoned by older versions
+	Expires    time.Time `json:"expires,omitzero"` // of the original
 	Deliveries int       `json:"deliveries"`
 	Encoding   Encoding  `json:"encoding"` // of the original
 }

@@ -12,9 +12,7 @@ const (
 	Poisoned = "poisoned" // the owner went to the poison queue: a copy may be handled
 )
 
-// Marker is the stored entity. One without Until was written by a version that recorded handling only by deleting the
-// owner: until it expires, its owner is presumed to be handled, or to be handled later. So a copy is deleted, but the owner
-// is handled when it is received, and nothing else is concluded.
+// Marker is the stored entity.
 type Marker struct {
 	Owner   string    `json:"owner"` // the service's id of the message
 	State   string    `json:"state"`

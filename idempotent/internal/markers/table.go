@@ -105,7 +105,7 @@ func (t *Table) Submit(ctx context.Context, partition string, how aztables.Trans
 
 // Create creates the table, unless it exists. Requests: 1.
 func (t *Table) Create(ctx context.Context) error {
-	err := t.wire().Once(ctx, "Create Table", 0, func(ctx context.Context) error {
+	err := send.Resend(ctx, t.wire(), "Create Table", Tries, send.TryTimeout, func(ctx context.Context) error {
 		_, err := t.Client.CreateTable(ctx, nil)
 		return err
 	})

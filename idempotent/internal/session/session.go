@@ -51,17 +51,40 @@ type Session struct {
 	lease *pessimistic.Lease
 }
 
-// Begin starts a session, which must be ended. After an error nothing is held.
-// report is called with errors of the session, which continues.
+// Begin starts a session, which must be ended. While the service does not answer, it tries again until ctx ends. After an error
+// nothing is held. report is called with errors of the session, which continues, or begins later.
 func Begin(ctx context.Context, in *container.Client, duration time.Duration, hooks observe.Hooks, report func(error)) (*Session, error) {
 	s := &Session{container: in, path: resource.Path(in.URL()), duration: duration, hooks: hooks, report: report, lost: make(chan struct{}, 1)}
-	if err := s.open(ctx); err != nil {
-		return nil, fmt.Errorf("session in %s: %w", s.path, err)
+	passes := func(err error) bool {
+		out := azerr.Classify(err)
+		return out.Transient() || out.Ambiguous()
+	}
+	if err := s.openAgain(ctx, passes); err != nil {
+		return nil, err
 	}
 	keeping, quit := context.WithCancel(context.WithoutCancel(ctx))
 	s.quit = quit
 	s.keep.Go(func() { s.keeper(keeping) })
 	return s, nil
+}
+
+// openAgain opens until that succeeds, ctx ends, or an error does not pass.
+func (s *Session) openAgain(ctx context.Context, passes func(error) bool) error {
+	pause := retry.Backoff{Base: 2 * time.Second, Cap: time.Minute}
+	for n := 0; ; n++ {
+		err := s.open(ctx)
+		if err == nil {
+			return nil
+		}
+		err = fmt.Errorf("session in %s: %w", s.path, err)
+		if ctx.Err() != nil || !passes(err) {
+			return err
+		}
+		s.report(err)
+		if retry.Sleep(ctx, pause.Base/2+pause.In(ctx).Wait(n)) != nil {
+			return err
+		}
+	}
 }
 
 // open creates a blob with a new name and leases it.
@@ -128,7 +151,7 @@ func (s *Session) discard(ctx context.Context, blob *blockblob.Client) error {
 // keeper opens a new session whenever the lease is lost, and retries until it has one. Until then claims are made under
 // the old name, which others consider over.
 func (s *Session) keeper(ctx context.Context) {
-	pause := retry.Backoff{Base: 2 * time.Second, Cap: time.Minute}
+	always := func(error) bool { return true }
 	for {
 		select {
 		case <-s.lost:
@@ -137,18 +160,8 @@ func (s *Session) keeper(ctx context.Context) {
 		}
 		had, name := s.Current()
 		s.report(fmt.Errorf("session %s is over, a new one begins: %w", name, had.Err()))
-		for n := 0; ; n++ {
-			err := s.open(ctx)
-			if err == nil {
-				break
-			}
-			if ctx.Err() != nil {
-				return
-			}
-			s.report(fmt.Errorf("session in %s: %w", s.path, err))
-			if retry.Sleep(ctx, pause.Base/2+pause.In(ctx).Wait(n)) != nil {
-				return
-			}
+		if s.openAgain(ctx, always) != nil {
+			return
 		}
 		s.close(ctx, had, name)
 	}

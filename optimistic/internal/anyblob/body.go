@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/azconc/azconc/pkg/wire"
-
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
@@ -17,6 +15,7 @@ import (
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
+	"github.com/azconc/azconc/pkg/wire"
 )
 
 // ErrCut reports a body that ends early. It wraps io.ErrUnexpectedEOF, so that the read is repeated.

@@ -15,13 +15,13 @@ import (
 
 // Whole returns a write that replaces a whole blob without having read it.
 func Whole(c *protocol.Call, on optimistic.Conditions, client *blob.Client, cpk *blob.CPKInfo) protocol.Change {
-	w := protocol.Change{Look: func(ctx context.Context) (optimistic.State, error) { return Look(ctx, client, cpk) }}
+	w := protocol.Change{Look: func(ctx context.Context) (protocol.State, error) { return Look(ctx, client, cpk) }}
 	if c.S.LineageSize >= 0 {
 		w.ID, w.Traced = protocol.NewWriteID(), true
 	}
 	switch {
 	case on.IfMatch != "" && on.IfMatch != azcore.ETagAny:
-		w.Base = optimistic.State{Exists: true, ETag: on.IfMatch}
+		w.Base = protocol.State{Exists: true, ETag: on.IfMatch}
 	case on.IfNoneMatch == azcore.ETagAny:
 	default:
 		w.AnyBase = true
@@ -34,7 +34,7 @@ func Whole(c *protocol.Call, on optimistic.Conditions, client *blob.Client, cpk 
 // nothing: the write still has its condition.
 func Preview(ctx context.Context, c *protocol.Call, w protocol.Change, client *blob.Client, cpk *blob.CPKInfo, want blob.BlobType) (protocol.Change, bool, error) {
 	var kind *blob.BlobType
-	now, err := c.Look(ctx, func(ctx context.Context) (optimistic.State, error) {
+	now, err := c.Look(ctx, func(ctx context.Context) (protocol.State, error) {
 		props, err := Properties(ctx, client, cpk)
 		kind = props.BlobType
 		return StateOf(props, err)
@@ -62,7 +62,7 @@ func Preview(ctx context.Context, c *protocol.Call, w protocol.Change, client *b
 func MetadataOf(c *protocol.Call, w protocol.Change, own map[string]string) (map[string]*string, error) {
 	base := w.Base
 	if w.AnyBase {
-		base = optimistic.State{ETag: protocol.UnknownBase}
+		base = protocol.State{ETag: protocol.UnknownBase}
 	}
 	_, lineage := c.StampAs(w.ID, base, protocol.Intent{}, 0)
 	raw, _, err := meta.Join(meta.Merge(nil, own), lineage)

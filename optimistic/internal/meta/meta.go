@@ -107,6 +107,24 @@ func Join(metadata map[string]string, lineage protocol.Lineage) (raw map[string]
 	return out, stored, nil
 }
 
+// proofRoom is the room, in bytes, that a lineage needs to prove what became of a write: for about ten entries, so that
+// the proof outlasts as many writes of others.
+const proofRoom = 400
+
+// Cramped returns the address of a resource if its metadata leave less than proofRoom for the lineage, or else nothing.
+func Cramped(raw map[string]*string, address string) string {
+	room := Max - len(protocol.LineageKey)
+	for name, value := range raw {
+		if name != protocol.LineageKey {
+			room -= len(name) + len(*value)
+		}
+	}
+	if room >= proofRoom {
+		return ""
+	}
+	return address
+}
+
 // Validate returns an error for a name or a value that the service would refuse or a proxy would drop.
 func Validate(name, value string) error {
 	if strings.EqualFold(name, protocol.LineageKey) || strings.EqualFold(name, protocol.OperationsKey) {

@@ -18,9 +18,9 @@ import (
 
 // Call is one operation in progress: its settings, its request count and its result. It is used by one goroutine.
 type Call struct {
-	Op       string      // the name of the operation, for errors
-	Resource string      // the path of the resource
-	S        SendOptions // with its defaults filled in
+	Op       string   // the name of the operation, for errors
+	Resource string   // the path of the resource
+	S        Settings // with its defaults filled in
 	Began    time.Time
 	Res      Result
 
@@ -34,7 +34,7 @@ type Call struct {
 }
 
 // NewCall begins an operation on a resource, which is named by path. s has its defaults filled in.
-func NewCall(op, resource string, s SendOptions) *Call {
+func NewCall(op, resource string, s Settings) *Call {
 	c := &Call{Op: op, Resource: resource, S: s, Began: time.Now()}
 	c.wire = wire.Observed(s.Hooks, resource, func() { c.requests.Add(1) })
 	c.wire.Paced, c.wire.Turn = resource, &c.turn
@@ -79,7 +79,7 @@ var errPerformed = errors.New("the operation has been carried out")
 // Commit sends w until its fate is known. It returns the ETag that w produced. The ETag is empty if a look proved that
 // w was applied, because that does not show which of the later versions is w's own. The errors are
 //
-//   - *ConflictError: not applied, another writer was faster. If w is doubtful and the error is not judged, a look has
+//   - *azerr.ConflictError: not applied, another writer was faster. If w is doubtful and the error is not judged, a look has
 //     to confirm that;
 //   - errPerformed: its operation was carried out;
 //   - *UnknownError: it may have been applied;
@@ -133,7 +133,7 @@ func (c *Call) Commit(ctx context.Context, w Change) (azcore.ETag, error) {
 				}
 			}
 			if w.AnyBase && ambiguous {
-				// SendOptions it again blindly would overwrite later writes. Looking first shortens that window from one
+				// Sending it again blindly would overwrite later writes. Looking first shortens that window from one
 				// pause to one request.
 				if now, err := c.Look(ctx, w.Look); err == nil {
 					if f, _ := c.Judge(w, now); f == Committed || f == Performed {
@@ -224,7 +224,7 @@ func (c *Call) concluded(ctx context.Context, w Change, now State, f Fate, why s
 		return "", c.proved(ctx, f, now)
 	case Refused:
 		c.Resolved(ctx)
-		return "", c.Observed(&ConflictError{Op: c.Op, Resource: c.Resource, Reason: azerr.Changed, Base: w.Base.ETag, Err: azerr.Clean(cause)}, w, now)
+		return "", c.Observed(&azerr.ConflictError{Op: c.Op, Resource: c.Resource, Reason: azerr.Changed, Base: w.Base.ETag, Err: azerr.Clean(cause)}, w, now)
 	default:
 		return "", c.Unknown(w, why, cause)
 	}

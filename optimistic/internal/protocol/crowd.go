@@ -21,7 +21,6 @@ func (l Lineage) crowd(now time.Time) float64 {
 	var window [crowdWindow]int
 	passed := window[:0]
 	var newest int64
-	turns := l.turnLength() > 1
 	for i, e := range recent {
 		seconds, ok := age(e.ID, now)
 		if !ok {
@@ -34,11 +33,7 @@ func (l Lineage) crowd(now time.Time) float64 {
 			newest = seconds
 		}
 		if seconds-newest <= crowdSeconds {
-			others := e.Passed
-			if turns { // those before it in the same turn are of the same process
-				others -= l.placeInTurn(i)
-			}
-			passed = append(passed, others)
+			passed = append(passed, e.Passed-l.placeInTurn(i)) // those before it in the same turn are of the same process
 		}
 	}
 	if len(passed) == 0 {
@@ -49,7 +44,7 @@ func (l Lineage) crowd(now time.Time) float64 {
 	if others < 2 {
 		sum := 0
 		for _, n := range passed {
-			sum += n
+			sum += min(n, crowdWindow) // one slow or forged entry counts for one caller at most
 		}
 		others = math.Round(float64(sum) / float64(len(passed)))
 	}
@@ -70,12 +65,14 @@ type sighting struct {
 	at      time.Time
 	trip    time.Duration // the running mean of round trips
 	best    time.Duration // the shortest of them
-	gap     time.Duration // the running mean of the time between two writes; 0 if not known
+	gap     time.Duration // the time between two writes, from one count to another; 0 if not known
+	from    int           // the count from which the next gap is measured
+	since   time.Time     // and when that was
 
-	length float64 // of the turns; see turn.go
-	turn   int     // the writes of the turn that the next call of this process may go on with; 0 if there is none
-	ticket int     // of that turn
-	behind int     // the calls of this process that have begun since, other than the one that goes on
+	foreign time.Time // when a writer without a lineage was last seen
+	turn    int       // the writes of the turn that the next call of this process may go on with; 0 if there is none
+	ticket  int       // of that turn
+	behind  int       // the calls of this process that have begun since, other than the one that goes on
 }
 
 // sightings remembers, for the whole process, the resources for which calls contend, so that a new SDK client, or a
@@ -84,7 +81,7 @@ type sighting struct {
 type sightings struct {
 	mu     sync.Mutex // guards what follows
 	latest time.Time
-	seen   map[string]sighting // by the path of the resource
+	seen   map[string]sighting // by the place of the resource, see Loop.Place
 }
 
 var crowds sightings
@@ -116,7 +113,7 @@ func (s *sightings) add(resource string, v sighting) {
 	s.advance()
 	before, known := s.seen[resource]
 	if known && before.lineage == v.lineage && v.at.Sub(before.at) < time.Second && (before.count > v.count || before.count == v.count && v.turn == 0) {
-		before.trip, before.best = v.trip, v.best // no more is known about the resource than before
+		before.trip, before.best, before.foreign = v.trip, v.best, v.foreign // no more is known about the resource than before
 		if before.count == v.count {
 			before.at = v.at
 		}

@@ -2,6 +2,6 @@
 // are built on it.
 //
 // A Call is one operation in progress. It sends a Change (commit.go). If a response was lost or a write was refused, it
-// looks at the resource and judges the Change by the lineage that it finds (judge.go, lineage_proof.go). The doc
+// looks at the resource and judges the Change by the lineage that it finds (judge.go, lineage.go). The doc
 // comment of package optimistic describes the protocol.
 package protocol

@@ -27,7 +27,7 @@ func FuzzForeignLineage(f *testing.F) {
 	f.Add("w1.-,w2.q", "AAAAAAAAAAAAAA")
 	f.Add("~.0", "0")
 	f.Add(TagLineage(full), "")
-	f.Add("a.8D~2~0~~a~-", "!")
+	f.Add("a.8D,~2~~a~-", "!")
 	ours := NewWriteID()
 	f.Fuzz(func(t *testing.T, writes, operations string) {
 		l := ParseLineage(writes, operations)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -28,9 +29,9 @@ type Change struct {
 	// Look reads the version and the lineage of the resource.
 	Look func(context.Context) (State, error)
 
-	// Won is called if the write turns out to have been applied, in place of recording it in the result. Defaults to
+	// Won is called with the version that the write produced, if it is known, in place of recording it in the result. Defaults to
 	// recording it.
-	Won func()
+	Won func(etag azcore.ETag)
 
 	// Settled returns the outcome of a write that this caller shared with others, once they know it. Defaults to nil: no
 	// other call knows more.
@@ -139,7 +140,7 @@ func (c *Call) Judge(w Change, now State) (Fate, string) { return c.known(w).jud
 
 // known returns w with what the call knows about it.
 func (c *Call) known(w Change) Change {
-	w.strict = c.S.ConfirmConflicts == ConfirmAlways
+	w.strict = c.S.Confirm == ConfirmAlways
 	if w.Settled == nil { // the goroutine that sends a shared write still sets the time
 		w.sent = c.sent
 	}
@@ -153,13 +154,25 @@ func (c *Call) Doubtful(open *Refusal) bool {
 	if open.Conflict.Judged || !w.Traced || w.AnyBase || w.Remove {
 		return false
 	}
-	switch c.S.ConfirmConflicts {
+	return c.doubts(!open.Doubted && wire.Direct(open.Conflict.Err))
+}
+
+// doubts reports whether refusals are believed only with a proof. direct says that nothing between the client and the
+// service can repeat a request.
+func (c *Call) doubts(direct bool) bool {
+	switch c.S.Confirm {
 	case ConfirmAlways:
 		return true
 	case ConfirmNever:
 		return false
 	}
-	return !open.Conflict.direct
+	return !direct
+}
+
+// wantsProof reports whether refusals of writes to a URL are believed only with a proof.
+func (c *Call) wantsProof(address string) bool {
+	u, err := url.Parse(address)
+	return c.doubts(err == nil && wire.DirectURL(u))
 }
 
 // refusal translates the service's refusal of a write into an error of this package.
@@ -172,16 +185,16 @@ func (c *Call) refusal(w Change, out azerr.Outcome, err error) error {
 	case out.Kind == azerr.NotFound && w.Base.Exists && w.Base.ETag != azcore.ETagAny && !azerr.Has(err, "ContainerNotFound", "TableNotFound"):
 		reason = azerr.Gone // it existed when the caller read it
 	case out.Kind == azerr.NotFound:
-		return &NotFoundError{Op: c.Op, Resource: c.Resource, Err: azerr.Clean(err)}
+		return &azerr.NotFoundError{Op: c.Op, Resource: c.Resource, Err: azerr.Clean(err)}
 	default:
 		return c.Fail(err)
 	}
-	return &ConflictError{Op: c.Op, Resource: c.Resource, Reason: reason, Base: w.Base.ETag, Err: azerr.Clean(err), direct: wire.Direct(err)}
+	return &azerr.ConflictError{Op: c.Op, Resource: c.Resource, Reason: reason, Base: w.Base.ETag, Err: azerr.Clean(err)}
 }
 
 // Observed adds the version that a look found to a conflict. It returns other errors unchanged.
 func (c *Call) Observed(err error, w Change, now State) error {
-	conflict, ok := errors.AsType[*ConflictError](err)
+	conflict, ok := errors.AsType[*azerr.ConflictError](err)
 	if !ok {
 		return err
 	}
@@ -220,7 +233,7 @@ func (w Change) resolve(ctx context.Context, e *azerr.UnknownError) error {
 	if w.Look == nil {
 		return e
 	}
-	s, err := SendOptions{}.WithDefaults()
+	s, err := Settings{}.WithDefaults()
 	if err != nil {
 		return err
 	}
@@ -233,7 +246,7 @@ func (w Change) resolve(ctx context.Context, e *azerr.UnknownError) error {
 	case Committed, Performed:
 		return nil
 	case Refused:
-		return c.Observed(&ConflictError{Op: c.Op, Resource: c.Resource, Base: e.Base, Err: e.Err}, w, now)
+		return c.Observed(&azerr.ConflictError{Op: c.Op, Resource: c.Resource, Base: e.Base, Err: e.Err}, w, now)
 	default:
 		again := *e
 		again.Why = why

@@ -1,6 +1,10 @@
 package protocol
 
-import "github.com/Azure/azure-sdk-for-go/sdk/azcore"
+import (
+	"slices"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+)
 
 // LineageKey is the name under which the lineage is stored: the key of a blob's metadata, or the name of a string
 // property of a table entity. It has letters only, because proxies drop headers with underscores, and metadata names
@@ -74,4 +78,148 @@ func (l Lineage) Push(size int, e Entry) Lineage {
 	out.count++
 	out.keep(l.Writes[keep:])
 	return out
+}
+
+// A mark stands for a write that has dropped out of Writes. A mark is compared with that of one write only, the one that
+// belongs at its position, so two different writes are confused with a probability of 2⁻⁴⁸.
+const (
+	markSize  = 8   // characters of 6 bits
+	marksKept = 400 // the largest number of marks in a lineage; as many as fit into maxLineageBytes
+)
+
+const markAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+
+// mark returns the mark of a write: 48 bits of the FNV-1a hash of its id, mixed so that every bit depends on every
+// character. It is stored, so it cannot change.
+func mark(id string) string {
+	h := uint64(14695981039346656037)
+	for i := range len(id) {
+		h = (h ^ uint64(id[i])) * 1099511628211
+	}
+	h = (h ^ h>>33) * 0xff51afd7ed558ccd
+	h ^= h >> 33
+	var m [markSize]byte
+	for i := range m {
+		m[i] = markAlphabet[h%64]
+		h /= 64
+	}
+	return string(m[:])
+}
+
+// keep adds the marks of gone, the entries that have dropped out of Writes, and drops the marks that are not needed.
+//
+// A refused write looks for its position after a wait in which most of the contending writers have had their turn, so the
+// lineage must reach over some multiple of their number. The largest Passed of the recent writes shows that number.
+// While nobody contends it is 0 and no marks are kept, so the lineage of a resource with a single writer does not grow;
+// after a crowd has left, the marks are dropped as soon as its entries are.
+func (l *Lineage) keep(gone []Entry) {
+	most := 0
+	for _, e := range l.Writes {
+		most = max(most, e.Passed)
+	}
+	kept := min(reachFactor*most, marksKept) * markSize
+	var fresh []byte
+	for _, e := range gone {
+		if len(fresh) < kept {
+			fresh = append(fresh, mark(e.ID)...)
+		}
+	}
+	l.marks = string(fresh) + l.marks
+	l.marks = l.marks[:min(kept, len(l.marks))]
+}
+
+// reachFactor is the number of marks that a lineage keeps for each contending writer. In simulation no writer missed its
+// position with 4, at up to 256 writers.
+const reachFactor = 4
+
+// at returns the entry at a position, or its mark if the entry has dropped out of Writes. ok is false if the lineage does
+// not reach that position.
+func (l Lineage) at(position int) (e Entry, m string, ok bool) {
+	i := l.count - position
+	if i < 0 || position < 1 {
+		return Entry{}, "", false
+	}
+	if i < len(l.Writes) {
+		return l.Writes[i], "", true
+	}
+	from := (i - len(l.Writes)) * markSize
+	if from+markSize <= len(l.marks) {
+		return Entry{}, l.marks[from : from+markSize], true
+	}
+	return Entry{}, "", false
+}
+
+// reach returns the number of positions that the lineage shows.
+func (l Lineage) reach() int { return len(l.Writes) + len(l.marks)/markSize }
+
+// The proofs in this file rest on three facts: a version is replaced only once, the service issues no ETag again once it has
+// issued another, and every azconc writer preserves the lineage that it read.
+//
+// A foreign writer (one outside azconc) that keeps the metadata of the version it replaces breaks none of them. One
+// that puts back the metadata of an older version breaks the third. This is noticed in most cases, because the newest
+// write of our base is then missing, or another write is at its position. It is not noticed if the metadata are those of
+// our base, and are put back unconditionally after our write. The strict form of the proof takes any foreign write over
+// our base for such a one.
+
+// holds reports whether the lineage has the entry of the write.
+func (l Lineage) holds(id string) bool { return l.Has(id) || l.first.ID == id }
+
+// replaced reports whether the lineage has the write that replaced the version base; "" means that there was none.
+func (l Lineage) replaced(base azcore.ETag) bool {
+	for _, e := range l.Writes {
+		if e.Base == base {
+			return true
+		}
+	}
+	return l.first.ID != "" && l.first.Base == base
+}
+
+// whole reports whether Writes has every azconc write since the resource was created.
+func (l Lineage) whole() bool {
+	return len(l.Writes) > 0 && l.count == len(l.Writes) && l.first.Base == ""
+}
+
+// fate judges the write id over base by the write that follows the base's newest one. If it was applied, it is that write.
+//
+// strict demands that another azconc write replaced that very version, or that only its mark is left.
+func (l Lineage) fate(id string, base State, strict bool) Fate {
+	next, m, found := l.after(base.Lineage)
+	switch {
+	case !found:
+		return Unprovable
+	case m == mark(id), next.ID == id:
+		return Committed
+	case m != "":
+		return Refused
+	case strict && next.Base != base.ETag && next.Base != UnknownBase: // also if a foreign writer has kept the base's lineage
+		return Unprovable
+	}
+	return Refused
+}
+
+// after returns the first write after the newest one of base, or its mark. Both are empty if there is none. found is false
+// if the lineage does not continue that of base, or no longer reaches back to it.
+func (l Lineage) after(base Lineage) (next Entry, m string, found bool) {
+	i := l.index(base)
+	if i == 0 {
+		return Entry{}, "", true
+	} else if i > 0 {
+		return l.Writes[i-1], "", true
+	}
+	// By position. The anchor shows that the chain is the same: the write at the base's own position is the base's newest.
+	if len(base.Writes) == 0 || l.first.ID != base.first.ID || l.first.Base != base.first.Base {
+		return Entry{}, "", false
+	}
+	if _, anchor, ok := l.at(base.count); !ok || anchor != mark(base.Writes[0].ID) {
+		return Entry{}, "", false
+	}
+	return l.at(base.count + 1)
+}
+
+// index returns the index in Writes of the newest write of base, or -1.
+func (l Lineage) index(base Lineage) int {
+	if len(base.Writes) == 0 {
+		return -1
+	}
+	return slices.IndexFunc(l.Writes, func(e Entry) bool { return e.ID == base.Writes[0].ID })
 }

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"encoding/base64"
 	"math"
 	"strconv"
 	"strings"
@@ -10,15 +11,11 @@ import (
 
 // A lineage is stored as its entries, newest first, and a summary of what they do not show:
 //
-//	id+passed.base,id.base,…,~count~0~~first id~base of the first
-//	id+passed.base,id.base,…,~:count~marks~first id~base of the first
+//	id+passed.base,id.base,…,~count~marks~first id~base of the first
 //
-// "+passed" is left out if it is 0, and the summary if the entries show everything. The first form of the summary, without
-// marks, is the one that earlier versions of azconc read and write; their client names in its third and second field are
-// ignored. Earlier versions take the second form for a foreign one and begin a new lineage.
+// "+passed" is left out if it is 0, and the summary if the entries show everything.
 const (
 	summaryMark = ",~"
-	marksMark   = ":"
 	passedMark  = "+"
 )
 
@@ -166,17 +163,10 @@ func (l Lineage) writeSummary(b *strings.Builder) {
 		return
 	}
 	b.WriteString(summaryMark)
-	if l.marks != "" {
-		b.WriteString(marksMark)
-	}
 	b.WriteString(strconv.Itoa(l.count))
-	if l.marks != "" {
-		b.WriteByte('~')
-		b.WriteString(l.marks)
-		b.WriteByte('~')
-	} else {
-		b.WriteString("~0~~")
-	}
+	b.WriteByte('~')
+	b.WriteString(l.marks)
+	b.WriteByte('~')
 	b.WriteString(l.first.ID)
 	b.WriteByte('~')
 	encodeBase(b, l.first.Base)
@@ -184,11 +174,7 @@ func (l Lineage) writeSummary(b *strings.Builder) {
 
 // parseSummary reads what summary wrote after summaryMark.
 func (l *Lineage) parseSummary(s string) bool {
-	s, marked := strings.CutPrefix(s, marksMark)
 	count, s, _ := strings.Cut(s, "~")
-	if !marked { // the fields in which earlier versions kept the names of clients
-		_, s, _ = strings.Cut(s, "~")
-	}
 	marks, s, _ := strings.Cut(s, "~")
 	id, base, _ := strings.Cut(s, "~")
 	var first strings.Builder
@@ -197,12 +183,95 @@ func (l *Lineage) parseSummary(s string) bool {
 	if err != nil || id == "" || strings.Contains(base, "~") || !decodeBase(&first, base) {
 		return false
 	}
-	if !marked {
-		marks = ""
-	}
 	if len(marks)%markSize != 0 || len(marks) > marksKept*markSize || strings.Trim(marks, markAlphabet) != "" || n < len(l.Writes)+len(marks)/markSize || n > maxCount {
 		return false
 	}
 	l.count, l.marks, l.first = n, marks, Entry{ID: id, Base: azcore.ETag(first.String())}
+	return true
+}
+
+const (
+	blobETagPrefix, blobETagSuffix   = `"0x`, `"`
+	tableETagPrefix, tableETagSuffix = `W/"datetime'`, `'"`
+)
+
+// encodeBase appends an ETag to b, shortened for the lineage. The two forms that the services use lose their fixed parts.
+// Anything else is encoded whole in base64, because decoding must return exactly the same ETag.
+func encodeBase(b *strings.Builder, e azcore.ETag) {
+	s := string(e)
+	switch s {
+	case "":
+		b.WriteByte('-')
+		return
+	case string(UnknownBase):
+		b.WriteByte('?')
+		return
+	}
+	if digits, ok := between(s, blobETagPrefix, blobETagSuffix); ok && isHex(digits) {
+		b.WriteString(digits)
+		return
+	}
+	if date, ok := between(s, tableETagPrefix, tableETagSuffix); ok && isEscapedDate(date) {
+		b.WriteByte('t')
+		b.WriteString(date)
+		return
+	}
+	b.WriteByte('q')
+	b.WriteString(base64.RawURLEncoding.EncodeToString([]byte(s)))
+}
+
+// between returns what is between prefix and suffix, which may not overlap.
+func between(s, prefix, suffix string) (string, bool) {
+	s, begins := strings.CutPrefix(s, prefix)
+	s, ends := strings.CutSuffix(s, suffix)
+	return s, begins && ends
+}
+
+// decodeBase appends to b what encodeBase was given.
+func decodeBase(b *strings.Builder, s string) bool {
+	switch {
+	case s == "-":
+	case s == "?":
+		b.WriteString(string(UnknownBase))
+	case s == "":
+		return false
+	case s[0] == 't':
+		b.WriteString(tableETagPrefix)
+		b.WriteString(s[1:])
+		b.WriteString(tableETagSuffix)
+	case s[0] == 'q':
+		raw, err := base64.RawURLEncoding.DecodeString(s[1:])
+		b.Write(raw)
+		return err == nil && len(raw) > 0
+	default:
+		b.WriteString(blobETagPrefix)
+		b.WriteString(s)
+		b.WriteString(blobETagSuffix)
+		return isHex(s)
+	}
+	return true
+}
+
+// isHex reports whether s is non-empty upper-case hexadecimal, the form of the Blob service's ETags. Lower case is not
+// accepted, so that the encoding is reversible and cannot be confused with the prefixes t and q.
+func isHex(s string) bool {
+	for i := range len(s) { // a byte beyond ASCII is neither
+		if c := s[i]; (c < '0' || c > '9') && (c < 'A' || c > 'F') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// isEscapedDate reports whether s has only the characters of a date in a table's ETag, whose colons are escaped:
+// 2026-01-31T12%3A00%3A00.1234567Z. None of them has a meaning in a lineage.
+func isEscapedDate(s string) bool {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case '0' <= c && c <= '9', 'A' <= c && c <= 'Z', c == '%', c == '-', c == '.', c == ':', c == '+':
+		default:
+			return false
+		}
+	}
 	return true
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -15,6 +16,7 @@ type Loop struct {
 	*Call
 	Budget retry.Budget // of the conflicts. A Backoff.Base of 0 means two round trips.
 	Final  bool         // the first conflict ends the loop: the caller has named the version to change
+	Place  string       // the resource by account and path, since accounts have resources of one path. Defaults to the path.
 	Narrow bool         // the caller has given conditions that do not concern the version: see Base
 
 	// Next reads the base, determines the fate of open (the write that was refused last; nil in the first round), runs the
@@ -22,23 +24,20 @@ type Loop struct {
 	Next func(ctx context.Context, open *Refusal) (*Change, error)
 
 	// Refused returns the refusal that err, the error of Commit, describes. It returns nil if err is no conflict, and again
-	// == false if running the change again cannot help. Defaults to a *ConflictError being one that can.
+	// == false if running the change again cannot help. Defaults to a *azerr.ConflictError being one that can.
 	Refused func(w Change, err error) (open *Refusal, again bool, cause error)
 
 	// Surrender ends the loop with the last conflict. Defaults to Call.Surrender.
 	Surrender func(ctx context.Context, open *Refusal) error
-
-	// Again is called before the next round. An error ends the loop. Defaults to nothing.
-	Again func(ctx context.Context) error
 }
 
-// ConflictBudget returns the budget of the conflicts, with the defaults: 100 attempts in 30 s, at most 2 s apart.
+// ConflictBudget returns the budget of the conflicts, with the defaults: 1,000 attempts in 30 s, at most 2 s apart.
 func ConflictBudget(attempts int, elapsed time.Duration, b retry.Backoff) retry.Budget {
 	b.Cap = max(cmp.Or(b.Cap, 2*time.Second), b.Base)
-	return retry.Budget{Attempts: cmp.Or(attempts, 100), Elapsed: cmp.Or(elapsed, 30*time.Second), Backoff: b}
+	return retry.Budget{Attempts: cmp.Or(attempts, 1000), Elapsed: cmp.Or(elapsed, 30*time.Second), Backoff: b}
 }
 
-// Run runs the loop. The errors are those of Commit, Next and Again.
+// Run runs the loop. The errors are those of Commit and Next.
 func (l *Loop) Run(ctx context.Context) error {
 	budget := l.Budget.Start()
 	if err := l.takePlace(ctx); err != nil {
@@ -67,23 +66,20 @@ func (l *Loop) Run(ctx context.Context) error {
 		if done, err := l.wait(ctx, budget, open); done {
 			return err
 		}
-		if l.Again != nil {
-			if err := l.Again(ctx); err != nil {
-				return l.Abandon(ctx, open, err)
-			}
-		}
 	}
 }
 
 // takePlace begins to pace the call, and waits until the crowd of writers that this process knows about has had its turn.
 func (l *Loop) takePlace(ctx context.Context) error {
-	l.pace = newPace(l.Resource, l.Budget.Backoff.In(ctx).Rand)
+	l.pace = newPace(cmp.Or(l.Place, l.Resource), l.Budget.Backoff.In(ctx).Rand)
 	return l.linger(ctx, l.pace.begin(time.Now()))
 }
 
 // Crowded reports whether this process knows of other writers of the resource. A version that was read before the call is
 // then probably not current.
-func (l *Loop) Crowded() bool { return l.pace.own && l.pace.last.crowd >= 2 }
+func (l *Loop) Crowded() bool {
+	return l.pace.own && l.pace.last.crowd >= 2 || l.pace.competes(time.Now())
+}
 
 // linger waits for d, unless the call would have no time left after that.
 func (l *Loop) linger(ctx context.Context, d time.Duration) error {
@@ -111,6 +107,10 @@ func (l *Loop) Base(ctx context.Context, open *Refusal, read func(context.Contex
 		if l.Narrow && open != nil && base.Exists && base.ETag == open.Change.Base.ETag {
 			return true, l.Observed(open.Conflict, open.Change, base)
 		}
+		if open != nil && base.foreignSince(open.Change.Base) {
+			l.Res.Foreign++
+			l.pace.meetForeign(time.Now())
+		}
 		wait, again := l.pace.read(base.Lineage, time.Now())
 		if !again {
 			return false, nil
@@ -126,7 +126,7 @@ func (l *Loop) refused(w Change, err error) (open *Refusal, again bool, cause er
 	if l.Refused != nil {
 		return l.Refused(w, err)
 	}
-	conflict, ok := errors.AsType[*ConflictError](err)
+	conflict, ok := errors.AsType[*azerr.ConflictError](err)
 	if !ok {
 		return nil, false, err
 	}

@@ -29,9 +29,8 @@ const operationSize = 8 + 2 // bytes, before base64
 
 // Intent is the operation that a write carries out. The zero value is none.
 type Intent struct {
-	Key    uint64 // that of the Operation
-	legacy string // the entry id that earlier versions of azconc used for it
-	given  bool
+	Key   uint64 // that of the Operation
+	given bool
 }
 
 // NewIntent returns the operation with an id in a scope: the same id on a blob's content and on its metadata is two
@@ -41,13 +40,12 @@ func NewIntent(scope, operationID string) Intent {
 		return Intent{}
 	}
 	sum := sha256.Sum256([]byte(scope + "\x00" + operationID))
-	whole := sha256.Sum256([]byte(operationID))
-	return Intent{Key: binary.BigEndian.Uint64(sum[:]), legacy: "o" + idEncoding.EncodeToString(whole[:10]), given: true}
+	return Intent{Key: binary.BigEndian.Uint64(sum[:]), given: true}
 }
 
 // Performed reports whether the lineage shows that the operation was carried out.
 func (l Lineage) Performed(op Intent) bool {
-	return op.given && (l.Has(op.legacy) || slices.ContainsFunc(l.Operations, func(o Operation) bool { return o.Key == op.Key }))
+	return op.given && slices.ContainsFunc(l.Operations, func(o Operation) bool { return o.Key == op.Key })
 }
 
 // Perform returns the lineage with op added, and without the operations that are too old at the time now.

@@ -8,7 +8,7 @@ import (
 // TestAnOperationOfAWriterWhoseClockIsBehindIsRemembered: the writer dates its operation by the version that it replaces,
 // which is of the service's clock. By its own clock the operation would be too old for the next writer.
 func TestAnOperationOfAWriterWhoseClockIsBehindIsRemembered(t *testing.T) {
-	s, err := SendOptions{}.WithDefaults()
+	s, err := Settings{}.WithDefaults()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,12 +12,15 @@ import (
 
 // Refusal is a write that the service refused.
 type Refusal struct {
-	Change   Change         // the write
-	Conflict *ConflictError // the error to return if the refusal is final
+	Change   Change               // the write
+	Conflict *azerr.ConflictError // the error to return if the refusal is final
 
 	// Contended is the lineage of the resource that another writer has changed, as the change read it. It is that of
 	// Change.Base, unless the write concerns several resources.
 	Contended Lineage
+
+	// Doubted is set if the resource was not found: the first delivery of the request may have removed it, on every path.
+	Doubted bool
 
 	// Stale is set if the base was not read by this call. The refusal is then no sign of contention.
 	Stale bool
@@ -35,6 +38,8 @@ func (c *Call) Prepare(base State, op Intent, encode func(Lineage) (Prepared, er
 		return nil, c.Fail(errors.New("OperationID: the target has no place to remember an operation in"))
 	case p.Send == nil:
 		return nil, nil
+	case p.Cramped != "" && id != "" && c.wantsProof(p.Cramped):
+		return nil, c.Fail(errCramped)
 	}
 	w := &Change{Base: base, ID: id, Op: op, Lineage: p.Stored, Send: p.Send, Look: look}
 	if id == "" || !p.Stored.Has(id) {
@@ -45,6 +50,8 @@ func (c *Call) Prepare(base State, op Intent, encode func(Lineage) (Prepared, er
 	w.Traced = p.Stored.Writes[0].Base != UnknownBase || len(base.Lineage.Writes) > 0
 	return w, nil
 }
+
+var errCramped = errors.New("the metadata leave no room for a proof of what becomes of the write, which conflicts need on this path: remove metadata, or do without (SendOptions.LineageSize -1)")
 
 // Stamp returns an id for a write over base, and the lineage that the write stores. If lineages are switched off, the
 // id is empty, and the lineage has only the operations.
@@ -78,7 +85,7 @@ func later(t, u time.Time) time.Time {
 // known.
 func (c *Call) Applied(w Change, etag azcore.ETag) {
 	if w.Won != nil {
-		w.Won()
+		w.Won(etag)
 		return
 	}
 	c.Res.Changed = true
@@ -171,14 +178,14 @@ func (c *Call) CarryOut(ctx context.Context, w Change) error {
 		c.Applied(w, etag)
 		return nil
 	}
-	conflict, ok := errors.AsType[*ConflictError](err)
+	conflict, ok := errors.AsType[*azerr.ConflictError](err)
 	if !ok {
 		return unlessPerformed(err)
 	}
 	c.Preempted(ctx, err)
 	err = c.Surrender(ctx, &Refusal{Change: w, Conflict: conflict})
-	if gone, ok := errors.AsType[*ConflictError](err); ok && w.Remove && w.AnyBase && gone.Reason == azerr.Gone {
-		return &NotFoundError{Op: c.Op, Resource: c.Resource, Err: gone.Err}
+	if gone, ok := errors.AsType[*azerr.ConflictError](err); ok && w.Remove && w.AnyBase && gone.Reason == azerr.Gone {
+		return &azerr.NotFoundError{Op: c.Op, Resource: c.Resource, Err: gone.Err}
 	}
 	return err
 }

@@ -77,6 +77,10 @@ const (
 	ours   rule = "ours"
 	shell  rule = "ours, a process for each update"
 	jitter rule = "full jitter"
+
+	// Of writers that keep no lineage.
+	plain  rule = "plain"
+	casual rule = "full jitter without a lineage"
 )
 
 // contender is a client that updates the resource again and again.
@@ -103,7 +107,8 @@ func (c *contender) update(until time.Time) {
 		c.s.request(serve, write)
 		p.noteTrip(time.Since(at))
 	}
-	if c.rule != jitter {
+	paces := c.rule == ours || c.rule == shell
+	if paces {
 		bubble.Sleep(max(0, p.begin(began)))
 	}
 	var refused *Change
@@ -114,9 +119,12 @@ func (c *contender) update(until time.Time) {
 			if f, _ := refused.judge(base); f != Refused {
 				c.open++
 			}
+			if base.foreignSince(refused.Base) {
+				p.meetForeign(time.Now())
+			}
 			refused = nil
 		}
-		if c.rule != jitter {
+		if paces {
 			if wait, again := p.read(base.Lineage, time.Now()); again {
 				bubble.Sleep(max(0, wait))
 				continue
@@ -127,6 +135,9 @@ func (c *contender) update(until time.Time) {
 			if c.s.state.ETag == base.ETag {
 				done = true
 				c.s.state.Lineage = base.Lineage.Push(DefaultLineageSize, Entry{ID: id, Base: base.ETag, Passed: p.passed(base.Lineage)})
+				if c.rule == plain || c.rule == casual {
+					c.s.state.Lineage = Lineage{}
+				}
 				c.s.state.ETag = c.s.etag()
 			}
 			return done
@@ -139,7 +150,10 @@ func (c *contender) update(until time.Time) {
 		}
 		refused = &Change{Base: base, ID: id, Traced: true}
 		n++
-		if c.rule == jitter {
+		if c.rule == plain {
+			continue
+		}
+		if !paces {
 			bubble.Sleep(retry.Backoff{Base: 5 * time.Millisecond, Cap: 200 * time.Millisecond, Rand: c.s.rng.Float64}.Wait(n - 1))
 			continue
 		}
@@ -239,6 +253,25 @@ func TestContendingWritersTakeTurns(t *testing.T) {
 			}
 			if perCommit > tt.atMost || rate < tt.rate || slow > tt.slowness {
 				t.Errorf("%.2f requests per commit, %.3f of the commits, %.2f of the p99; want at most %.2f, at least %.2f, at most %.2f", perCommit, rate, slow, tt.atMost, tt.rate, tt.slowness)
+			}
+		})
+	}
+}
+
+// TestTurnsHaveNoDearState: near the service, crowds of 40 clients and more could fall into a state in which turns were begun and
+// broken, for 7 requests per commit, and stayed there.
+func TestTurnsHaveNoDearState(t *testing.T) {
+	for _, tt := range []struct {
+		clients int
+		seeds   uint64
+		atMost  float64
+		rate    float64 // commits a second
+	}{{8, 3, 3, 430}, {32, 3, 3.3, 360}, {48, 20, 3.5, 340}, {128, 3, 4.5, 340}} {
+		t.Run(fmt.Sprint(tt.clients), func(t *testing.T) {
+			for seed := range tt.seeds {
+				if got := simulate(t, near(seed), ours, tt.clients, 3*time.Second); got.perCommit > tt.atMost || got.rate < tt.rate {
+					t.Errorf("seed %d: %v; want at most %v requests per commit and at least %v commits/s", seed, got, tt.atMost, tt.rate)
+				}
 			}
 		})
 	}

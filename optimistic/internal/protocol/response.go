@@ -1,10 +1,9 @@
 package protocol
 
 import (
-	"net/http"
-
 	"context"
 	"io"
+	"net/http"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 )

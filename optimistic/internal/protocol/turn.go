@@ -12,30 +12,15 @@ import (
 // trips of two clients overlap, and turns would cost commits.
 //
 // The writes of a turn keep the ticket of its first, so that Passed grows by one from one to the next. That is how the
-// others recognize a turn, and the crowd is then counted in writes: a place is that many writes away.
+// others recognize what is left of a turn, and the crowd is then counted in writes: a place is that many writes away.
+//
+// Whether there are turns depends on the distance alone, and all turns are of the same length, whatever the crowd. A rule that
+// made them shorter in a larger crowd, or took their length from the lineage, had a second state: as soon as some turns were
+// broken, the others took the length for 1, left too little time between writes, and broke the next ones, for 7 requests per commit.
 const (
-	turnWrites  = 4
-	turnTime    = 16 * time.Millisecond // a turn that would take longer at the shortest round trip is not begun
-	turnCallers = 64                    // with more, turns would outlast the marks of a lineage
+	turnWrites = 4
+	turnTime   = 16 * time.Millisecond // a turn that would take longer at the shortest round trip is not begun
 )
-
-// turnWindow is the number of entries in which turns are looked for.
-const turnWindow = 32
-
-// turnLength returns the mean number of writes in a turn. It is 1 if most calls write once.
-func (l Lineage) turnLength() float64 {
-	writes := l.Writes[:min(len(l.Writes), turnWindow)]
-	turns := len(writes)
-	for i := 1; i < len(writes); i++ {
-		if writes[i-1].Passed == writes[i].Passed+1 {
-			turns--
-		}
-	}
-	if length := float64(len(writes)) / float64(max(turns, 1)); length >= 1.5 { // two neighbours may look like a turn
-		return length
-	}
-	return 1
-}
 
 // newestTurn returns the number of writes of the newest turn so far.
 func (l Lineage) newestTurn() int {
@@ -55,15 +40,18 @@ func (l Lineage) placeInTurn(i int) int {
 	return n
 }
 
-// goesOn reports whether the call that has committed leaves its turn to the next call of its process.
-func (p *pace) goesOn(crowd, length float64) bool {
-	return crowd <= turnCallers*length && 2*turnWrites*p.best <= turnTime && p.turn < turnWrites
+// run returns the number of writes in a turn: 1, so that there are no turns, where round trips are long.
+func (p *pace) run() int {
+	if p.best == 0 || 2*turnWrites*p.best > turnTime {
+		return 1
+	}
+	return turnWrites
 }
 
 // look returns the time to wait before another read, while others have their turns. A look costs one request, a refused
 // write two. If nothing has moved since the last look, the crowd is smaller than it seemed, and the call writes.
 func (p *pace) look(l Lineage, crowd float64) (wait time.Duration, again bool) {
-	length := p.last.length
+	length := float64(p.run())
 	if !p.own || p.turn > 0 || length <= 1 || l.count == p.looked {
 		return 0, false
 	}
@@ -78,16 +66,16 @@ func (p *pace) look(l Lineage, crowd float64) (wait time.Duration, again bool) {
 	return p.slots(n+p.random()*length/2, p.slot(crowd)), true
 }
 
-// slotInTurns returns the slot of a write, in round trips: 1.4 for 8 clients, more for more, which need longer to find
+// slotInTurns returns the slot of a write, in round trips: 1.3 for 8 clients, more for more, which need longer to find
 // the next one.
 func slotInTurns(crowd float64) float64 {
-	return 1.4 + 0.3*max(0, math.Log2(crowd/(8*turnWrites)))
+	return 1.3 + 0.25*max(0, math.Log2(crowd/(8*turnWrites)))
 }
 
 // usual returns a round trip as it counts in the mean. In turns, a few trips that meet a busy machine would make all the
 // others wait, so none counts for more than 1.5 times the mean.
 func (p *pace) usual(d time.Duration) time.Duration {
-	if p.last.length > 1 && p.trip > 0 {
+	if p.run() > 1 && p.trip > 0 {
 		return min(d, p.trip*3/2)
 	}
 	return d

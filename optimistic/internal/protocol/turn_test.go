@@ -16,20 +16,19 @@ func passed(counts ...int) Lineage {
 
 func TestTurnsAreRecognized(t *testing.T) {
 	for _, tt := range []struct {
-		l      Lineage
-		length float64
-		newest int
+		l             Lineage
+		newest, place int
 	}{
-		{Lineage{}, 1, 0},
-		{passed(0), 1, 1},
-		{passed(7, 7, 7, 7), 1, 1},
-		{passed(8, 7, 9, 7), 1, 2}, // neighbours, by chance
-		{passed(31, 30, 29, 28), 4, 4},
-		{passed(29, 28, 31, 30, 29, 28), 3, 2},
-		{passed(28, 31, 30, 29, 28, 31, 30, 29), 8. / 3, 1},
+		{Lineage{}, 0, 0},
+		{passed(0), 1, 0},
+		{passed(7, 7, 7, 7), 1, 0},
+		{passed(8, 7, 9, 7), 2, 1},
+		{passed(31, 30, 29, 28), 4, 3},
+		{passed(29, 28, 31, 30, 29, 28), 2, 1},
+		{passed(28, 31, 30, 29, 28, 31, 30, 29), 1, 0},
 	} {
-		if length, newest := tt.l.turnLength(), tt.l.newestTurn(); length != tt.length || newest != tt.newest {
-			t.Errorf("%+v: turns of %v, the newest has %d; want %v and %d", tt.l.Writes, length, newest, tt.length, tt.newest)
+		if newest, place := tt.l.newestTurn(), tt.l.placeInTurn(0); newest != tt.newest || place != tt.place {
+			t.Errorf("%+v: the newest turn has %d, and %d come before the newest write; want %d and %d", tt.l.Writes, newest, place, tt.newest, tt.place)
 		}
 	}
 }
@@ -93,5 +92,13 @@ func TestAWriterLeftAloneIsNoCrowd(t *testing.T) {
 	}
 	if crowd := passed(7, 6, 5, 4, 7, 6, 5, 4, 7, 6, 5, 4, 7, 6, 5, 4).crowd(now); crowd != 5 {
 		t.Errorf("two writers that take turns see a crowd of %v writes, want 5", crowd)
+	}
+}
+
+// TestASlowEntryIsNoCrowd: one call that took as long as 500 writes, or an entry that says so, made a lone writer wait for 30 others.
+func TestASlowEntryIsNoCrowd(t *testing.T) {
+	now := time.Now()
+	if crowd := passed(0, 0, 0, maxPassed, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0).crowd(now); crowd > 2 {
+		t.Errorf("one entry makes a crowd of %v, want 2 at most", crowd)
 	}
 }

@@ -65,7 +65,7 @@ func (u Unproved) Do(ctx context.Context) (r Result, err error) {
 	case azerr.Has(err, u.Exists...):
 		err = azerr.Op(ctx, u.Op, u.Resource, fmt.Errorf("%w: %w", azerr.ErrExists, azerr.Clean(err)))
 	case azerr.Classify(err).Kind == azerr.NotFound:
-		err = &NotFoundError{Op: u.Op, Resource: u.Resource, Err: azerr.Clean(err)}
+		err = &azerr.NotFoundError{Op: u.Op, Resource: u.Resource, Err: azerr.Clean(err)}
 	default:
 		err = azerr.Op(ctx, u.Op, u.Resource, azerr.Clean(err))
 	}

@@ -5,9 +5,11 @@ package sealed
 
 import (
 	"context"
+	"fmt"
+	"reflect"
+	"strings"
 
 	"github.com/azconc/azconc/optimistic/internal/protocol"
-	"github.com/azconc/azconc/pkg/lease"
 )
 
 // Version is a value and the version at which it was read.
@@ -31,8 +33,7 @@ func Carried[T any](v *Version[T]) any { return v.carry }
 // Target is a value that can be read together with its version and written back on a condition. The operations of package
 // optimistic handle retries, waiting and ambiguous responses; a target only knows its service.
 //
-// Every method sends its requests with the SDK's retries off and calls CountRequest once before each, so that
-// Result.Requests is exact. Methods must be safe for concurrent use. A target that wraps another has a method
+// Every method sends each request by wire.Request, which sends it once and counts it, so that Result.Requests is exact. Methods must be safe for concurrent use. A target that wraps another has a method
 // Unwrap() any that returns it, or embeds it, so that operations on a blob's metadata and tags are not confused with
 // those on its content.
 type Target[T any] interface {
@@ -90,10 +91,6 @@ type Traits struct {
 	// Scope distinguishes the target's operations from those of other targets on the same resource, such as a blob's
 	// metadata from its content.
 	Scope string
-
-	// Lease is the resource as something that an escalated update can lease, to exclude other writers. It is nil if it
-	// cannot be leased. It is a function because few calls need it.
-	Lease func() lease.Resource
 }
 
 // TraitsOf returns the traits of target, or of the target that it wraps. A caller's Target that wraps another has a
@@ -109,4 +106,44 @@ func TraitsOf(target any) Traits {
 		}
 		target = outer.Unwrap()
 	}
+}
+
+// Place returns the path of a target with its account before it. A client of a table does not tell its account, so there the
+// client itself takes its place.
+func Place(target interface{ Resource() string }) string {
+	switch client := TraitsOf(target).Client.(type) {
+	case nil:
+		return target.Resource()
+	case interface{ URL() string }:
+		_, rest, _ := strings.Cut(client.URL(), "//")
+		host, _, _ := strings.Cut(rest, "/")
+		return host + "/" + target.Resource()
+	default:
+		return fmt.Sprintf("%p/%s", client, target.Resource())
+	}
+}
+
+// NotNil returns an error that names the first nil among the arguments of a call, which are given by name and value in
+// turn. A target is nil too if its client is.
+func NotNil(op string, arguments ...any) error {
+	for i := 0; i+1 < len(arguments); i += 2 {
+		name, value := arguments[i], arguments[i+1]
+		if isNil(value) {
+			return fmt.Errorf("%s: %v is nil", op, name)
+		}
+		if client := TraitsOf(value).Client; client != nil && isNil(client) {
+			return fmt.Errorf("%s: the client of %v is nil", op, name)
+		}
+	}
+	return nil
+}
+
+func isNil(value any) bool {
+	switch v := reflect.ValueOf(value); v.Kind() {
+	case reflect.Invalid:
+		return true
+	case reflect.Pointer, reflect.Func:
+		return v.IsNil()
+	}
+	return false
 }

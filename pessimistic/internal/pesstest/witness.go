@@ -21,6 +21,7 @@ type Carried struct {
 	Status   int
 	Lease    string // the id in the response, or in the request
 	Fence    string // in the metadata of the request
+	Nonce    string // likewise
 	Duration time.Duration
 }
 
@@ -75,7 +76,7 @@ func (w *Witness) Do(r *http.Request) (*http.Response, error) {
 	default:
 		c.Op = strings.ToLower(r.Method)
 	}
-	c.Fence = Header(r.Header, "x-ms-meta-azconcfence")
+	c.Fence, c.Nonce = Header(r.Header, "x-ms-meta-azconcfence"), Header(r.Header, "x-ms-meta-azconcnonce")
 	if seconds, err := strconv.Atoi(Header(r.Header, "x-ms-lease-duration")); err == nil {
 		c.Duration = time.Duration(seconds) * time.Second
 	}

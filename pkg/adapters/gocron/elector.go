@@ -41,7 +41,9 @@ func (e *Elector) Run(ctx context.Context) error {
 	return err
 }
 
-// IsLeader returns nil if this process leads, by its own clock, and ErrNotLeader otherwise. It sends no request.
+// IsLeader returns nil if this process leads, and ErrNotLeader otherwise. Both are judged as by election.Election.Leads, by the clocks
+// of this machine: a process that could not renew its lead in time says that it leads no more before another can lead. It sends no
+// request.
 func (e *Elector) IsLeader(context.Context) error {
 	if !e.election.Leads() {
 		return ErrNotLeader

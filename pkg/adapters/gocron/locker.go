@@ -13,7 +13,6 @@ import (
 
 	"github.com/azconc/azconc/idempotent/once"
 	"github.com/azconc/azconc/idempotent/slot"
-	"github.com/azconc/azconc/pkg/retry"
 )
 
 // ErrDone reports that the slot is completed: this machine is late, or another one was faster. ErrRunning reports that an earlier
@@ -121,15 +120,11 @@ type run struct {
 	failed bool // guarded by the locker's mu
 }
 
-// unlockTimeout bounds what a shutdown waits for. The lease ends a hold that could not be released.
-const unlockTimeout = 15 * time.Second
-
-// Unlock completes the slot, or frees it, and releases the lock. gocron drops its error, and passes a context that has ended if
-// the scheduler is shutting down.
+// Unlock completes the slot, or frees it, and releases the lock. While the service does not answer, it tries to complete the slot
+// for as long as the lock is held, and for 15 s if the scheduler is shutting down: gocron then passes a context that has ended. It
+// drops the error.
 func (r *run) Unlock(ctx context.Context) (err error) {
 	defer r.locker.end(r.job)
-	ctx, cancel := retry.Detached(ctx, unlockTimeout)
-	defer cancel()
 	r.locker.mu.Lock()
 	failed := r.failed
 	r.locker.mu.Unlock()

@@ -171,3 +171,30 @@ func TestLockSaysWhyItRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestAnOutageWhenAJobEndsDoesNotRepeatIt: the slot was given up after six tries, and another scheduler ran it again.
+func TestAnOutageWhenAJobEndsDoesNotRepeatIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bubble.Sleep(time.Minute)
+		service := newService(t)
+		first, second := newLocker(t, service, "first"), newLocker(t, service, "second")
+		run, err := first.Lock(t.Context(), "report")
+		if err != nil {
+			t.Fatal(err)
+		}
+		service.SetFaults(aztest.Fault{Kind: aztest.Throttle, Match: aztest.Op("Insert Entity")})
+		ended := make(chan error, 1)
+		go func() { ended <- run.Unlock(t.Context()) }()
+		bubble.Sleep(2 * time.Minute)
+		if _, err := second.Lock(t.Context(), "report"); !errors.Is(err, once.ErrInProgress) {
+			t.Errorf("during the outage: %v", err)
+		}
+		service.SetFaults()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if _, err := second.Lock(t.Context(), "report"); !errors.Is(err, ErrDone) {
+			t.Errorf("after it: %v", err)
+		}
+	})
+}

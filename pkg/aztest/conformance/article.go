@@ -1,14 +1,9 @@
 package conformance
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 )
 
 // Row is a row of the article's tables: an operation, with the behaviour of a service.
@@ -63,48 +58,25 @@ var Article = []Row{
 // Rows runs every operation in the article's tables, and returns the rows in their order.
 func Rows(t T, h Harness) []Row {
 	byName := map[string]Row{}
-	c := h.Container(t)
-	source := h.sourceURL(t, c, "source")
-	for i, op := range operations() {
-		if !slices.ContainsFunc(Article, func(r Row) bool { return r.Operation == op.name }) {
-			continue
-		}
-		asked := 0
-		ask := func(condition string) (said, *azcore.ETag) {
-			asked++
-			x := target{container: c, name: fmt.Sprintf("row-%02d-%d", i, asked), source: source}
-			x.create(t, op.kind)
-			var conditions *blob.AccessConditions
-			if condition != "" {
-				conditions = x.conditions(t, condition)
+	for section, onVersion := range map[string]string{"blob": "If-Match: another", "container": "If-Modified-Since: its time"} {
+		s := newStage(t, h, section)
+		for _, op := range operations(section) {
+			if !slices.ContainsFunc(Article, func(r Row) bool { return r.Operation == op.name }) {
+				continue
 			}
-			var etag *azcore.ETag
-			got := call(func(ctx context.Context) (err error) { etag, err = op.run(ctx, x, conditions); return err })
-			return got, etag
-		}
-		_, etag := ask("")
-		refused := func(condition string) bool { got, _ := ask(condition); return got != success }
-		byName[op.name] = Row{op.name, etag != nil && *etag != "", refused(matchOther), leaseWord(refused)}
-	}
-	for _, op := range containerOperations() {
-		ask := func(condition string) (said, *azcore.ETag) {
-			c := h.Container(t)
-			var conditions *container.AccessConditions
-			if condition != "" {
-				conditions = containerConditions(t, c, condition)
+			refused := func(name string) bool {
+				c := conditions[slices.IndexFunc(conditions, func(c condition) bool { return c.name == name })]
+				w, step := s.set(t, op, c)
+				return w.do(t, step) != success
 			}
-			var etag *azcore.ETag
-			got := call(func(ctx context.Context) (err error) { etag, err = op.run(ctx, c, conditions); return err })
-			return got, etag
+			w, step := s.set(t, op, condition{})
+			byName[op.name] = Row{op.name, w.send(t, step).header.Get("ETag") != "", refused(onVersion), leaseWord(refused)}
 		}
-		_, etag := ask("")
-		refused := func(condition string) bool { got, _ := ask(condition); return got != success }
-		byName[op.name] = Row{op.name, etag != nil && *etag != "", refused(modifiedSince), leaseWord(refused)}
 	}
-	// The SDK reads metadata with the properties, and a container has nothing before it is created.
+	// Metadata come with the properties, and a container has nothing before it is created.
 	byName["Get Blob Metadata"] = byName["Get Blob Properties"]
 	byName["Get Container Metadata"] = byName["Get Container Properties"]
-	byName["Create Container"] = createRow(t, h)
+	byName["Create Container"] = Row{ETag: inContainer(t, h).head(t, ".").Get("ETag") != "", Lease: "ignored"}
 	byName["Abort Copy Blob"] = abortRow(t, h)
 	var rows []Row
 	for _, a := range Article {
@@ -117,43 +89,23 @@ func Rows(t T, h Harness) []Row {
 
 func leaseWord(refused func(condition string) bool) string {
 	switch {
-	case refused(leasedWithout):
+	case refused("leased, no id"):
 		return "required"
-	case refused(leasedOther):
+	case refused("leased, another id"):
 		return "checked"
 	}
 	return "ignored"
 }
 
-func createRow(t T, h Harness) Row {
-	c := h.Container(t)
-	if _, err := c.Delete(context.Background(), nil); err != nil {
-		t.Fatal(err)
-	}
-	other := h.Container(t) // the harness has called Create for it; only the ETag of the response matters
-	p, err := other.GetProperties(context.Background(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return Row{ETag: p.ETag != nil, Lease: "ignored"}
-}
-
 // abortRow uses a copy id that does not exist: the service checks the lease before the pending copy.
 func abortRow(t T, h Harness) Row {
-	c := h.Container(t)
-	x := target{container: c, name: "abort"}
-	x.create(t, "")
-	leased := target{container: c, name: "abort-leased"}
-	leased.create(t, "")
-	leased.conditions(t, leasedWithout)
-	abort := func(x target) said {
-		return call(func(ctx context.Context) error {
-			_, err := x.any().AbortCopyFromURL(ctx, "11111111-1111-4111-8111-111111111111", nil)
-			return err
-		})
-	}
+	w := inContainer(t, h)
+	w.ask(t, "put free old")
+	w.ask(t, "put held old")
+	w.ask(t, "acquire held A 60")
+	const abort = "?comp=copy&copyid=11111111-1111-4111-8111-111111111111 | x-ms-copy-action: abort"
 	row := Row{Lease: "ignored"}
-	if free, held := abort(x), abort(leased); held == noLeaseID && strings.HasPrefix(string(free), "409") {
+	if free, held := w.do(t, "PUT free"+abort), w.do(t, "PUT held"+abort); held == "412 LeaseIdMissing" && strings.HasPrefix(string(free), "409") {
 		row.Lease = "required"
 	}
 	return row

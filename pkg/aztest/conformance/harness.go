@@ -4,16 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"net/http"
+	"strings"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/sas"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/share"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
 )
 
 // Harness is the account under test. A section needs only the field of its service.
@@ -21,7 +22,7 @@ type Harness struct {
 	// Emulator marks a service with known differences.
 	Emulator bool
 
-	// Container returns a client for an existing container that no other test uses. Headers must be among its
+	// Container returns a client for an existing container that no other test uses. Requests must be among its
 	// PerCallPolicies.
 	Container func(t T) *container.Client
 
@@ -35,7 +36,7 @@ type Harness struct {
 	// Queue returns a client for an existing queue that no other test uses.
 	Queue func(t T) *azqueue.QueueClient
 
-	// Share returns a client for an existing share that no other test uses.
+	// Share returns a client for an existing share that no other test uses, with Requests as well.
 	Share func(t T) *share.Client
 }
 
@@ -44,41 +45,32 @@ type said string
 
 const success said = "ok"
 
-type headersKey struct{}
+// call runs one operation with the SDK's retries off and returns the response.
+func call(run func(context.Context) error) said { return respondTo(context.Background(), run) }
 
-// Headers is a policy that adds the headers which the suite needs and the SDK cannot send. It runs before the request
-// is signed.
-func Headers() policy.Policy { return headers{} }
-
-type headers struct{}
-
-func (headers) Do(r *policy.Request) (*http.Response, error) {
-	if given, ok := r.Raw().Context().Value(headersKey{}).(http.Header); ok {
-		maps.Copy(r.Raw().Header, given)
-	}
-	return r.Next()
-}
-
-// call runs one operation with the SDK's retries off and returns the response. It also detects a GET with the response
-// 304, which the SDK does not report as an error.
-func call(run func(context.Context) error) said { return callWith(nil, run) }
-
-// callWith is call with more headers.
-func callWith(h http.Header, run func(context.Context) error) said {
-	var raw *http.Response
-	ctx := policy.WithCaptureResponse(context.WithValue(context.Background(), headersKey{}, h), &raw)
-	ctx = policy.WithRetryOptions(ctx, policy.RetryOptions{MaxRetries: -1})
-	err := run(ctx)
+func respondTo(ctx context.Context, run func(context.Context) error) said {
+	err := run(policy.WithRetryOptions(ctx, policy.RetryOptions{MaxRetries: -1}))
 	if refused, ok := errors.AsType[*azcore.ResponseError](err); ok {
-		return said(fmt.Sprintf("%d %s", refused.StatusCode, refused.ErrorCode))
+		return said(strings.TrimSpace(fmt.Sprintf("%d %s", refused.StatusCode, refused.ErrorCode)))
 	}
 	if err != nil {
 		return said("error: " + err.Error())
 	}
-	if raw != nil && raw.StatusCode == http.StatusNotModified {
-		return said("304 " + raw.Header.Get("x-ms-error-code"))
-	}
 	return success
+}
+
+// sign returns a URL with which anybody can read a blob: except for Copy Blob within an account, the service reads a source with the
+// rights of its URL only.
+func (h Harness) sign(t T, b *blockblob.Client) string {
+	t.Helper()
+	if h.Sign != nil {
+		return h.Sign(t, b)
+	}
+	url, err := b.GetSASURL(sas.BlobPermissions{Read: true}, time.Now().Add(time.Hour), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return url
 }
 
 // expect is the service's response, and an emulator's response where it differs.

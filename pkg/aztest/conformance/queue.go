@@ -3,7 +3,7 @@ package conformance
 import (
 	"context"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
 )
 
 // Queue tests pop receipts: only the latest one updates or deletes a message, and it identifies the message only

@@ -6,51 +6,50 @@ import "strings"
 type Section struct {
 	Name    string
 	Service string // "blob", "table", "queue" or "file"
-	Source  string // page of the REST reference; "" where each part is named like its page
 	Slow    bool   // waits in real time, about 15 seconds
 	Run     func(t T, h Harness)
+
+	pages map[string]string // pages of the REST reference by part; "" is for the rest
 }
 
 // Sections are all parts of the suite.
 func Sections() []Section {
-	const headers = "Specifying conditional headers for Blob service operations"
-	return []Section{
-		{Name: "blob", Service: "blob", Run: Blob},
-		{Name: "container", Service: "blob", Run: Container},
-		{Name: "lease", Service: "blob", Source: "Lease Blob", Run: Lease},
-		{Name: "versions", Service: "blob", Source: headers, Run: Versions},
-		{Name: "pairs", Service: "blob", Source: headers, Run: Pairs},
-		{Name: "sources", Service: "blob", Source: "Copy Blob", Run: Sources},
-		{Name: "positions", Service: "blob", Source: "Append Block", Run: Positions},
-		{Name: "snapshots", Service: "blob", Source: "Snapshot Blob", Run: Snapshots},
-		{Name: "uncommitted", Service: "blob", Source: "Put Block", Run: Uncommitted},
-		{Name: "content", Service: "blob", Source: "Get Blob", Run: Content},
-		{Name: "tags", Service: "blob", Source: "Set Blob Tags", Run: Tags},
-		{Name: "expiry", Service: "blob", Source: "Lease Blob", Slow: true, Run: Expiry},
-		{Name: "table", Service: "table", Source: "Inserting and updating entities", Run: Table},
-		{Name: "queue", Service: "queue", Source: "Update Message", Run: Queue},
-		{Name: "file", Service: "file", Source: "Lease File", Run: File},
+	all := []Section{table("blob"), table("container")}
+	for _, name := range []string{"life", "lease", "versions", "pairs", "sources", "positions", "snapshots", "uncommitted", "content", "tags"} {
+		all = append(all, script(name, "blob", inContainer))
 	}
+	expiry := script("expiry", "blob", inContainer)
+	expiry.Slow = true
+	return append(all, expiry,
+		Section{Name: "table", Service: "table", Run: Table, pages: map[string]string{
+			"": "Inserting and updating entities", "tables": "Create Table", "conditions": "Update Entity", "versions": "Insert Or Merge Entity",
+			"types": "Payload format for Table service operations", "limits": "Understanding the Table service data model",
+			"queries": "Query Entities", "transactions": "Performing entity group transactions", "contention": "Update Entity",
+		}},
+		Section{Name: "queue", Service: "queue", Run: Queue, pages: map[string]string{"": "Update Message"}},
+		script("file", "file", inShare))
 }
 
-// pages are the parts whose name is not that of the page of the REST reference with their rule.
-var pages = map[string]string{
-	"Get Blob Properties (size)": "Set Blob Properties", "Set Blob Properties (sequence number)": "Set Blob Properties",
-	"Lease Blob": "Lease Blob", "Renew Blob Lease": "Lease Blob", "Change Blob Lease": "Lease Blob", "Break Blob Lease": "Lease Blob", "Release Blob Lease": "Lease Blob",
-	"its lease does not guard its blobs": "Lease Container", "its name stays taken for a while": "Delete Container",
-	"tables": "Create Table", "conditions": "Update Entity", "versions": "Insert Or Merge Entity", "types": "Payload format for Table service operations",
-	"limits": "Understanding the Table service data model", "queries": "Query Entities", "transactions": "Performing entity group transactions",
-	"contention": "Update Entity",
+// table is a section of operations by conditions.
+func table(name string) Section {
+	s := Section{Name: name, Service: "blob", pages: map[string]string{}, Run: func(t T, h Harness) { matrix(t, h, name) }}
+	for _, op := range operations(name) {
+		s.pages[op.name] = op.page
+	}
+	return s
+}
+
+// script is a section of rules, whose first line is the page of the REST reference.
+func script(name, service string, in func(T, Harness) *world) Section {
+	lines := read(name)
+	return Section{Name: name, Service: service, pages: map[string]string{"": strings.TrimSpace(lines[0])},
+		Run: func(t T, h Harness) { in(t, h).run(t, lines[1:]) }}
 }
 
 // SourceOf returns the page of the REST reference for a result in the part with this name.
 func (s Section) SourceOf(part string) string {
-	if page, ok := pages[part]; ok && (s.Source == "" || s.Name == "table") {
+	if page, ok := s.pages[part]; ok {
 		return page
 	}
-	if s.Source != "" {
-		return s.Source
-	}
-	page, _, _ := strings.Cut(part, " (")
-	return page
+	return s.pages[""]
 }

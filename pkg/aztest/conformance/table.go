@@ -60,8 +60,8 @@ func tables(t T, h Harness) {
 	}
 	h.check(t, expect{service: "409 TableAlreadyExists"}, "create again", create(name))
 	h.check(t, expect{service: "409 TableAlreadyExists"}, "create again in capitals", create(strings.ToUpper(name)))
-	h.check(t, expect{service: "400 OutOfRangeInput", emulator: "400 ", why: "gives no code"}, "a name of two letters", create("tt"))
-	h.check(t, expect{service: "400 InvalidResourceName", emulator: "400 ", why: "gives no code"}, "a name with a hyphen", create("a-table"))
+	h.check(t, expect{service: "400 OutOfRangeInput", emulator: "400", why: "gives no code"}, "a name of two letters", create("tt"))
+	h.check(t, expect{service: "400 InvalidResourceName", emulator: "400", why: "gives no code"}, "a name with a hyphen", create("a-table"))
 	h.check(t, expect{service: "404 ResourceNotFound"}, "delete a missing entity", remove(name+"missing"))
 
 	other := name + "other"

@@ -114,6 +114,9 @@ func parseFault(text string) (aztest.Fault, error) {
 	case operation == "writes":
 		f.Match = aztest.Writes
 	case selected:
+		if err := checkOperation(operation); err != nil {
+			return aztest.Fault{}, fmt.Errorf("%q: %w", text, err)
+		}
 		f.Match = aztest.Op(operation)
 	}
 	return f, nil

@@ -2,9 +2,11 @@ package emulator
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/azconc/azconc/pkg/aztest"
 )
@@ -13,7 +15,28 @@ import (
 const maxBody = 1 << 30
 
 // front passes a request on to the account in its path.
-type front struct{ handlers map[string]http.Handler }
+type front struct {
+	handlers map[string]http.Handler
+	memory   *memory
+}
+
+// stall is how long a body may bring nothing before its connection is dropped.
+var stall = 10 * time.Second
+
+// flowing is a body that has to go on.
+type flowing struct {
+	io.ReadCloser
+	connection *http.ResponseController
+}
+
+func (f flowing) Read(p []byte) (int, error) {
+	_ = f.connection.SetReadDeadline(time.Now().Add(stall))
+	n, err := f.ReadCloser.Read(p)
+	if err == io.EOF {
+		_ = f.connection.SetReadDeadline(time.Time{}) // the request may take longer than its body
+	}
+	return n, err
+}
 
 func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path := r.URL.Path
@@ -29,7 +52,13 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.ContentLength > maxBody:
 		fail(w, http.StatusRequestEntityTooLarge, "RequestBodyTooLarge", "The request body is too large and exceeds the maximum permissible limit.")
 	default:
-		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		length := max(r.ContentLength, 0)
+		if !f.memory.take(length) {
+			fail(w, http.StatusInsufficientStorage, "InsufficientStorage", "The emulator's memory is full. Delete something, or raise its limit.")
+			return
+		}
+		defer f.memory.give(length)
+		r.Body = flowing{http.MaxBytesReader(w, r.Body, maxBody), http.NewResponseController(w)}
 		handler.ServeHTTP(w, r)
 	}
 }

@@ -22,6 +22,9 @@ type Options struct {
 	Faults []aztest.Fault
 	// Seed selects the requests that meet a fault. Defaults to 0.
 	Seed uint64
+	// MaxMemory is the size of the heap, in bytes, beyond which requests with a body are refused: 507 InsufficientStorage. It is that
+	// of the whole process, with all accounts. What was deleted makes room again. Defaults to 0: no limit.
+	MaxMemory int64
 	// Log gets a line when the server itself fails at a request. Defaults to none.
 	Log io.Writer
 
@@ -48,6 +51,9 @@ func (o *Options) withDefaults() (Options, error) {
 		if p.port < 0 || p.port > 65535 {
 			return out, fmt.Errorf("%s: %d is not between 0 and 65535", p.field, p.port)
 		}
+	}
+	if out.MaxMemory < 0 {
+		return out, fmt.Errorf("MaxMemory: %d is negative", out.MaxMemory)
 	}
 	if out.Log == nil {
 		out.Log = io.Discard

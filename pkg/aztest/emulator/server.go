@@ -61,6 +61,10 @@ func Start(ctx context.Context, opts *Options) (*Server, error) {
 		service.SetFaults(o.Faults...)
 		s.accounts, s.services[name] = append(s.accounts, a), service
 	}
+	var room *memory
+	if o.MaxMemory > 0 {
+		room = &memory{limit: o.MaxMemory}
+	}
 	var listeners []net.Listener
 	for i, port := range []int{o.BlobPort, o.QueuePort, o.TablePort, o.FilePort} {
 		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
@@ -81,7 +85,7 @@ func Start(ctx context.Context, opts *Options) (*Server, error) {
 			handlers[a.Name] = services[i].handler(s.services[a.Name])
 		}
 		server := &http.Server{
-			Handler: &front{handlers: handlers}, ReadHeaderTimeout: 10 * time.Second, ErrorLog: log.New(o.Log, "", 0),
+			Handler: &front{handlers: handlers, memory: room}, ReadHeaderTimeout: 10 * time.Second, ErrorLog: log.New(o.Log, "", 0),
 			BaseContext: func(net.Listener) context.Context { return serving },
 		}
 		s.servers = append(s.servers, server)

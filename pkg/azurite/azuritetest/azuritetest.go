@@ -11,8 +11,8 @@
 // The server starts when the first test asks for it and stops after the last one. Tests are isolated by account: each test
 // gets a new one, at no cost, and need not clean up.
 //
-// A test that needs Azurite never passes without it. If Azurite is not available, the test fails with the reason. It is
-// skipped only if AZCONC_SKIP_AZURITE=1 is set.
+// A test that needs Azurite never passes without it. Where Node.js or npm is missing, and with AZCONC_SKIP_AZURITE=1, it is skipped with
+// the reason. If Azurite cannot be installed or started otherwise, the test fails.
 package azuritetest
 
 import (
@@ -77,6 +77,9 @@ func Server(tb testing.TB) *azurite.Server {
 	tb.Helper()
 	skip(tb)
 	server, err := start()
+	if missing, ok := errors.AsType[*azurite.ToolError](err); ok {
+		tb.Skipf("SKIP: not tested on Azurite: %v", missing)
+	}
 	if err != nil {
 		tb.Fatalf("Azurite is needed and not available: %v (%s=1 skips the tests that need it)", err, SkipVariable)
 	}

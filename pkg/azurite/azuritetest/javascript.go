@@ -33,6 +33,11 @@ func JavaScript(tb testing.TB, account azurite.Account, script string, args ...s
 func JavaScriptAt(tb testing.TB, connection, script string, args ...string) []byte {
 	tb.Helper()
 	skip(tb)
+	for _, tool := range []string{"node", "npm"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			tb.Skipf("SKIP: not tested with the JavaScript SDK: %v", err)
+		}
+	}
 	sdk, err := installJavaScript(tb)
 	if err != nil {
 		tb.Fatalf("the JavaScript SDK is needed and not available: %v", err)

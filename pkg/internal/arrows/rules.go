@@ -2,7 +2,7 @@ package arrows
 
 // topLevel is everything that may lie at the top beside names that begin with a dot.
 var topLevel = []string{
-	"LICENSE", "README.md", "cmd", "go.mod", "go.sum", "idempotent", "optimistic", "pessimistic", "pkg", "scripts",
+	"LICENSE", "README.md", "cmd", "go.mod", "go.sum", "go.work", "go.work.sum", "idempotent", "optimistic", "pessimistic", "pkg", "scripts",
 }
 
 // maxLines is the length at which a file has more than one subject.
@@ -39,9 +39,13 @@ var layers = []layer{
 		"tfdir reads a working directory of Terraform and knows nothing of Azure"},
 	{"cmd/azconc/internal/tfstate", []string{"optimistic", "pessimistic", "pkg"},
 		"tfstate knows the protocol of Terraform's states and no command line"},
-	{"cmd/azconc/internal/workload", []string{"optimistic", "pessimistic", "idempotent", "pkg"},
+	{"cmd/azconc/internal/azaccount", []string{"pkg"},
+		"azaccount finds an account in flags and environment and knows no command line"},
+	{"cmd/azconc/internal/account", []string{"optimistic", "pessimistic", "idempotent", "pkg", "cmd/azconc/internal/azaccount"},
+		"the conformance suite puts the libraries to work on an account, like a test"},
+	{"cmd/azconc/internal/workload", []string{"optimistic", "pessimistic", "idempotent", "pkg", "cmd/azconc/internal/azaccount"},
 		"the workloads put the libraries to work, for azconc bench and for the benchmarks, and know no command line"},
-	{"cmd/azconc/internal/cli", []string{"optimistic", "pessimistic", "idempotent", "pkg", "cmd/azconc/internal/proc", "cmd/azconc/internal/jsonform", "cmd/azconc/internal/tfdir", "cmd/azconc/internal/tfstate", "cmd/azconc/internal/workload"},
+	{"cmd/azconc/internal/cli", []string{"optimistic", "pessimistic", "idempotent", "pkg", "cmd/azconc/internal/azaccount", "cmd/azconc/internal/proc", "cmd/azconc/internal/jsonform", "cmd/azconc/internal/tfdir", "cmd/azconc/internal/tfstate", "cmd/azconc/internal/workload", "cmd/internal/demo/scene"},
 		"the command line is the only one that knows everything"},
 	{"cmd/internal", []string{"optimistic", "pessimistic", "idempotent", "pkg"},
 		"the programs that examine azconc put the libraries to work, like a test: they do not know the command line"},
@@ -102,7 +106,7 @@ var bans = []ban{
 		"the screen of azconc top is all that needs bubbletea: no program that uses the libraries compiles it"},
 	{"github.com/charmbracelet", []string{"cmd/azconc/internal/cli/live"}, true,
 		"bubbletea's own measure of text keeps the lines of that screen within the terminal"},
-	{"./pkg/aztest", []string{"pkg/aztest", "cmd/internal/account", "cmd/internal/soak", "optimistic/internal/optest", "pessimistic/internal/pesstest", "cmd/azconc/internal/cli/engine"}, false,
+	{"./pkg/aztest", []string{"pkg/aztest", "cmd/azconc/internal/account", "cmd/internal/soak", "cmd/internal/demo", "optimistic/internal/optest", "pessimistic/internal/pesstest", "cmd/azconc/internal/cli/engine"}, false,
 		"a service in memory must never reach production code; engine serves it as an emulator, which keeps nothing and says so"},
 	{"./pkg/azurite", []string{"pkg/azurite", "cmd/azconc/internal/cli", "cmd/internal/soak"}, false,
 		"a library does not start processes; azconc dev, the demo and the soak do"},

@@ -7,15 +7,15 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/azconc/azconc/cmd/azconc/internal/azaccount"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
-	"github.com/azconc/azconc/pkg/azaccount"
 )
 
 // addConnectionFlags adds the flags that name the account. Flags and environment variables have the names that the Azure CLI
 // gives them.
 func addConnectionFlags(p *pflag.FlagSet, c *azaccount.Flags) {
-	p.StringVar(&c.ConnectionString, "connection-string", "", "connection `string` of the account; UseDevelopmentStorage=true is Azurite")
+	p.StringVar(&c.ConnectionString, "connection-string", "", "connection `string` of the account; UseDevelopmentStorage=true is an emulator on this machine")
 	p.StringVar(&c.AccountName, "account-name", "", "`name` of the account")
 	p.StringVar(&c.AccountKey, "account-key", "", "`key` of the account")
 	p.StringVar(&c.SASToken, "sas-token", "", "shared access signature `token`")
@@ -71,7 +71,7 @@ func connectionError(err error) error {
 
 func noAccount() error {
 	return fail.WithHint(fail.Usagef("no account is given"),
-		"give --account-name or --connection-string, or set AZURE_STORAGE_CONNECTION_STRING (UseDevelopmentStorage=true for Azurite)")
+		"give --account-name or --connection-string, or set AZURE_STORAGE_CONNECTION_STRING (UseDevelopmentStorage=true for an emulator on this machine)")
 }
 
 // localNames replaces the URLs among the arguments of a queue or table command by the names in them. The run then

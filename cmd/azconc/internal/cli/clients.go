@@ -6,12 +6,12 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	azservice "github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
 
+	"github.com/azconc/azconc/cmd/azconc/internal/azaccount"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/idempotent"
 	"github.com/azconc/azconc/optimistic/tables"
-	"github.com/azconc/azconc/pkg/azaccount"
 )
 
 // Container returns the client of r's container.
@@ -97,7 +97,6 @@ func (f *Factory) Queue(name string) (*azqueue.QueueClient, error) {
 // TableService returns the client of the account's Table service.
 func (f *Factory) TableService() (*aztables.ServiceClient, error) {
 	opts := &aztables.ClientOptions{ClientOptions: f.ClientOptions()}
-	opts.PerRetryPolicies = append(opts.PerRetryPolicies, idempotent.Policy())
 	a, err := f.accountOf(azaccount.Table)
 	if err != nil {
 		return nil, err

@@ -85,6 +85,16 @@ func (f *Factory) ContentUpTo(ctx context.Context, name string, limit int64, wha
 	return data, nil
 }
 
+// WholeFile reads the file that --file names, however long it is.
+func (f *Factory) WholeFile(ctx context.Context, name string) ([]byte, error) {
+	content, size, err := f.OpenContent(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = content.Close() }()
+	return ReadSized(content, size)
+}
+
 // ReadSized reads everything, into one buffer if it is as long as expected. A buffer that grows leaves several times the
 // content behind. The size is negative if it is unknown.
 func ReadSized(r io.Reader, size int64) ([]byte, error) {
@@ -125,6 +135,14 @@ func (f *Factory) Into(name string, p *Progress, read func(to io.Writer, restart
 		return false, err
 	}
 	return false, out.keep()
+}
+
+// CheckContentAlone refuses a form of the result if the content goes to stdout too: name is that of --file.
+func (f *Factory) CheckContentAlone(name string) error {
+	if form := f.output.Asked(); form != "" && (name == "" || name == "-") {
+		return fail.WithHint(fail.Usagef("%s and the content cannot both go to stdout", form), "--file writes the content elsewhere")
+	}
+	return nil
 }
 
 // untilEnd reads r until ctx ends, so that a command waiting for stdin can be stopped. The pending read itself cannot be

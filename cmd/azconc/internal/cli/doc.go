@@ -1,12 +1,19 @@
 // Package cli is the frame of azconc's command line: connection and clients, streams, results and reports.
 //
-// A noun has a package below this one with a file for each verb, and a function NewCmd that lists them; package root puts the nouns
-// together. What the verbs share is in packages too: flags has their common flags, ref the names of resources, fail the errors
-// and exit codes, and show the forms of values.
+// A noun has a package below this one, and a function NewCmd that lists its verbs; package root puts the nouns together. What the
+// verbs share is in packages too: flags has their common flags, ref the names of resources, fail the errors and exit codes, and show
+// the forms of values.
 //
-// A command is a Verb in a file of its own, which holds three things: its options, a function xVerb that says how flags and arguments
-// become options, and xRun, which carries it out and never sees cobra. A run function returns a result through Factory.Print and an
-// error for everything else: Factory.Report makes of it the message, the hint, the JSON object and the exit code.
+// A verb is made by one of two skeletons:
+//
+//   - On, and OnAccount for verbs without a resource, is that of new verbs. A function returns the command; its flags are variables of that
+//     function, and three functions follow one another: parse reads the name of the resource, open makes a client for it, and do carries
+//     out the verb and returns a Result, which is printed.
+//   - Verb is for verbs whose options are worth a type and tests of their own, such as those that run a command: a function xVerb says how
+//     flags and arguments become options, and xRun carries the options out and never sees cobra. xRun prints by Factory.Print.
+//
+// Either way, the flags are checked before anything is sent, and an error is returned as it is: Factory.Report makes of it the message, the
+// hint, the JSON object and the exit code.
 //
 // stdout carries the result and nothing else. Whatever is printed, content of blobs excepted, passes Streams' redactor, which also
 // knows the secrets of this run's connection by value.

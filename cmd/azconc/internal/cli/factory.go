@@ -16,13 +16,14 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 	"github.com/spf13/cobra"
 
+	"github.com/azconc/azconc/cmd/azconc/internal/azaccount"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/monitor"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/report"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
-	"github.com/azconc/azconc/pkg/azaccount"
+	"github.com/azconc/azconc/pkg/azerr"
 )
 
 // Factory gives a command its streams, settings and clients. Clients are built on first use, so that help and flag errors
@@ -128,7 +129,8 @@ func (f *Factory) Begin(cmd *cobra.Command, args []string) error {
 // monitor begins to follow the command, if its flags ask for that.
 func (f *Factory) monitor(cmd *cobra.Command) (err error) {
 	o := monitor.Options{Command: strings.TrimPrefix(cmd.CommandPath(), "azconc "), TraceFile: f.traceFile, Getenv: f.Env.Get}
-	if flag := cmd.Flags().Lookup(flags.MetricsName); flag != nil {
+	// With --manifest, the address is one in the container.
+	if flag := cmd.Flags().Lookup(flags.MetricsName); flag != nil && !cmd.Flags().Changed("manifest") {
 		o.Address = flag.Value.String()
 	}
 	if o.TraceFile == "" && o.Address == "" {
@@ -177,7 +179,7 @@ func (f *Factory) ClientOptions() azcore.ClientOptions {
 		Retry:     policy.RetryOptions{RetryDelay: 200 * time.Millisecond, MaxRetryDelay: 10 * time.Second},
 		// The service logs the id, and sends it back. The id is signed, so a policy that runs before the signature adds it.
 		PerCallPolicies:  []policy.Policy{runtime.NewRequestIDPolicy()},
-		PerRetryPolicies: []policy.Policy{&requestLog{f: f}, f.Monitor},
+		PerRetryPolicies: []policy.Policy{azerr.Policy{}, &requestLog{f: f}, f.Monitor},
 	}
 }
 
@@ -202,8 +204,11 @@ func (f *Factory) sender() policy.Transporter {
 			ResponseHeaderTimeout: 90 * time.Second,
 		}
 	}
-	return &http.Client{Transport: f.transport}
+	return &http.Client{Transport: f.transport, CheckRedirect: notFollowed}
 }
+
+// notFollowed makes a redirect the answer: Azure Storage never redirects, and net/http turns a PUT into a GET when it follows one.
+func notFollowed(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // Env is an environment in the form of os.Environ. The last of two equal names counts, as it does for os/exec.
 type Env []string

@@ -36,16 +36,28 @@ func UnknownVerb(cmd *cobra.Command) error {
 	return UnknownCommand(cmd, cmd.Flags().Arg(0))
 }
 
-// suggestions returns the verbs that the user may have meant, the most likely first.
+// others are words for verbs that people know from other tools.
+var others = map[string]string{"upload": "put", "download": "get", "force-unlock": "unlock"}
+
+// suggestions returns the verbs that the user may have meant, the most likely first: those of cmd, or else those of the groups below it.
 func suggestions(cmd *cobra.Command, word string) []string {
+	cmd.SuggestionsMinimumDistance = 2
 	s := cmd.SuggestionsFor(word)
-	for _, topic := range cmd.Commands() {
-		if topic.IsAdditionalHelpTopicCommand() && inCommon(topic.Name(), word) > 2 {
-			s = append(s, topic.Name())
+	for _, c := range cmd.Commands() {
+		if c.IsAdditionalHelpTopicCommand() && inCommon(c.Name(), word) > 2 || c.Name() == others[word] {
+			s = append(s, c.Name())
 		}
 	}
 	slices.SortStableFunc(s, func(a, b string) int { return cmp.Compare(inCommon(b, word), inCommon(a, word)) })
-	return s
+	for _, c := range cmd.Commands() {
+		if len(s) > 0 && !strings.Contains(s[0], " ") {
+			break
+		}
+		for _, below := range suggestions(c, word) {
+			s = append(s, c.Name()+" "+below)
+		}
+	}
+	return s[:min(len(s), 3)]
 }
 
 // inCommon returns the length of the common prefix of a and b.
@@ -78,9 +90,6 @@ const TextOnly = "azconc-text-only"
 
 // UnknownCommand returns the error for an unknown verb of cmd, with suggestions.
 func UnknownCommand(cmd *cobra.Command, word string) error {
-	if cmd.SuggestionsMinimumDistance <= 0 {
-		cmd.SuggestionsMinimumDistance = 2
-	}
 	err := fail.Usagef("unknown command %q for %q", word, cmd.CommandPath())
 	if s := suggestions(cmd, word); len(s) > 0 {
 		return fail.WithHint(err, fmt.Sprintf("did you mean %s?", strings.Join(s, " or ")))

@@ -7,16 +7,16 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 )
 
-// result is the result of a command: an object with snake_case names and an "outcome" for -o json, lines of text otherwise.
-type result interface {
+// Result is the result of a command: an object with snake_case names and an "outcome" for -o json, lines of text otherwise.
+type Result interface {
 	Text(w io.Writer)
 }
 
 // Print writes a command's result to stdout, in the form that -o and --query ask for.
-func (f *Factory) Print(r result) error { return f.print(r, f.Redactor.Redact) }
+func (f *Factory) Print(r Result) error { return f.print(r, f.Redactor.Redact) }
 
 // PrintAsIs is Print for a result whose secrets are what the user wants: the connection string of an emulator.
-func (f *Factory) PrintAsIs(r result) error {
+func (f *Factory) PrintAsIs(r Result) error {
 	return f.print(r, func(text string) string { return text })
 }
 

@@ -38,6 +38,19 @@ func (f *Factory) PrintWrite(on fmt.Stringer, done string, r optimistic.Result, 
 	return f.Print(NewWriteResult(on, done, r))
 }
 
+// Written returns the result of a write, or err with the cost of the write.
+func Written(on fmt.Stringer, done string, r optimistic.Result, err error) (Result, error) {
+	if err != nil {
+		return nil, fail.Tally(err, r)
+	}
+	return NewWriteResult(on, done, r), nil
+}
+
+// Sending returns the options of a verb that has no flags for them.
+func (f *Factory) Sending() optimistic.SendOptions {
+	return optimistic.SendOptions{Hooks: f.Monitor.Hooks()}
+}
+
 // NewWriteResult returns the result of a write. done is the outcome of a write that replaced an existing version.
 func NewWriteResult(on fmt.Stringer, done string, r optimistic.Result) WriteResult {
 	out := WriteResult{

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/azconc/azconc/cmd/azconc/internal/azaccount"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
-	"github.com/azconc/azconc/pkg/azaccount"
 )
 
 func TestNoSecretPassesStderr(t *testing.T) {

@@ -16,9 +16,6 @@ type Verb[O any] struct {
 	Use, Short, Long, Example string
 	Annotations               map[string]string
 
-	// Aliases are earlier names of the verb, which the help does not show. Defaults to none.
-	Aliases []string
-
 	// Args checks the number of arguments. Defaults to those that Use names before its first flag or choice.
 	Args cobra.PositionalArgs
 
@@ -54,7 +51,7 @@ func (v Verb[O]) Command(f *Factory) *cobra.Command {
 func (v Verb[O]) Seam(f *Factory, run func(context.Context, *O) error) *cobra.Command {
 	opts := new(O)
 	cmd := &cobra.Command{
-		Use: v.Use, Short: v.Short, Long: v.Long, Example: v.Example, Annotations: v.Annotations, Args: v.Args, Aliases: v.Aliases,
+		Use: v.Use, Short: v.Short, Long: v.Long, Example: v.Example, Annotations: v.Annotations, Args: v.Args,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in := Input{Args: args, Flags: cmd.Flags(), Form: f.output.Asked(), Path: strings.TrimPrefix(cmd.CommandPath(), "azconc "), Env: f.Env}
 			if err := v.parse(opts, in); err != nil {
@@ -63,13 +60,10 @@ func (v Verb[O]) Seam(f *Factory, run func(context.Context, *O) error) *cobra.Co
 			return run(cmd.Context(), opts)
 		},
 	}
-	if cmd.Args == nil {
-		cmd.Args = ResourceArgs(positional(v.Use)...)
-	}
 	if v.Flags != nil {
 		v.Flags(opts, cmd.Flags())
 	}
-	return cmd
+	return takingWhatUseNames(cmd)
 }
 
 func (v Verb[O]) parse(opts *O, in Input) error {

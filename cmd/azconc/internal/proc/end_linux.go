@@ -41,12 +41,14 @@ func (w *watchdog) goOn() {
 func (w *watchdog) kill() {
 	w.busy()
 	w.cgroup.kill()
-	// Of this thread, if this process may: there may be thousands to wait for.
-	_ = unix.Setpriority(unix.PRIO_PROCESS, 0, -20)
+	hurry()
 	if left := killAll(w.descendants, w.busy); left < w.fewest {
 		w.fewest, w.at = left, time.Now() // there is hope: see hopeless
 	}
 }
+
+// hurry puts this thread before others, if this process may: there may be hundreds that compete for the processors, to count or to end.
+func hurry() { _ = unix.Setpriority(unix.PRIO_PROCESS, 0, -20) }
 
 // busy tells azconc, now and then, that this process is at work.
 func (w *watchdog) busy() {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -80,11 +81,12 @@ func processes(each func()) ([]process, error) {
 	return all, err
 }
 
-// descendants returns the living descendants of this process, without those that skip holds back, and their descendants. A
-// process that starts meanwhile may be missing: to find all, call it until it returns none. With an error, any may be
+// descendants returns the living descendants of this process, without those that skip holds back, and their descendants, parents
+// first. A process that starts meanwhile may be missing: to find all, call it until it returns none. With an error, any may be
 // missing.
 func descendants(skip func(process) bool, each func()) ([]process, error) {
 	everything, err := processes(each)
+	settleParents(everything)
 	children := map[int][]process{}
 	for _, p := range everything {
 		children[p.parent] = append(children[p.parent], p)
@@ -104,6 +106,23 @@ func descendants(skip func(process) bool, each func()) ([]process, error) {
 	}
 	walk(os.Getpid())
 	return all, err
+}
+
+// settleParents reads again who the parent is of each process whose parent is not there. That one ended while the processes were
+// read, and has left its children to this process or to another: where processes replace themselves, most would not be found.
+func settleParents(all []process) {
+	there := make(map[int]bool, len(all))
+	for _, p := range all {
+		there[p.pid] = true
+	}
+	for i, p := range all {
+		if there[p.parent] {
+			continue
+		}
+		if now, err := inspect(p.pid); err == nil && now.started == p.started {
+			all[i] = now
+		}
+	}
 }
 
 // send sends signals to a process, unless its id was reused. Where the kernel has no process descriptors, or a filter of
@@ -133,17 +152,19 @@ func (p process) send(signals ...syscall.Signal) {
 	}
 }
 
-// mostRounds bounds the attempts to stop everything before it is killed.
-const mostRounds = 10
+// freezing bounds how long killAll stops processes before it kills them.
+const freezing = 300 * time.Millisecond
 
-// killAll sends KILL to the processes that find returns, and returns how many there were. They are stopped before: where a limit
-// of processes is reached, each that ended would let the others start one more. What was being started meanwhile may be missed,
-// so it has to be called until there are none. It calls each for every signal.
+// killAll sends KILL to the processes that find returns, and returns how many there were. They are stopped before, until a round finds
+// no new one: where a limit of processes is reached, each that ended would let the others start one more, and those that replace
+// themselves would be others by then. What was being started meanwhile may be missed, so it has to be called until there are none. It
+// calls each for every signal.
 func killAll(find func() []process, each func()) int {
 	held := map[id]bool{}
-	for range mostRounds {
+	all := find()
+	for began := time.Now(); time.Since(began) < freezing; all = find() {
 		before := len(held)
-		for _, p := range find() {
+		for _, p := range all {
 			if !held[p.id()] {
 				held[p.id()] = true
 				p.send(syscall.SIGSTOP)
@@ -154,7 +175,6 @@ func killAll(find func() []process, each func()) int {
 			break
 		}
 	}
-	all := find()
 	for _, p := range all {
 		p.send(syscall.SIGKILL)
 		each()

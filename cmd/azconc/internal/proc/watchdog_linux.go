@@ -194,6 +194,7 @@ func (w *watchdog) watch(s startOrder, orders <-chan order, relayed, children <-
 			w.due = nil
 			w.within(0)
 		case <-alarm.rang:
+			hurry()
 			if !w.killed && alarm.again(len(w.descendants())) {
 				w.within(0)
 			}

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/root"
@@ -51,7 +53,9 @@ func (r *release) manual(files map[string][]byte) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	header := &doc.GenManHeader{Section: "1", Date: &r.time, Source: "azconc " + r.number(), Manual: "azconc"}
-	if err := doc.GenManTree(root.Documented(), header, dir); err != nil {
+	tree := root.Documented()
+	escape(tree)
+	if err := doc.GenManTree(tree, header, dir); err != nil {
 		return err
 	}
 	pages, err := os.ReadDir(dir)
@@ -67,3 +71,21 @@ func (r *release) manual(files map[string][]byte) (err error) {
 	}
 	return nil
 }
+
+// escape keeps the placeholders of a command and of those below it: the pages are rendered from Markdown, where <name> is an element
+// of HTML and disappears. Indented lines are code, in which nothing is escaped.
+func escape(cmd *cobra.Command) {
+	cmd.Use = escapeLine(cmd.Use)
+	lines := strings.Split(cmd.Long, "\n")
+	for i, line := range lines {
+		if !strings.HasPrefix(line, "    ") {
+			lines[i] = escapeLine(line)
+		}
+	}
+	cmd.Long = strings.Join(lines, "\n")
+	for _, sub := range cmd.Commands() {
+		escape(sub)
+	}
+}
+
+func escapeLine(line string) string { return strings.ReplaceAll(line, "<", `\<`) }

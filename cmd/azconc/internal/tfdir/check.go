@@ -31,14 +31,8 @@ func Check(dir string, command []string, lookup func(string) string, container, 
 			return &Refusal{"-backend-config would store an address or a password in the working directory, which the next run would use",
 				"omit it: azconc tf run gives them in the environment"}
 		}
-		if chdir, ok := strings.CutPrefix(arg, "-chdir="); ok {
-			if filepath.IsAbs(chdir) {
-				dir = chdir
-			} else {
-				dir = filepath.Join(dir, chdir)
-			}
-		}
 	}
+	dir = Dir(dir, command)
 	b, found, configured, err := find(dir, isTofu(command[0]))
 	if err != nil || !configured {
 		return nil // not a directory of Terraform: the command may change to one
@@ -71,6 +65,18 @@ func Check(dir string, command []string, lookup func(string) string, container, 
 		}
 	}
 	return checkSaved(filepath.Join(data, "terraform.tfstate"), args, lookup, container, key)
+}
+
+// Dir returns the directory in which a command works: dir, or the one of its -chdir.
+func Dir(dir string, command []string) string {
+	for _, arg := range arguments(command) {
+		if chdir, ok := strings.CutPrefix(arg, "-chdir="); ok && filepath.IsAbs(chdir) {
+			dir = chdir
+		} else if ok {
+			dir = filepath.Join(dir, chdir)
+		}
+	}
+	return dir
 }
 
 // usual is the name of the data directory where TF_DATA_DIR names none.

@@ -27,6 +27,7 @@ func (s *Session) lock(body []byte) answer {
 		case mine && s.holds(h):
 			return done
 		case !mine && h.lease.Valid():
+			s.locked(h.info, false)
 			return answer{status: http.StatusLocked, body: h.info.json()}
 		}
 		s.drop(h)
@@ -129,11 +130,25 @@ func (s *Session) holder() (a answer, held bool) {
 	case l.Problem != nil:
 		l.Info = Info{ID: "unknown", Who: "unknown", Path: s.opts.Name, Info: l.Problem.Error() + "; azconc tf show " + s.opts.Name}
 	}
-	if l.Infinite() && s.noted != l.ETag { // once, however often the client asks
-		s.noted = l.ETag
-		s.opts.Note("%s: locked by %s; that lock does not end by itself: azconc tf unlock releases it if its run is over", s.opts.Name, l.Info.Who)
+	if l.Held {
+		s.locked(l.Info, l.Infinite())
 	}
 	return answer{status: http.StatusLocked, body: l.Info.json()}, l.Held
+}
+
+// locked notes who holds the lock, once for each holder, however often the client asks. Terraform shows its own description in place of
+// the holder's, so the note is all that the user learns.
+func (s *Session) locked(by Info, infinite bool) {
+	if s.noted == by.ID {
+		return
+	}
+	s.noted = by.ID
+	ends := "that lock ends with its run"
+	if infinite {
+		ends = "that lock does not end by itself: azconc tf unlock releases it if its run is over"
+	}
+	s.opts.Note("%s: locked by %s (%s, ID %s, created %s); %s", s.opts.Name, by.Who, cmp.Or(by.Operation, "operation unknown"), by.ID,
+		cmp.Or(by.Created, "at an unknown time"), ends)
 }
 
 // unlockRequest answers an UNLOCK. It is 200 for the ID that was released last: a client whose answer was lost asks again. An

@@ -56,7 +56,7 @@ func TestTheProtocolRowByRow(t *testing.T) {
 				return reply{}, fmt.Errorf("bob got %w", err)
 			}
 			return reply{status: 423}, nil
-		}, 423, "old", true, ""},
+		}, 423, "old", true, "locked by ada@ci"},
 		{"LOCK without an ID", func(c *client, _ *world) (reply, error) {
 			return c.do("LOCK", lockPath, []byte(`{"Who":"x"}`))
 		}, 400, "old", true, "not a GUID"},

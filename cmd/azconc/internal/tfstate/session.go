@@ -66,9 +66,10 @@ type Session struct {
 	held     *held
 	released string // the ID that was released last
 	base     base
-	kept     bool        // the version before has been kept under this lock
-	noted    azcore.ETag // of the last lock about which the user got a note
-	lost     error       // why a lock was over before it was released
+	kept     bool   // the version before has been kept under this lock
+	noted    string // the ID of the last holder about which the user got a note
+	lost     error  // why a lock was over before it was released
+	refused  *base  // what the client had read when its last write was refused
 }
 
 // held is a lock that the client has.
@@ -80,8 +81,9 @@ type held struct {
 
 // base is the version that the client has read or written last.
 type base struct {
-	known bool
-	etag  azcore.ETag // empty: there was no blob
+	known   bool
+	etag    azcore.ETag // empty: there was no blob
+	content []byte
 }
 
 // New returns a Session for a blob, which need not exist. It sends no request. Close must be called. ctx bounds the Session and
@@ -164,7 +166,7 @@ func (s *Session) read() answer {
 	case err != nil:
 		return s.fail("read the state", err)
 	}
-	s.base = base{known: true, etag: v.ETag}
+	s.base = base{known: true, etag: v.ETag, content: v.Value}
 	if len(v.Value) == 0 {
 		return answer{status: http.StatusNotFound}
 	}
@@ -176,6 +178,17 @@ func (s *Session) follow(from, to azcore.ETag) {
 	if s.base.known && s.base.etag == from && to != "" {
 		s.base.etag = to
 	}
+}
+
+// Unstored returns the state that the client had read when its last write was refused, and whether one was: the client is left with a
+// state that nothing has stored. It may be called after Close.
+func (s *Session) Unstored() (read []byte, unstored bool) {
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	if s.refused == nil || !s.refused.known {
+		return nil, false
+	}
+	return s.refused.content, true
 }
 
 // Close ends the session, and releases the lock if the client has died without UNLOCK. It must not be called while a process of

@@ -22,8 +22,19 @@ var (
 )
 
 // write answers a POST. id is the lock's, and empty for a client that does not lock. A write whose bytes are stored already
-// is a success: a client whose answer was lost sends it again, and a first apply may send the same serial twice.
+// is a success: a client whose answer was lost sends it again, and a first apply may send the same serial twice. After a refusal,
+// Unstored returns what the client had read.
 func (s *Session) write(id string, body []byte) answer {
+	read := s.base
+	a := s.tryWrite(id, body)
+	s.refused = nil
+	if a.status != http.StatusOK {
+		s.refused = &read
+	}
+	return a
+}
+
+func (s *Session) tryWrite(id string, body []byte) answer {
 	h := s.held
 	switch {
 	case h != nil && h.info.ID != id:
@@ -31,12 +42,14 @@ func (s *Session) write(id string, body []byte) answer {
 	case h == nil && id != "":
 		return s.refuse(http.StatusConflict, "the state was not written: the lock with the ID %s is not held", id)
 	}
+	until := time.Now().Add(s.opts.Patience)
 	if !s.kept && !s.opts.NoSnapshots {
-		s.keep()
+		s.keep(until)
 	}
-	err := s.writePatiently(id, body)
+	write := func() error { return s.writeOnce(id, body) }
+	err := s.patiently(until, write)
 	if azerr.Classify(err).Kind == azerr.Lost && h != nil && s.holds(h) {
-		err = s.writePatiently(id, body)
+		err = s.patiently(until, write)
 	}
 	switch {
 	case err == nil:
@@ -56,13 +69,12 @@ func (s *Session) write(id string, body []byte) answer {
 	return s.fail("the state was not written", err)
 }
 
-// writePatiently writes the state, for as long as the service may be reachable again.
-func (s *Session) writePatiently(id string, body []byte) error {
-	began := time.Now()
+// patiently does something again for as long as the service may be reachable again.
+func (s *Session) patiently(until time.Time, do func() error) error {
 	for {
-		err := s.writeOnce(id, body)
+		err := do()
 		out := azerr.Classify(err)
-		if err == nil || !out.Transient() && !errors.Is(err, optimistic.ErrOutcomeUnknown) || time.Since(began) > s.opts.Patience {
+		if err == nil || !out.Transient() && !errors.Is(err, optimistic.ErrOutcomeUnknown) || time.Now().After(until) {
 			return err
 		}
 		if retry.Sleep(s.closing, 2*time.Second) != nil {
@@ -80,7 +92,7 @@ func (s *Session) writeOnce(id string, body []byte) error {
 		stored = at.Exists && bytes.Equal(*v, body)
 		switch {
 		case stored:
-			s.base = base{known: true, etag: at.ETag}
+			s.base = base{known: true, etag: at.ETag, content: body}
 			return optimistic.ErrSkip
 		case !s.base.known:
 			return errUnread
@@ -96,7 +108,7 @@ func (s *Session) writeOnce(id string, body []byte) error {
 	case stored && id != "":
 		return s.held.lease.Verify(s.ctx) // the write would have been refused if the lock were lost
 	case r.Changed:
-		s.base = base{known: true, etag: r.ETag}
+		s.base = base{known: true, etag: r.ETag, content: body}
 		if r.ETag == "" { // the answer was lost, and the lineage proves that the write was applied
 			s.rebase(body)
 		}
@@ -107,23 +119,27 @@ func (s *Session) writeOnce(id string, body []byte) error {
 // rebase notes the version that the state is at, if it is still the one that the client has written.
 func (s *Session) rebase(body []byte) {
 	if v, err := optimistic.Read(s.ctx, s.content, nil); err == nil && bytes.Equal(v.Value, body) {
-		s.base = base{known: true, etag: v.ETag}
+		s.base = base{known: true, etag: v.ETag, content: body}
 	}
 }
 
 // keep keeps the version before the first write of a lock, unless there is nothing to keep or the account keeps versions itself.
 // A state that cannot be kept is written all the same: the resources that it describes exist.
-func (s *Session) keep() {
-	p, err := s.blockBlob().GetProperties(s.ctx, nil)
-	switch {
-	case azerr.NoBlob(err):
-		return
-	case err == nil && (ptr.Value(p.ContentLength) == 0 || ptr.Value(p.VersionID) != ""):
-	case err == nil:
-		_, err = blobs.Snapshot(s.ctx, s.container, s.name, nil)
-	}
-	if err != nil {
+func (s *Session) keep(until time.Time) {
+	if err := s.patiently(until, s.keepOnce); err != nil {
 		s.opts.Note("%s: the version before is not kept: %s", s.opts.Name, azerr.Summary(err))
 	}
 	s.kept = s.held != nil
+}
+
+func (s *Session) keepOnce() error {
+	p, err := s.blockBlob().GetProperties(s.ctx, nil)
+	switch {
+	case azerr.NoBlob(err):
+		return nil
+	case err != nil, ptr.Value(p.ContentLength) == 0, ptr.Value(p.VersionID) != "":
+		return err
+	}
+	_, err = blobs.Snapshot(s.ctx, s.container, s.name, nil)
+	return err
 }

@@ -16,10 +16,10 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	blobservice "github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
 
+	"github.com/azconc/azconc/cmd/azconc/internal/azaccount"
 	"github.com/azconc/azconc/idempotent"
-	"github.com/azconc/azconc/pkg/azaccount"
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
@@ -87,7 +87,7 @@ func (s *Site) container(m *meter) (*container.Client, error) {
 }
 
 func (s *Site) tables(m *meter) (*aztables.ServiceClient, error) {
-	return s.account.TableService(&aztables.ClientOptions{ClientOptions: s.metered(m, idempotent.Policy())})
+	return s.account.TableService(&aztables.ClientOptions{ClientOptions: s.metered(m)})
 }
 
 func (s *Site) queues(m *meter) (*azqueue.ServiceClient, error) {

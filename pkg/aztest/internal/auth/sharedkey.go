@@ -43,6 +43,17 @@ func (a *Authority) checkSharedKey(r *Request, scheme, credential string) *Denia
 	return failed("The MAC signature found in the HTTP request '%s' is not the same as any computed signature. Server used following string to sign: '%s'.", signature, texts[0])
 }
 
+// Sign gives a request a date and the account's signature, as a client with the key does.
+func (a *Authority) Sign(r *http.Request, service string) {
+	date := time.Now().UTC().Format(http.TimeFormat)
+	r.Header.Set("X-Ms-Date", date)
+	texts := stringsToSign(a.account, r)
+	if service == Table {
+		texts = tableStrings(a.account, r, "SharedKey", date)
+	}
+	r.Header.Set("Authorization", "SharedKey "+a.account+":"+a.sign(texts[0]))
+}
+
 // headers are read by any spelling of their names: the SDK puts some in lower case into the map.
 type headers struct{ http.Header }
 

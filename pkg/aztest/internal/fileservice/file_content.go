@@ -3,7 +3,6 @@ package fileservice
 import (
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -46,7 +45,7 @@ func (s *Service) routeOneFile(r *storage.Request, sh *shareState) *storage.Answ
 			return a
 		}
 		content := comp == "" && r.Method == http.MethodGet
-		if a := f.sharing(content, write, comp == "" && r.Method == http.MethodDelete); a != nil {
+		if a := f.sharing(Operation(r.Method, r.Container+"/"+r.Blob, r.Query, r.Header)); a != nil {
 			return a
 		}
 		if f.readOnly && write && comp != "properties" {
@@ -243,8 +242,8 @@ func (f *fileState) leaseOperation(r *storage.Request) *storage.Answer {
 		if r.Header.Get("X-Ms-Lease-Duration") != "-1" {
 			return storage.Fail(http.StatusBadRequest, "InvalidHeaderValue", "The lease of a file is infinite.")
 		}
-		if f.pending || slices.ContainsFunc(f.handles, func(h SMBHandle) bool { return h.Write || h.Delete }) {
-			return sharingViolation()
+		if a := f.sharing("Acquire File Lease"); a != nil {
+			return a
 		}
 	case "break":
 		r.Header.Set("X-Ms-Lease-Break-Period", "0")

@@ -11,17 +11,62 @@ import (
 // SMBHandle is a file or directory that an SMB client has open. Other clients cannot get the access that it does not
 // share.
 type SMBHandle struct {
-	ID         string
-	ClientName string
-	Write      bool // the access that it was opened with, in addition to reading
-	Delete     bool
-	ShareRead  bool // the access that it shares
-	ShareWrite bool
+	ID          string
+	ClientName  string
+	Write       bool // the access that it was opened with, in addition to reading
+	Delete      bool
+	ShareRead   bool // the access that it shares
+	ShareWrite  bool
+	ShareDelete bool
 
 	path   string
 	opened time.Time
 	ranges [][2]int64 // locked: first and last byte
 	stuck  bool       // the service fails to close it
+}
+
+// access is a set of ways to use a file.
+type access uint8
+
+const (
+	reading access = 1 << iota
+	writing
+	deleting
+
+	everything = reading | writing | deleting
+)
+
+// mode is how an SMB client, or an operation of REST, opens a file: for which access, and which it shares with others.
+type mode struct{ access, share access }
+
+func (h SMBHandle) mode() mode {
+	return mode{
+		access: reading | when(h.Write, writing) | when(h.Delete, deleting),
+		share:  when(h.ShareRead, reading) | when(h.ShareWrite, writing) | when(h.ShareDelete, deleting),
+	}
+}
+
+func when(on bool, a access) access {
+	if on {
+		return a
+	}
+	return 0
+}
+
+// modes are how operations open a file (REST: "Managing file locks", FileREST file access). They share everything, because they are
+// short. Three cells are not in that table and follow from others on the page: a lease also reads, otherwise a file could be leased
+// whose reading is denied; a lease shares only reading, so that a file that is open for writing or deletion cannot be leased; and a
+// deletion shares nothing, because any handle prevents it.
+var modes = map[string]mode{
+	"Create File":         {writing | deleting, everything},
+	"Copy File":           {writing | deleting, everything},
+	"Get File":            {reading, everything},
+	"Set File Properties": {writing, everything},
+	"Set File Metadata":   {writing, everything},
+	"Delete File":         {deleting, 0},
+	"Put Range":           {writing, everything},
+	"List Ranges":         {reading, everything},
+	"Acquire File Lease":  {everything, reading},
 }
 
 // The statuses that OpenSMB returns, with SMB's names.
@@ -45,10 +90,8 @@ func (s *Service) OpenSMB(shareName, path string, h SMBHandle) string {
 	case f.lease.Active() && (h.Write || h.Delete):
 		return SMBSharingViolation
 	}
-	for _, other := range f.handles {
-		if !other.ShareRead || !h.ShareRead || h.Write && !other.ShareWrite || other.Write && !h.ShareWrite {
-			return SMBSharingViolation
-		}
+	if !f.admits(h.mode()) {
+		return SMBSharingViolation
 	}
 	h.path, h.opened = path, storage.Now()
 	f.handles = append(f.handles, h)
@@ -101,22 +144,23 @@ func (s *Service) change(shareName, path, id string, change func(*SMBHandle)) {
 	}
 }
 
-// sharing is the access that an operation needs from the handles of a file (REST: "Managing file locks", the table of
-// sharing modes): an access that a handle does not share is refused, and a deletion is refused with any handle.
-func (f *fileState) sharing(read, write, alone bool) *storage.Answer {
-	if f.pending {
-		return storage.Fail(http.StatusConflict, "SMBDeletePending", "The specified resource is marked for deletion by an SMB client.")
-	}
-	for _, h := range f.handles {
-		if alone || read && !h.ShareRead || write && !h.ShareWrite {
-			return sharingViolation()
-		}
-	}
-	return nil
+// admits reports whether every handle of a file shares the access, and has none that is not shared in turn.
+func (f *fileState) admits(m mode) bool {
+	return !slices.ContainsFunc(f.handles, func(h SMBHandle) bool {
+		other := h.mode()
+		return m.access&^other.share != 0 || m.access != 0 && other.access&^m.share != 0
+	})
 }
 
-func sharingViolation() *storage.Answer {
-	return storage.Fail(http.StatusConflict, "SharingViolation", "The specified resource may be in use by an SMB client.")
+// sharing refuses an operation that the handles of a file do not admit, and every operation while its deletion is pending.
+func (f *fileState) sharing(operation string) *storage.Answer {
+	switch {
+	case f.pending:
+		return storage.Fail(http.StatusConflict, "SMBDeletePending", "The specified resource is marked for deletion by an SMB client.")
+	case !f.admits(modes[operation]):
+		return storage.Fail(http.StatusConflict, "SharingViolation", "The specified resource may be in use by an SMB client.")
+	}
+	return nil
 }
 
 // rangeLocked refuses reading or writing bytes that a client has locked.

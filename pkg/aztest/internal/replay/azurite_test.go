@@ -36,7 +36,7 @@ func signature(t *testing.T, account azurite.Account, services string) string {
 type deviation struct{ service, scenario, difference, why string }
 
 var deviations = []deviation{
-	{"blob", "_from_url", "", "it does not implement Put Block, Append Block and Put Page From URL"},
+	{"blob", "_from_url", "", "it does not implement Append Block and Put Page From URL, and refuses Put Block From URL to a SAS"},
 	{"blob", "test_snapshot_blob_with_if_", "answered 304 ConditionNotMet", "it takes Snapshot Blob for a read when it looks at conditions"},
 	{"blob", "snapshot", "no header x-ms-snapshot", "it does not name the snapshot that it shows"},
 	{"blob", "test_abort_copy_blob", "answered 409 CopyIdMismatch", "it looks at the id before it asks whether a copy is pending"},

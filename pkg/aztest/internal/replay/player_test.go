@@ -13,15 +13,18 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/azconc/azconc/pkg/aztest/internal/auth"
 )
 
 // server is the service that a scenario is replayed against.
 type server struct {
 	url   map[string]string // of each service, with the account
 	send  func(*http.Request) (*http.Response, error)
-	shift time.Duration // from recorded time to the server's time
-	whole bool          // whole responses are compared, and the server's clock runs as the recorded one did; otherwise see statesOnly
-	sign  string        // what is added to the query of a request with a credential; "" where no signature is verified
+	shift time.Duration   // from recorded time to the server's time
+	whole bool            // whole responses are compared, and the server's clock runs as the recorded one did; otherwise see statesOnly
+	sign  string          // what is added to the query of the URL of a source, and of a request with a credential; "" where no signature is verified
+	key   *auth.Authority // signs a request with a credential in place of that
 }
 
 // answered is a replayed response.
@@ -69,6 +72,9 @@ func (p *player) play() []string {
 }
 
 func (p *player) exchange(r *http.Request) (answered, error) {
+	if p.key != nil && r.Header.Get("Authorization") != "" {
+		p.key.Sign(r, p.scenario.Service)
+	}
 	response, err := p.send(r)
 	if err != nil {
 		return answered{}, err
@@ -162,9 +168,10 @@ func unescaped(s Scenario, segment string) string {
 	return plain
 }
 
-// authorize adds a credential: a signature in the query if the server verifies one, and otherwise any header.
+// authorize adds a credential: a signature in the query if the server verifies one, and otherwise any header, which exchange replaces
+// if there is a key.
 func (p *player) authorize(r *http.Request) {
-	if p.sign != "" {
+	if p.sign != "" && p.key == nil {
 		r.URL.RawQuery = strings.TrimPrefix(r.URL.RawQuery+"&"+p.sign, "&")
 		return
 	}

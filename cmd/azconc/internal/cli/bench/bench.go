@@ -64,6 +64,7 @@ process, so on an emulator on this machine its processors may be the limit.`,
 			opts.RoundTrip = 5 * time.Millisecond
 			flags.Duration(set, &opts.RoundTrip, "round-trip", true, "what each request to the service in memory takes at least, as over a network")
 			set.StringSliceVar(&opts.Workloads, "workload", nil, "`names` of workloads, with commas between them; default all")
+			flags.Words(set, "workload", workloads())
 			set.IntSliceVar(&opts.Clients, "clients", nil, "`numbers` of clients, with commas between them; default 1,2,8,32,128 for blob and entity, others for the rest")
 			opts.For = 2 * time.Second
 			flags.Duration(set, &opts.For, "for", false, "end a cell after this long; before it the clients settle, for as long at most")
@@ -87,11 +88,15 @@ func workloadHelp() string {
 	return b.String()
 }
 
-func parse(opts *options, in cli.Input) error {
-	var names []string
+func workloads() (names []string) {
 	for _, k := range workload.Kinds() {
 		names = append(names, k.Name)
 	}
+	return names
+}
+
+func parse(opts *options, in cli.Input) error {
+	names := workloads()
 	for _, name := range opts.Workloads {
 		if !slices.Contains(names, name) {
 			return fail.Usagef("--workload %q is none of %s", name, strings.Join(names, ", "))

@@ -12,12 +12,12 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
+	"github.com/azconc/azconc/cmd/azconc/internal/azaccount"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/engine"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/cmd/azconc/internal/workload"
-	"github.com/azconc/azconc/pkg/azaccount"
 )
 
 func run(ctx context.Context, f *cli.Factory, opts *options) (err error) {
@@ -164,7 +164,7 @@ func clientOptions(f *cli.Factory, clients int) (options func() azcore.ClientOpt
 	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = 0, 2*clients
 	return func() azcore.ClientOptions {
 		o := f.ClientOptions()
-		o.Transport = &http.Client{Transport: transport}
+		o.Transport = &http.Client{Transport: transport, CheckRedirect: sender.CheckRedirect}
 		return o
 	}, transport.CloseIdleConnections
 }

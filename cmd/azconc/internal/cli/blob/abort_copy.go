@@ -23,9 +23,8 @@ type abortCopyOptions struct {
 
 func abortCopyVerb() cli.Verb[abortCopyOptions] {
 	return cli.Verb[abortCopyOptions]{
-		Use:     "abort-copy <container/blob> <copy-id>",
-		Aliases: []string{"copy-abort"}, // its name up to v1
-		Short:   "End a pending copy and leave its destination empty",
+		Use:   "abort-copy <container/blob> <copy-id>",
+		Short: "End a pending copy and leave its destination empty",
 		Long: `End a pending copy and leave its destination empty. The id of the copy is the only condition that the service accepts.
 
 If the copy is no longer pending, the exit code is 4; if it was already aborted, it is 0.`,

@@ -2,9 +2,11 @@ package blob
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -34,9 +36,9 @@ func editVerb() cli.Verb[editOptions] {
 		Short: "Edit a blob in your editor without losing concurrent changes",
 		Long: `Edit a blob in $VISUAL or $EDITOR.
 
-If another writer changes the blob meanwhile, the two changes are merged. If they do not merge, azconc asks what to do if it
-runs on a terminal, and otherwise ends with exit code 4. Text that was not written stays in its file, and azconc prints the
-command that writes it.`,
+If another writer changes the blob meanwhile, nothing is written: azconc shows what the other writer changed, and on a terminal asks
+whether to open your text again. Otherwise it ends with exit code 4. Text that was not written stays in its file, and azconc prints
+the command that writes it.`,
 		Example: "  EDITOR='code --wait' azconc blob edit jobs/config.yaml",
 		Flags: func(opts *editOptions, set *pflag.FlagSet) {
 			set.BoolVar(&opts.Create, "create", false, "start with an empty text if the blob does not exist")
@@ -161,7 +163,7 @@ func (e *editing) open(ctx context.Context) (outcome string, err error) {
 func (e *editing) write(ctx context.Context) error {
 	c := e.opts.Conditions
 	o := &optimistic.WriteOptions{Conditions: optimistic.Conditions{IfTags: c.IfTags, LeaseID: c.LeaseID}}
-	// A conflict leads to a merge of the stored text with the user's. Merging a text that is already stored adds nothing.
+	// After a conflict the stored text is read and compared with the user's.
 	o.ConfirmConflicts, o.Hooks = optimistic.ConfirmNever, e.f.Monitor.Hooks()
 	var r optimistic.Result
 	var err error
@@ -177,8 +179,8 @@ func (e *editing) write(ctx context.Context) error {
 	return err
 }
 
-// reconcile merges the text with the version that another writer has stored. It sets mine to the result, and base to
-// the version that it may replace.
+// reconcile shows what another writer has changed, and lets the user change the text. It sets base to the version that the text may
+// then replace.
 func (e *editing) reconcile(ctx context.Context, conflict error) (outcome string, err error) {
 	f := e.f
 	theirs, err := e.read(ctx)
@@ -190,45 +192,23 @@ func (e *editing) reconcile(ctx context.Context, conflict error) (outcome string
 		e.total.ETag = theirs.ETag
 		return "unchanged", nil
 	}
-	merged, clean := change.Merge3(string(e.base.Value), string(e.mine), string(theirs.Value))
-	if clean && e.base.Exists && theirs.Exists {
-		f.Notef("merged with a concurrent change (etag %s)", theirs.ETag)
-		e.base, e.mine = theirs, []byte(merged)
-		return "", os.WriteFile(e.file, e.mine, 0o600)
-	}
-	if !f.InTerminal || !f.ErrTerminal {
-		return "", &keepTheirs{err: conflict, etag: theirs.ETag}
-	}
-	f.Notef("another writer has changed the blob, and the two changes do not merge; your text is in %s", e.file)
-	answer, err := change.Ask(f, ctx, "[e]dit both, write [m]ine, keep [t]heirs, [a]bort?", "emta")
-	if err != nil {
-		return "", &keepTheirs{err: errors.Join(conflict, err), etag: theirs.ETag}
+	f.Notef("another writer has changed the blob (etag %s); your text is in %s", cmp.Or(theirs.ETag, "none"), e.file)
+	_, _ = io.WriteString(f.Err, change.Diff("before", "theirs", e.base.Value, theirs.Value))
+	answer := byte('a')
+	if f.InTerminal && f.ErrTerminal {
+		answer, err = change.Ask(f, ctx, "[e]dit your text again, write [m]ine over theirs, keep [t]heirs, [a]bort?", "emta")
 	}
 	switch answer {
+	case 'e':
+		e.base = theirs
+		return e.open(ctx)
 	case 'm':
 		e.base = theirs
 		return "", nil
 	case 't':
 		return "theirs", nil
-	case 'a':
-		return "", &keepTheirs{err: conflict, etag: theirs.ETag}
 	}
-	if err := os.WriteFile(e.file, []byte(merged), 0o600); err != nil {
-		return "", err
-	}
-	e.base = theirs
-	for {
-		if outcome, err := e.open(ctx); outcome != "" || err != nil {
-			return outcome, err
-		}
-		if !change.HasMarkers(string(e.mine)) {
-			return "", nil
-		}
-		answer, err := change.Ask(f, ctx, "the conflict markers are still there: [e]dit again, [a]bort?", "ea")
-		if err != nil || answer == 'a' {
-			return "", &keepTheirs{err: errors.Join(conflict, err), etag: theirs.ETag}
-		}
-	}
+	return "", &keepTheirs{err: errors.Join(conflict, err), etag: theirs.ETag}
 }
 
 // keepTheirs is an unresolved conflict, with the version that the text would have to replace.

@@ -60,7 +60,7 @@ func TestBlobUpdateFlags(t *testing.T) {
 		{
 			Args: []string{"jobs/a", "--exec", "sort", "--create", "--dry-run", "--op-id", "x", "--max-attempts", "3", "--lease-id", strings.ToUpper(lease)},
 			Want: updateOptions{
-				MaxSize: blobs.DefaultMaxSize, Blob: clitest.Ref("jobs", "a"), Source: change.ChangeFlags{Exec: "sort"}, Create: true, DryRun: true, OperationID: "x", MaxAttempts: 3,
+				MaxSize: blobs.DefaultMaxSize, Blob: clitest.Ref("jobs", "a"), Source: change.ChangeFlags{Exec: "sort"}, Create: true, DryRun: true, Update: flags.Update{OperationID: "x", MaxAttempts: 3},
 				Conditions: optimistic.Conditions{LeaseID: lease},
 			},
 		},
@@ -121,7 +121,7 @@ func TestOtherBlobFlags(t *testing.T) {
 	})
 	clitest.CheckFlags(t, metadataUpdateVerb(), []clitest.FlagCase[pairsOptions]{
 		{Args: []string{"jobs/a", "k=v", "--remove", "L", "--op-id", "7"}, Want: pairsOptions{
-			Blob: clitest.Ref("jobs", "a"), Pairs: map[string]string{"k": "v"}, Remove: []string{"L"}, OperationID: "7",
+			Blob: clitest.Ref("jobs", "a"), Pairs: map[string]string{"k": "v"}, Remove: []string{"L"}, Update: flags.Update{OperationID: "7"},
 		}},
 		{Args: []string{"jobs/a"}, Err: "no change is given"},
 	})

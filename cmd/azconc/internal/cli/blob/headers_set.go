@@ -16,10 +16,10 @@ import (
 )
 
 type headersSetOptions struct {
-	Blob        ref.Blob
-	Set         map[string]string // by flag; an empty value removes the header
-	Conditions  optimistic.Conditions
-	MaxAttempts int
+	Blob       ref.Blob
+	Set        map[string]string // by flag; an empty value removes the header
+	Conditions optimistic.Conditions
+	Update     flags.Update
 }
 
 // headerFields are the flags of headers set, and the field that each sets.
@@ -52,7 +52,7 @@ since, the change may be this write or another, and the exit code is 5. It is sa
 				flags.Header(set, &values[i], h.flag, h.name+" to serve the blob with")
 				flags.AllowEmpty(set, h.flag)
 			}
-			flags.MaxAttempts(set, &opts.MaxAttempts)
+			flags.MaxAttempts(set, &opts.Update.MaxAttempts)
 			flags.WriteConditions(set, &opts.Conditions, flags.CondAll)
 		},
 		Resource: func(opts *headersSetOptions, arg string) (err error) {
@@ -83,11 +83,6 @@ func headersSetRun(ctx context.Context, f *cli.Factory, opts *headersSetOptions)
 	if err != nil {
 		return err
 	}
-	update := &optimistic.UpdateOptions{Conditions: opts.Conditions, Attempts: opts.MaxAttempts}
-	if opts.MaxAttempts > 0 {
-		update.Elapsed = -1
-	}
-	update.Hooks = f.Monitor.Hooks()
 	r, err := optimistic.Update(ctx, blobs.NewHeaders(client), func(_ context.Context, headers *blobs.HTTPHeaders) error {
 		for _, h := range headerFields {
 			if value, ok := opts.Set[h.flag]; ok {
@@ -95,6 +90,6 @@ func headersSetRun(ctx context.Context, f *cli.Factory, opts *headersSetOptions)
 			}
 		}
 		return nil
-	}, update)
+	}, opts.Update.Options(opts.Conditions, f.Sending()))
 	return f.PrintWrite(opts.Blob, "updated", r, change.UpdateHint(err, opts.Conditions, true))
 }

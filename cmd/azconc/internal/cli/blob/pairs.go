@@ -18,13 +18,11 @@ import (
 
 // pairsOptions are those of the verbs that change a blob's metadata or tags.
 type pairsOptions struct {
-	Blob        ref.Blob
-	Pairs       map[string]string
-	Remove      []string
-	Conditions  optimistic.Conditions
-	OperationID string
-	MaxAttempts int
-	Confirm     optimistic.Confirm
+	Blob       ref.Blob
+	Pairs      map[string]string
+	Remove     []string
+	Conditions optimistic.Conditions
+	Update     flags.Update
 
 	pairs []string
 }
@@ -82,9 +80,7 @@ func (kind pairsKind) flags(opts *pairsOptions, set *pflag.FlagSet) {
 	if kind.flag != "" {
 		set.StringArrayVar(&opts.pairs, kind.flag, nil, "`name=value`, as in an argument; may be repeated")
 	}
-	flags.AddOperationID(set, &opts.OperationID, kind.what, kind.remembers)
-	flags.MaxAttempts(set, &opts.MaxAttempts)
-	flags.AddConfirmConflicts(set, &opts.Confirm)
+	opts.Update.Add(set, kind.what, kind.remembers)
 	flags.WriteConditions(set, &opts.Conditions, kind.conditions)
 }
 
@@ -103,11 +99,6 @@ func pairsRun(ctx context.Context, f *cli.Factory, opts *pairsOptions, kind pair
 	if err != nil {
 		return err
 	}
-	update := &optimistic.UpdateOptions{Conditions: opts.Conditions, OperationID: opts.OperationID, Attempts: opts.MaxAttempts}
-	if opts.MaxAttempts > 0 {
-		update.Elapsed = -1
-	}
-	update.ConfirmConflicts, update.Hooks = opts.Confirm, f.Monitor.Hooks()
 	r, err := optimistic.Update(ctx, kind.target(client), func(_ context.Context, pairs *map[string]string) error {
 		// The target compares the result with the value that it read, so the change is made on a copy.
 		*pairs = maps.Clone(*pairs)
@@ -116,7 +107,7 @@ func pairsRun(ctx context.Context, f *cli.Factory, opts *pairsOptions, kind pair
 		}
 		edit(opts, *pairs)
 		return nil
-	}, update)
+	}, opts.Update.Options(opts.Conditions, f.Sending()))
 	if !kind.versioned {
 		r.ETag, r.BaseETag = "", "" // azconc computes these itself, so they are useless for --if-match
 	}

@@ -18,17 +18,15 @@ import (
 )
 
 type updateOptions struct {
-	Blob        ref.Blob
-	Source      change.ChangeFlags
-	Headers     flags.Headers
-	Sending     flags.Sending
-	MaxSize     int64
-	Conditions  optimistic.Conditions
-	Create      bool
-	DryRun      bool
-	OperationID string
-	MaxAttempts int
-	Confirm     optimistic.Confirm
+	Blob       ref.Blob
+	Source     change.ChangeFlags
+	Headers    flags.Headers
+	Sending    flags.Sending
+	MaxSize    int64
+	Conditions optimistic.Conditions
+	Create     bool
+	DryRun     bool
+	Update     flags.Update
 
 	change change.Change
 }
@@ -44,9 +42,12 @@ from the new content. With --if-match the base must be that version and a confli
 as it is writes nothing. If a response is lost, azconc determines whether the write was applied; where it cannot, the exit
 code is 5.
 
-With --exec, content of more than 1 MiB is kept in files of a directory below TMPDIR, which is removed at the end. With
---jq, edits at paths, such as .a.b = 1 or del(.a[0]), take 2.5 times the size of large content in memory, and other
-expressions 30 times and more.`,
+With --exec, content of more than 1 MiB is kept in files of a directory below TMPDIR, which is removed at the end. --jq and --set
+take documents of up to 16 MiB, which may have comments and trailing commas, and keep the form of what does not change.
+
+--jq is gojq, which differs from jq. Members of an object have no order: keys are sorted, new members are written sorted, and there is
+no keys_unsorted. Integers have any size. There is no debug, stderr, input, input_filename, input_line_number or $__loc__, and
+regular expressions have no look-around and no backreferences.`,
 		Example: `  azconc blob update jobs/state.json --jq '.n += 1'
   azconc blob update jobs/list.txt --create --exec 'sort -u - extra.txt'
   azconc blob update jobs/state.json --set owner=web-1 --set retries=3 --op-id deploy-42`,
@@ -54,9 +55,7 @@ expressions 30 times and more.`,
 			opts.Source.Add(set)
 			set.BoolVar(&opts.Create, "create", false, "create the blob if it does not exist; the change starts from empty content")
 			set.BoolVar(&opts.DryRun, "dry-run", false, "print the change as a diff and write nothing")
-			flags.AddOperationID(set, &opts.OperationID, "the content", optimistic.OperationsKept)
-			flags.MaxAttempts(set, &opts.MaxAttempts)
-			flags.AddConfirmConflicts(set, &opts.Confirm)
+			opts.Update.Add(set, "the content", optimistic.OperationsKept)
 			opts.Headers.Add(set)
 			opts.Sending.Add(set)
 			flags.AddMaxSize(set, &opts.MaxSize)
@@ -97,13 +96,8 @@ func updateRun(ctx context.Context, f *cli.Factory, opts *updateOptions) error {
 	}
 	content := contentOf(client, opts.Blob.Blob, opts.Headers)
 	content.MaxSize = opts.MaxSize
-	update := &optimistic.UpdateOptions{
-		Conditions: opts.Conditions, OperationID: opts.OperationID, Create: opts.Create, DryRun: opts.DryRun, Attempts: opts.MaxAttempts, SendOptions: opts.Sending.Sending(f.Monitor.Hooks()),
-	}
-	if opts.MaxAttempts > 0 {
-		update.Elapsed = -1
-	}
-	update.ConfirmConflicts = opts.Confirm
+	update := opts.Update.Options(opts.Conditions, opts.Sending.Sending(f.Monitor.Hooks()))
+	update.Create, update.DryRun = opts.Create, opts.DryRun
 	var before, after []byte
 	r, err := updated(ctx, opts, content, update, &before, &after)
 	if err != nil {

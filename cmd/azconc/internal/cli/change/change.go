@@ -100,13 +100,8 @@ type FileChange struct {
 	Data []byte
 }
 
-func (c *FileChange) Load(ctx context.Context, f *cli.Factory) error {
-	r, size, err := f.OpenContent(ctx, c.Name)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = r.Close() }()
-	c.Data, err = cli.ReadSized(r, size)
+func (c *FileChange) Load(ctx context.Context, f *cli.Factory) (err error) {
+	c.Data, err = f.WholeFile(ctx, c.Name)
 	return err
 }
 
@@ -114,20 +109,10 @@ func (c *FileChange) Apply(context.Context, BaseContent) ([]byte, error) {
 	return bytes.Clone(c.Data), nil
 }
 
-// decodeJSON reads one JSON value, keeping numbers to the last digit.
-func decodeJSON(data []byte) (any, error) {
-	var v any
-	err := decodeInto(data, &v)
-	return v, err
-}
-
 // validJSON refuses what is not one JSON value, without the memory of its values.
-func validJSON(data []byte) error { return decodeInto(data, new(json.RawMessage)) }
-
-func decodeInto(data []byte, v any) error {
+func validJSON(data []byte) error {
 	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	if err := d.Decode(v); err != nil {
+	if err := d.Decode(new(json.RawMessage)); err != nil {
 		if err == io.EOF {
 			err = io.ErrUnexpectedEOF
 		}

@@ -2,7 +2,6 @@ package change
 
 import (
 	"context"
-	"runtime/debug"
 
 	"github.com/itchyny/gojq"
 
@@ -12,108 +11,59 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/jsonform"
 )
 
-type JqChange struct {
-	code  *gojq.Code
-	parts *jqParts // nil if the expression may need all of a document
-	above int      // a document of fewer bytes is decoded as a whole, which takes little then
-}
+// JqChange is the result of a jq expression on a JSON document.
+type JqChange struct{ code *gojq.Code }
 
-// jqParts applies an expression to parts of a document.
-type jqParts struct {
-	parts *jsonform.Parts
-	rest  *gojq.Code
-	each  *gojq.Code // nil without a list to use for Each
-}
-
-// partsAbove is a size at which the memory of a document's values begins to count.
-const partsAbove = 1 << 20
+// MaxDocument is the length of the longest document that --jq and --set take. Its values take some 45 times as much memory, and those
+// of a list of short numbers 160 times.
+const MaxDocument = 16 << 20
 
 func newJQChange(expr string, env cli.Env) (Change, error) {
 	query, err := gojq.Parse(expr)
 	if err != nil {
 		return nil, fail.Usagef("--jq: %s", show.OneLine(err.Error()))
 	}
-	environ := gojq.WithEnvironLoader(func() []string { return env })
-	code, err := gojq.Compile(query, environ)
+	code, err := gojq.Compile(query, gojq.WithEnvironLoader(func() []string { return env }))
 	if err != nil {
 		return nil, fail.Usagef("--jq: %s", show.OneLine(err.Error()))
 	}
-	c := &JqChange{code: code, above: partsAbove}
-	if plan := planOf(query); plan != nil {
-		c.parts = &jqParts{parts: plan.parts}
-		if c.parts.rest, err = gojq.Compile(plan.rest, environ); err == nil && plan.each != nil {
-			c.parts.each, err = gojq.Compile(plan.each, environ)
-		}
-		if err != nil {
-			c.parts = nil
-		}
-	}
-	return c, nil
+	return &JqChange{code: code}, nil
 }
 
 func (c *JqChange) Apply(ctx context.Context, base BaseContent) ([]byte, error) {
-	if !base.Exists {
-		return apply(ctx, c.code, nil, func(after any) ([]byte, error) { return jsonform.Rewrite(base.Data, after) })
-	}
-	if c.parts != nil && len(base.Data) >= c.above {
-		// Whatever is unusual, an error of the expression too, is left to the way that has the whole document: it may show it.
-		switch data, err := c.parts.apply(ctx, base.Data); {
-		case err == nil:
-			return data, nil
-		case ctx.Err() != nil:
-			return nil, context.Cause(ctx)
-		}
-	}
-	doc, err := jsonform.Parse(base.Data)
-	if err != nil {
-		if err := validJSON(base.Data); err != nil {
+	write, value := gojq.Marshal, any(nil)
+	if base.Exists {
+		doc, err := parseDocument(base.Data, "--jq")
+		if err != nil {
 			return nil, err
 		}
-		return nil, &fail.FilterError{What: "the content is not JSON", Err: err}
+		write, value = doc.Rewrite, doc.Value()
 	}
-	return apply(ctx, c.code, doc.Value(), func(after any) ([]byte, error) { return doc.Rewrite(after) })
-}
-
-// garbagePercent makes the values of one element after the other give way sooner than when they are as much as both texts.
-const garbagePercent = 20
-
-func (p *jqParts) apply(ctx context.Context, text []byte) ([]byte, error) {
-	var each func(element any) ([]any, error)
-	if p.each != nil {
-		defer debug.SetGCPercent(debug.SetGCPercent(garbagePercent))
-		each = func(element any) ([]any, error) { return p.element(ctx, element) }
-	}
-	doc, err := jsonform.ParseParts(text, p.parts, each)
+	after, err := oneResult(ctx, c.code.RunWithContext(ctx, value))
 	if err != nil {
 		return nil, err
 	}
-	return apply(ctx, p.rest, doc.Value(), func(after any) ([]byte, error) { return doc.Rewrite(after) })
-}
-
-// element returns what takes the place of an element.
-func (p *jqParts) element(ctx context.Context, element any) ([]any, error) {
-	result, err := oneResult(ctx, p.each.RunWithContext(ctx, []any{element}))
-	if err != nil {
-		return nil, err
-	}
-	elements, ok := result.([]any)
-	if !ok {
-		return nil, jsonform.ErrWhole
-	}
-	return elements, nil
-}
-
-// apply runs an expression, and writes its one result.
-func apply(ctx context.Context, code *gojq.Code, before any, rewrite func(any) ([]byte, error)) ([]byte, error) {
-	after, err := oneResult(ctx, code.RunWithContext(ctx, before))
-	if err != nil {
-		return nil, err
-	}
-	data, err := rewrite(after)
+	data, err := write(after)
 	if err != nil {
 		return nil, &fail.FilterError{What: "jq", Err: err}
 	}
 	return data, nil
+}
+
+// parseDocument parses the content for a flag that changes a document.
+func parseDocument(data []byte, flag string) (*jsonform.Doc, error) {
+	if len(data) > MaxDocument {
+		return nil, fail.WithHint(&fail.FilterError{What: "the content has more than the " + show.Bytes(MaxDocument) + " that " + flag + " takes"},
+			"--exec takes content of any length, as in --exec 'jq .n+=1'")
+	}
+	doc, err := jsonform.Parse(data)
+	if err == nil {
+		return doc, nil
+	}
+	if err := validJSON(data); err != nil {
+		return nil, err
+	}
+	return nil, &fail.FilterError{What: "the content is not JSON", Err: err}
 }
 
 func oneResult(ctx context.Context, results gojq.Iter) (any, error) {

@@ -4,26 +4,30 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/itchyny/gojq"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/jsonform"
 )
 
-// SetChange sets members of a JSON document. A path is dotted; a backslash escapes a dot. In an array, a
-// part of the path is an index.
+// TypeSuffix follows a property's name in the name of the member that gives its type.
+const TypeSuffix = "@odata.type"
+
+// SetChange sets members of a JSON document. A path has names with dots between them; a backslash escapes a dot or a bracket. An element
+// of an array is a.0 or a[0].
 type SetChange struct {
 	assignments []assignment
 }
 
 type assignment struct {
-	path  []string
-	text  string
-	value any
-	json  bool // the text is a JSON value, and not a string without its quotes
+	path []jsonform.Step
+	text []byte // JSON
+	as   string // the path as it was given
 }
 
 func newSetChange(args []string) (*SetChange, error) {
@@ -33,13 +37,13 @@ func newSetChange(args []string) (*SetChange, error) {
 		if !ok || path == "" {
 			return nil, fail.Usagef("--set %q is not path=value", arg)
 		}
-		parts := splitPath(path)
-		for _, p := range parts {
-			if p == "" {
-				return nil, fail.WithHint(fail.Usagef("--set %q: the path has an empty part", arg), `a dot in a name is written \.`)
-			}
+		steps, err := parsePath(path)
+		if err != nil {
+			return nil, fail.WithHint(fail.Usagef("--set %q: %w", arg, err), `a path looks like a.b or a[0].b; a dot or a bracket in a name is written \. or \[`)
 		}
-		c.add(parts, text)
+		if err := c.add(path, steps, text); err != nil {
+			return nil, err
+		}
 	}
 	return c, nil
 }
@@ -58,95 +62,65 @@ func NewSetProperties(args []string) (*SetChange, error) {
 				return nil, fail.WithHint(fail.Usagef("--set %q: a property's name cannot have %q there", arg, r), "a name has letters, digits and underscores, and does not begin with a digit")
 			}
 		}
-		c.add([]string{name}, text)
+		if err := c.add(name, []jsonform.Step{{Name: name}}, text); err != nil {
+			return nil, err
+		}
 	}
 	return c, nil
 }
 
-func (c *SetChange) add(path []string, text string) {
-	value, isJSON := parseValue(text)
-	c.assignments = append(c.assignments, assignment{path: path, text: text, value: value, json: isJSON})
+// add adds an assignment of text, which is a JSON value, or else a string without its quotes.
+func (c *SetChange) add(as string, path []jsonform.Step, text string) (err error) {
+	value := []byte(text)
+	if !json.Valid(value) {
+		value, err = gojq.Marshal(text)
+	}
+	c.assignments = append(c.assignments, assignment{path: path, text: value, as: as})
+	return err
 }
 
-// parseValue parses text as JSON if it is valid JSON, and as a string otherwise.
-func parseValue(text string) (value any, isJSON bool) {
-	d := json.NewDecoder(strings.NewReader(text))
-	d.UseNumber()
-	if d.Decode(&value) != nil {
-		return text, false
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return text, false
-	}
-	return value, true
-}
+var (
+	escaped = regexp.MustCompile(`\\([.\\[])`)
+	part    = regexp.MustCompile(`^((?:[^.\[\\]|\\.|\\$)*)((?:\[[0-9]+\])*)(\.|$)`)
+)
 
-func splitPath(path string) []string {
-	var parts []string
-	var part strings.Builder
-	for i := 0; i < len(path); i++ {
+// parsePath splits a.b[0].c into its steps.
+func parsePath(path string) (steps []jsonform.Step, err error) {
+	for rest, more := path, true; more; {
+		m := part.FindStringSubmatch(rest)
 		switch {
-		case path[i] == '\\' && i+1 < len(path) && (path[i+1] == '.' || path[i+1] == '\\'):
-			i++
-			part.WriteByte(path[i])
-		case path[i] == '.':
-			parts = append(parts, part.String())
-			part.Reset()
-		default:
-			part.WriteByte(path[i])
+		case m == nil:
+			return nil, fmt.Errorf("%q is not a name with an index in brackets behind it", rest)
+		case m[1] == "" && (m[2] == "" || len(steps) > 0):
+			return nil, fmt.Errorf("the path has an empty part")
+		case m[1] != "":
+			steps = append(steps, jsonform.Step{Name: escaped.ReplaceAllString(m[1], "$1")})
 		}
+		for _, index := range strings.FieldsFunc(m[2], func(r rune) bool { return r == '[' || r == ']' }) {
+			i, err := strconv.Atoi(index)
+			if err != nil {
+				return nil, err
+			}
+			steps = append(steps, jsonform.Step{Index: i, List: true})
+		}
+		rest, more = rest[len(m[0]):], m[3] == "."
 	}
-	return append(parts, part.String())
+	return steps, nil
 }
 
 func (c *SetChange) Apply(_ context.Context, base BaseContent) ([]byte, error) {
-	var document any = map[string]any{}
-	var err error
-	if base.Exists {
-		if document, err = decodeJSON(base.Data); err != nil {
-			return nil, err
-		}
+	data := base.Data
+	if !base.Exists {
+		data = []byte("{}")
 	}
-	var like [][]byte
-	for _, a := range c.assignments {
-		if document, err = setPath(document, a.path, a.value); err != nil {
-			return nil, &fail.FilterError{What: "--set " + strings.Join(a.path, "."), Err: err}
-		}
-		if a.json {
-			like = append(like, []byte(a.text))
-		}
-	}
-	data, err := jsonform.Rewrite(base.Data, document, like...)
+	doc, err := parseDocument(data, "--set")
 	if err != nil {
-		return nil, &fail.FilterError{What: "--set", Err: err}
+		return nil, err
 	}
-	return data, nil
-}
-
-// setPath returns node with value at path. It creates missing objects and refuses to replace anything else.
-func setPath(node any, path []string, value any) (any, error) {
-	if len(path) == 0 {
-		return value, nil
-	}
-	switch n := node.(type) {
-	case nil:
-		child, err := setPath(nil, path[1:], value)
-		return map[string]any{path[0]: child}, err
-	case map[string]any:
-		child, err := setPath(n[path[0]], path[1:], value)
-		n[path[0]] = child
-		return n, err
-	case []any:
-		i, err := strconv.Atoi(path[0])
-		if err != nil || i < 0 || i > len(n) {
-			return nil, fmt.Errorf("%q is not an index of an array of %d", path[0], len(n))
+	for _, a := range c.assignments {
+		if err := doc.Set(a.path, a.text); err != nil {
+			return nil, &fail.FilterError{What: "--set " + a.as, Err: err}
 		}
-		if i == len(n) {
-			n = append(n, nil)
-		}
-		n[i], err = setPath(n[i], path[1:], value)
-		return n, err
-	default:
-		return nil, fmt.Errorf("%q is a path into something that is neither an object nor an array", path[0])
 	}
+	return doc.Text(), nil
 }

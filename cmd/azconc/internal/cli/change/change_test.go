@@ -78,6 +78,9 @@ func TestSetMakesObjectsAndMindsArrays(t *testing.T) {
 		{[]string{`o={"z":1.50,"a":2}`}, `{"n": 1}`, `{"n": 1, "o": {"z": 1.50, "a": 2}}`},
 		{[]string{"l.1=9", "l.3=10"}, `{"l":[1,2,3]}`, `{"l":[1,9,3,10]}`},
 		{[]string{`a\.b=true`}, `{}`, `{"a.b":true}`},
+		{[]string{"c[0]=1", "c[1].d=x", `c\[0]=2`, `e\f=3`}, `{"c":[0]}`, `{"c":[1,{"d":"x"}],"c[0]":2,"e\\f":3}`},
+		{[]string{"[1]=9", "[0][0]=8"}, `[[1],2]`, `[[8],9]`},
+		{[]string{"n=2"}, "{\n  // how many\n  \"n\": 1,\n}\n", "{\n  // how many\n  \"n\": 2,\n}\n"},
 		{[]string{"a=null", "b={\"x\":[1]}", `c="1"`, "d=", "e=1 2"}, `{}`, `{"a":null,"b":{"x":[1]},"c":"1","d":"","e":"1 2"}`},
 		{[]string{"a=1"}, "", `{"a":1}`},
 		{[]string{"a=1"}, "{ \"a\": 1 }", "{ \"a\": 1 }"},
@@ -90,13 +93,45 @@ func TestSetMakesObjectsAndMindsArrays(t *testing.T) {
 			t.Errorf("--set %v on %s = %s, %v, want %s", c.set, c.base, got, err, c.want)
 		}
 	}
-	for _, c := range []struct{ set, base string }{{"a.b=1", `{"a":1}`}, {"l.x=1", `{"l":[]}`}, {"l.5=1", `{"l":[]}`}, {"a=1", `[]`}, {"a=1", `nope`}} {
+	for _, c := range []struct{ set, base string }{{"a.b=1", `{"a":1}`}, {"l.x=1", `{"l":[]}`}, {"l.5=1", `{"l":[]}`}, {"c[0]=1", `{"c":{}}`}, {"c[1]=1", `{}`}, {"a=1", `[]`}, {"a=1", `nope`}} {
 		set, err := newSetChange([]string{c.set})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if _, err := applied(t, set, c.base); err == nil || fail.Judge(err).Code != fail.ExitFilter {
 			t.Errorf("--set %s on %s: %v, want a filter failure", c.set, c.base, err)
+		}
+	}
+}
+
+func TestAPathThatIsNoneIsRefused(t *testing.T) {
+	for _, set := range []string{"c[=1", "c[x]=1", "c[0]d=1", "c]=1", "c[-1]=1", "a..b=1", "a.=1", ".a=1", "a.[0]=1", "=1", "c[99999999999999999999]=1"} {
+		c, err := newSetChange([]string{set})
+		if set == "c]=1" { // which needs no backslash
+			if got, err := applied(t, c, `{}`); err != nil || got != `{"c]":1}` {
+				t.Errorf("--set %s: %s, %v", set, got, err)
+			}
+			continue
+		}
+		if err == nil || fail.Judge(err).Code != fail.ExitUsage {
+			t.Errorf("--set %s: %v, want a usage error", set, err)
+		}
+	}
+}
+
+func TestADocumentThatIsTooLongIsRefused(t *testing.T) {
+	long := `"` + strings.Repeat("x", MaxDocument) + `"`
+	jq, err := newJQChange(".", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := newSetChange([]string{"a=1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []Change{jq, set} {
+		if _, err := applied(t, c, long); fail.Judge(err).Code != fail.ExitFilter || !strings.Contains(err.Error(), "16.0 MiB") {
+			t.Errorf("%T: %v, want a filter failure with the limit", c, err)
 		}
 	}
 }

@@ -1,2 +1,2 @@
-// Package change makes new content from old: by a command, a jq expression, assignments, a file, or an editor with a three-way merge.
+// Package change makes new content from old: by a command, a jq expression, assignments, a file, or an editor.
 package change

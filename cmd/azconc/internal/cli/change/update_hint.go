@@ -2,6 +2,7 @@ package change
 
 import (
 	"errors"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/aymanbagabas/go-udiff"
@@ -30,21 +31,25 @@ func UpdateHint(err error, c optimistic.Conditions, created bool) error {
 
 // PrintDiff prints a dry run. The diff is content, so it is not redacted.
 func PrintDiff(f *cli.Factory, r cli.WriteResult, before, after []byte) error {
-	from, to := "a/"+r.Resource, "b/"+r.Resource
+	from := "a/" + r.Resource
 	if r.Created {
 		from = "/dev/null"
 	}
-	switch {
-	case !utf8.Valid(before) || !utf8.Valid(after):
-		if string(before) != string(after) {
-			r.Diff = "binary content of " + r.Resource + " differs\n"
-		}
-	default:
-		r.Diff = udiff.Unified(from, to, string(before), string(after))
-	}
+	r.Diff = Diff(from, "b/"+r.Resource, before, after)
 	if !f.Text() {
 		return f.Print(r)
 	}
 	_, err := f.Content().Write([]byte(r.Diff))
 	return err
+}
+
+// Diff returns the differing lines of two texts, or a line that says that content which is no text differs.
+func Diff(from, to string, before, after []byte) string {
+	switch {
+	case string(before) == string(after):
+		return ""
+	case !utf8.Valid(before) || !utf8.Valid(after):
+		return "binary content of " + strings.TrimPrefix(to, "b/") + " differs\n"
+	}
+	return udiff.Unified(from, to, string(before), string(after))
 }

@@ -14,7 +14,7 @@ import (
 	azservice "github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/directory"
 	azfiles "github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/service"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
@@ -120,7 +120,7 @@ func blobs(ctx context.Context, f *cli.Factory, in, word string) ([]string, erro
 }
 
 // shard is the name of a shard that is not the first, and so not a counter's.
-var shard = regexp.MustCompile(`^[0-9a-f]{8}-.+-[0-9]+$`)
+var shard = regexp.MustCompile(`^[0-9a-f]{8}-.+-[0-9a-z]{8}-[0-9]+$`)
 
 // counters lists blobs, because only their content tells counters from others, without the shards of counters.
 func counters(ctx context.Context, f *cli.Factory, in, word string) ([]string, error) {

@@ -5,15 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
-	"github.com/azconc/azconc/cmd/azconc/internal/cli/change"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
@@ -24,8 +21,8 @@ import (
 
 func newACLCmd(f *cli.Factory) *cobra.Command {
 	return cli.NewGroupCmd("acl", "Show and change a container's access control list",
-		aclShowVerb().Command(f),
-		aclSetVerb().Command(f),
+		newACLShowCmd(f),
+		newACLSetCmd(f),
 	)
 }
 
@@ -86,25 +83,19 @@ func ParsePolicies(shown []PolicyShown) (policies []settings.AccessPolicy, err e
 	return policies, nil
 }
 
-type aclOptions struct {
-	Container ref.Blob
-	File      string
-	LeaseID   string
-}
-
-func (o *aclOptions) resource(arg string) (err error) {
-	o.Container, err = ref.ParseContainer(arg)
-	return err
-}
-
-func aclShowVerb() cli.Verb[aclOptions] {
-	return cli.Verb[aclOptions]{
-		Use:      "show <container>",
-		Short:    "Print a container's access control list as JSON",
-		Example:  "  azconc container acl show jobs > acl.json",
-		Resource: (*aclOptions).resource,
-		Run:      aclShowRun,
+func newACLShowCmd(f *cli.Factory) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "show <container>",
+		Short:   "Print a container's access control list as JSON",
+		Example: "  azconc container acl show jobs > acl.json",
 	}
+	return cli.On(f, cmd, ref.ParseContainer, f.Container, func(ctx context.Context, on ref.Blob, client *container.Client) (cli.Result, error) {
+		v, err := optimistic.Read(ctx, settings.NewContainerACL(client), nil)
+		if err != nil {
+			return nil, err
+		}
+		return aclResult{Outcome: "found", Container: on.String(), ETag: string(v.ETag), ACL: documentOf(v.Value)}, nil
+	})
 }
 
 type aclResult struct {
@@ -122,53 +113,30 @@ func (r aclResult) Text(w io.Writer) {
 	fmt.Fprintf(w, "%s\n", data)
 }
 
-func aclShowRun(ctx context.Context, f *cli.Factory, opts *aclOptions) error {
-	client, err := f.Container(opts.Container)
-	if err != nil {
-		return err
-	}
-	v, err := optimistic.Read(ctx, settings.NewContainerACL(client), nil)
-	if err != nil {
-		return err
-	}
-	return f.Print(aclResult{Outcome: "found", Container: opts.Container.String(), ETag: string(v.ETag), ACL: documentOf(v.Value)})
-}
-
-func aclSetVerb() cli.Verb[aclOptions] {
-	return cli.Verb[aclOptions]{
+func newACLSetCmd(f *cli.Factory) *cobra.Command {
+	cmd := &cobra.Command{
 		Use:   "set <container> --file <file>",
 		Short: "Replace a container's access control list",
-		Long: strings.Join([]string{
-			"Replace a container's access control list: public access and up to five stored policies, as acl show prints them.",
+		Long: "Replace a container's access control list: public access and up to five stored policies, as acl show prints them.\n\n" +
 			turnsLong,
-		}, "\n\n"),
 		Example: "  azconc container acl set jobs --file acl.json\n  echo '{\"access\": \"\", \"policies\": []}' | azconc container acl set jobs --file -",
-		Flags: func(opts *aclOptions, set *pflag.FlagSet) {
-			flags.File(set, &opts.File, "`file` with the list as JSON; - is stdin")
-			flags.LeaseID(set, &opts.LeaseID, "`id` of the lease that you hold on it")
-		},
-		Resource: (*aclOptions).resource,
-		Run:      aclSetRun,
 	}
-}
-
-func aclSetRun(ctx context.Context, f *cli.Factory, opts *aclOptions) error {
-	file := &change.FileChange{Name: opts.File}
-	if err := file.Load(ctx, f); err != nil {
-		return err
-	}
-	acl, err := parseACL(file.Data)
-	if err != nil {
-		return err
-	}
-	client, err := f.Container(opts.Container)
-	if err != nil {
-		return err
-	}
-	r, err := optimistic.Update(ctx, settings.NewContainerACL(client), func(_ context.Context, v *settings.ACL) error {
-		*v = acl
-		return nil
-	}, &optimistic.UpdateOptions{Conditions: optimistic.Conditions{LeaseID: opts.LeaseID},
-		SendOptions: optimistic.SendOptions{Hooks: f.Monitor.Hooks()}})
-	return f.PrintWrite(opts.Container, "updated", r, err)
+	var file, leaseID string
+	flags.File(cmd.Flags(), &file, "`file` with the list as JSON; - is stdin")
+	flags.LeaseID(cmd.Flags(), &leaseID, "`id` of the lease that you hold on it")
+	return cli.On(f, cmd, ref.ParseContainer, f.Container, func(ctx context.Context, on ref.Blob, client *container.Client) (cli.Result, error) {
+		data, err := f.WholeFile(ctx, file)
+		if err != nil {
+			return nil, err
+		}
+		acl, err := parseACL(data)
+		if err != nil {
+			return nil, err
+		}
+		r, err := optimistic.Update(ctx, settings.NewContainerACL(client), func(_ context.Context, v *settings.ACL) error {
+			*v = acl
+			return nil
+		}, (&flags.Update{}).Options(optimistic.Conditions{LeaseID: leaseID}, f.Sending()))
+		return cli.Written(on, "updated", r, err)
+	})
 }

@@ -1,20 +1,164 @@
+// Package container has the verbs of azconc container, and those of metadata and access policies, which queues share.
 package container
 
 import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	azservice "github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/lease"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/settings"
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 func NewCmd(f *cli.Factory) *cobra.Command {
 	return cli.NewGroupCmd("container", "Create, show and delete containers",
-		createVerb().Command(f),
-		showVerb().Command(f),
-		deleteVerb().Command(f),
-		listVerb().Command(f),
-		newMetadataCmd(f),
+		newCreateCmd(f),
+		newShowCmd(f),
+		newDeleteCmd(f),
+		newListCmd(f),
+		NewMetadataCmd(f, noun),
 		newACLCmd(f),
 		lease.NewCmd(f, "container"),
 	)
+}
+
+type createResult struct {
+	Outcome   string `json:"outcome"`
+	Container string `json:"resource"`
+	Created   bool   `json:"created"`
+	ETag      string `json:"etag"`
+	Ambiguous int    `json:"ambiguous"`
+	Resolved  int    `json:"resolved"`
+	cli.Cost
+}
+
+func (r createResult) Text(w io.Writer) { fmt.Fprintln(w, r.Outcome, r.Container) }
+
+func newCreateCmd(f *cli.Factory) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "create <container>",
+		Short: "Create a container",
+		Long: `Create a container. If it already exists, the exit code is 7.
+
+The container gets an id in its metadata, so that if the response is lost, azconc can recognize the container it created.`,
+		Example: `  azconc container create jobs
+  azconc container create jobs --metadata team=billing`,
+	}
+	var metadata map[string]string
+	flags.Metadata(cmd.Flags(), &metadata, "`name=value` to store with it")
+	return cli.On(f, cmd, ref.ParseContainer, f.Container, func(ctx context.Context, on ref.Blob, client *container.Client) (cli.Result, error) {
+		r, err := settings.CreateContainer(ctx, client, &settings.CreateContainerOptions{Metadata: metadata})
+		return createResult{
+			Outcome: "created", Container: on.String(), Created: true, ETag: string(r.ETag), Ambiguous: r.Ambiguous, Resolved: r.Resolved, Cost: f.Cost(),
+		}, err
+	})
+}
+
+func newDeleteCmd(f *cli.Factory) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "delete <container>",
+		Short: "Delete a container and everything in it",
+		Long: `Delete a container and everything in it.
+
+The service frees the name about half a minute later; until then, creating it again fails with 409 ContainerBeingDeleted.`,
+		Example: `  azconc container delete jobs
+  azconc container delete jobs --if-unmodified-since 2026-01-31T12:00:00Z`,
+	}
+	var conditions optimistic.Conditions
+	flags.WriteConditions(cmd.Flags(), &conditions, flags.CondDates|flags.CondLease)
+	return cli.On(f, cmd, ref.ParseContainer, f.Container, func(ctx context.Context, on ref.Blob, client *container.Client) (cli.Result, error) {
+		r, err := settings.DeleteContainer(ctx, client, &settings.DeleteContainerOptions{Conditions: conditions})
+		return cli.DeleteResult{Outcome: "deleted", Resource: on.String(), Ambiguous: r.Ambiguous, Resolved: r.Resolved, Cost: f.Cost()}, err
+	})
+}
+
+type showResult struct {
+	Outcome      string            `json:"outcome"`
+	Container    string            `json:"resource"`
+	ETag         string            `json:"etag"`
+	LastModified time.Time         `json:"last_modified"`
+	LeaseState   string            `json:"lease_state,omitempty"`
+	LeaseStatus  string            `json:"lease_status,omitempty"`
+	PublicAccess string            `json:"public_access,omitempty"`
+	Metadata     map[string]string `json:"metadata"`
+}
+
+func (r showResult) Text(w io.Writer) {
+	show.Fields(w, show.WithMetadata([]string{"container", r.Container, "etag", r.ETag, "last modified", show.Time(r.LastModified),
+		"lease", r.LeaseState, "public access", r.PublicAccess}, r.Metadata)...)
+}
+
+func newShowCmd(f *cli.Factory) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "show <container>",
+		Short:   "Show a container's properties and metadata",
+		Example: "  azconc container show jobs -o json",
+	}
+	var leaseID string
+	flags.LeaseID(cmd.Flags(), &leaseID, "`id` of the lease that you hold on it")
+	return cli.On(f, cmd, ref.ParseContainer, f.Container, func(ctx context.Context, on ref.Blob, client *container.Client) (cli.Result, error) {
+		p, err := client.GetProperties(ctx, &container.GetPropertiesOptions{LeaseAccessConditions: &container.LeaseAccessConditions{LeaseID: ptr.Optional(leaseID)}})
+		return showResult{
+			Outcome: "found", Container: on.String(), ETag: string(ptr.Value(p.ETag)), LastModified: ptr.Value(p.LastModified).UTC(),
+			LeaseState: string(ptr.Value(p.LeaseState)), LeaseStatus: string(ptr.Value(p.LeaseStatus)),
+			PublicAccess: string(ptr.Value(p.BlobPublicAccess)), Metadata: cli.OwnMetadata(p.Metadata),
+		}, err
+	})
+}
+
+type listResult struct {
+	Outcome    string `json:"outcome"`
+	Containers []item `json:"containers"`
+	Truncated  bool   `json:"truncated"`
+
+	wide bool
+}
+
+type item struct {
+	Name         string    `json:"name"`
+	ETag         string    `json:"etag"`
+	LastModified time.Time `json:"last_modified"`
+	LeaseState   string    `json:"lease_state,omitempty"`
+}
+
+func (r listResult) Text(w io.Writer) {
+	for _, c := range r.Containers {
+		if r.wide {
+			fmt.Fprintf(w, "%s  %-9s  %s\n", show.Time(c.LastModified), c.LeaseState, c.Name)
+		} else {
+			fmt.Fprintln(w, c.Name)
+		}
+	}
+}
+
+func newListCmd(f *cli.Factory) *cobra.Command {
+	cmd := &cobra.Command{Use: "list", Short: "List the account's containers", Example: "  azconc container list --prefix job"}
+	var prefix string
+	var most int
+	flags.Listing(cmd.Flags(), &prefix, &most, "containers")
+	return cli.OnAccount(f, cmd, f.BlobService, func(ctx context.Context, client *azservice.Client) (cli.Result, error) {
+		pages := client.NewListContainersPager(&azservice.ListContainersOptions{Prefix: ptr.Optional(prefix)})
+		found, more, err := cli.List(ctx, pages, most, func(page azservice.ListContainersResponse) (items []item) {
+			for _, c := range page.ContainerItems {
+				item := item{Name: ptr.Value(c.Name)}
+				if p := c.Properties; p != nil {
+					item.ETag, item.LastModified, item.LeaseState = flags.Quoted(ptr.Value(p.ETag)), ptr.Value(p.LastModified).UTC(), string(ptr.Value(p.LeaseState))
+				}
+				items = append(items, item)
+			}
+			return items
+		})
+		return listResult{Outcome: "listed", Containers: found, Truncated: more, wide: f.OutTerminal}, err
+	})
 }

@@ -7,20 +7,15 @@ import (
 )
 
 func TestContainerFlags(t *testing.T) {
-	clitest.CheckFlags(t, createVerb(), []clitest.FlagCase[createOptions]{
-		{Args: []string{"jobs", "--metadata", "a=b"}, Want: createOptions{Container: clitest.Ref("jobs", ""), Metadata: map[string]string{"a": "b"}}},
-		{Args: []string{"Jobs"}, Err: "upper-case"},
-	})
-	clitest.CheckFlags(t, deleteVerb(), []clitest.FlagCase[deleteOptions]{
-		{Args: []string{"jobs"}, Want: deleteOptions{Container: clitest.Ref("jobs", "")}},
-		{Args: []string{"jobs", "--if-match", "x"}, Err: "unknown flag: --if-match"},
-		{Args: []string{"jobs", "--if-modified-since", "2026-01-01", "--if-unmodified-since", "2026-01-01"}, Err: "cannot both be given"},
-	})
-	clitest.CheckFlags(t, showVerb(), []clitest.FlagCase[showOptions]{
-		{Args: []string{"$web"}, Want: showOptions{Container: clitest.Ref("$web", "")}},
-	})
-	clitest.CheckFlags(t, listVerb(), []clitest.FlagCase[listOptions]{
-		{Args: []string{"--prefix", "j"}, Want: listOptions{Prefix: "j"}},
-		{Args: []string{"jobs"}, Err: "unexpected argument"},
+	clitest.CheckUsage(t, NewCmd, []clitest.UsageCase{
+		{Args: []string{"create", "Jobs"}, Err: "upper-case"},
+		{Args: []string{"create"}, Err: "<container> is missing"},
+		{Args: []string{"delete", "jobs", "--if-match", "x"}, Err: "unknown flag: --if-match"},
+		{Args: []string{"delete", "jobs", "--if-modified-since", "2026-01-01", "--if-unmodified-since", "2026-01-01"}, Err: "cannot both be given"},
+		{Args: []string{"show", "$web"}, Err: "no account is given"},
+		{Args: []string{"list", "--prefix", "j"}, Err: "no account is given"},
+		{Args: []string{"list", "jobs"}, Err: "unexpected argument"},
+		{Args: []string{"metadata", "set"}, Err: "<container> is missing"},
+		{Args: []string{"metadata", "update", "jobs"}, Err: "no change is given"},
 	})
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -33,152 +32,110 @@ type MetadataNoun struct {
 	Target        func(*cli.Factory, ref.Blob) (optimistic.Target[map[string]string], error)
 }
 
+type target = optimistic.Target[map[string]string]
+
 var noun = MetadataNoun{
 	Name: "container", Example: "jobs", Warning: turnsLong, lease: true, Parse: ref.ParseContainer,
-	Target: func(f *cli.Factory, on ref.Blob) (optimistic.Target[map[string]string], error) {
+	Target: func(f *cli.Factory, on ref.Blob) (target, error) {
 		client, err := f.Container(on)
 		return settings.NewContainerMetadata(client), err
 	},
 }
 
-func (n MetadataNoun) arg() string { return "<" + n.Name + ">" }
-
-type metadataOptions struct {
-	On          ref.Blob
-	Metadata    map[string]string
-	Remove      []string
-	LeaseID     string
-	OperationID string
+// NewMetadataCmd returns the group of the verbs on a noun's metadata.
+func NewMetadataCmd(f *cli.Factory, n MetadataNoun) *cobra.Command {
+	return cli.NewGroupCmd("metadata", "Show and change a "+n.Name+"'s metadata", n.newShowCmd(f), n.newSetCmd(f), n.newUpdateCmd(f))
 }
 
-func newMetadataCmd(f *cli.Factory) *cobra.Command { return NewNounMetadataCmd(f, noun) }
-
-func NewNounMetadataCmd(f *cli.Factory, noun MetadataNoun) *cobra.Command {
-	return cli.NewGroupCmd("metadata", "Show and change a "+noun.Name+"'s metadata",
-		noun.showVerb().Command(f),
-		noun.setVerb().Command(f),
-		noun.updateVerb().Command(f),
-	)
-}
-
-func (n MetadataNoun) resource(opts *metadataOptions, arg string) (err error) {
-	opts.On, err = n.Parse(arg)
-	return err
-}
-
-func (n MetadataNoun) addFlags(opts *metadataOptions, set *pflag.FlagSet) {
-	if n.lease {
-		flags.LeaseID(set, &opts.LeaseID, "`id` of the lease that you hold on it")
+func (n MetadataNoun) newShowCmd(f *cli.Factory) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "show <" + n.Name + ">",
+		Short:   "Show a " + n.Name + "'s metadata",
+		Example: "  azconc " + n.Name + " metadata show " + n.Example,
 	}
-	flags.AddOperationID(set, &opts.OperationID, "the metadata", optimistic.OperationsKept)
-}
-
-func (n MetadataNoun) parseWrite(opts *metadataOptions, in cli.Input) (err error) {
-	if opts.Metadata, err = flags.ParsePairs("metadata", in.Args[1:]); err != nil {
-		return err
-	}
-	if in.Flags.Lookup("remove") != nil && len(opts.Metadata) == 0 && len(opts.Remove) == 0 {
-		return fail.WithHint(fail.Usagef("no change is given"), "give name=value, or --remove name")
-	}
-	return nil
-}
-
-// write carries out a change of the metadata.
-func (n MetadataNoun) write(ctx context.Context, f *cli.Factory, opts *metadataOptions, change func(map[string]string)) error {
-	target, err := n.Target(f, opts.On)
-	if err != nil {
-		return err
-	}
-	r, err := optimistic.Update(ctx, target, func(_ context.Context, metadata *map[string]string) error {
-		changed := maps.Clone(*metadata)
-		if changed == nil {
-			changed = map[string]string{}
+	return cli.On(f, cmd, n.Parse, n.open(f), func(ctx context.Context, on ref.Blob, t target) (cli.Result, error) {
+		v, err := optimistic.Read(ctx, t, nil)
+		if err != nil {
+			return nil, err
 		}
-		change(changed)
-		*metadata = changed
-		return nil
-	}, &optimistic.UpdateOptions{Conditions: optimistic.Conditions{LeaseID: opts.LeaseID}, OperationID: opts.OperationID,
-		SendOptions: optimistic.SendOptions{Hooks: f.Monitor.Hooks()}})
-	return f.PrintWrite(opts.On, "updated", r, err)
+		metadata := maps.Clone(v.Value)
+		delete(metadata, settings.CreationKey)
+		return metadataResult{noun: n.Name, name: on.String(), ETag: string(v.ETag), Metadata: metadata}, nil
+	})
 }
 
-func (n MetadataNoun) setVerb() cli.Verb[metadataOptions] {
-	return cli.Verb[metadataOptions]{
-		Use:      "set " + n.arg() + " [<name>=<value>]…",
-		Short:    "Replace a " + n.Name + "'s metadata",
-		Long:     "Replace a " + n.Name + "'s metadata: names that are not given are removed.\n\n" + n.Warning,
-		Example:  "  azconc " + n.Name + " metadata set " + n.Example + " owner=web-1",
-		Args:     cobra.ArbitraryArgs,
-		Flags:    n.addFlags,
-		Resource: n.resource,
-		Parse:    n.parseWrite,
-		Run: func(ctx context.Context, f *cli.Factory, opts *metadataOptions) error {
-			return n.write(ctx, f, opts, func(metadata map[string]string) {
-				clear(metadata)
-				maps.Copy(metadata, opts.Metadata)
-			})
-		},
-	}
+func (n MetadataNoun) newSetCmd(f *cli.Factory) *cobra.Command {
+	return n.writing(f, &cobra.Command{
+		Use:     "set <" + n.Name + "> [<name>=<value>]…",
+		Short:   "Replace a " + n.Name + "'s metadata",
+		Long:    "Replace a " + n.Name + "'s metadata: names that are not given are removed.\n\n" + n.Warning,
+		Example: "  azconc " + n.Name + " metadata set " + n.Example + " owner=web-1",
+	}, nil)
 }
 
-func (n MetadataNoun) updateVerb() cli.Verb[metadataOptions] {
-	return cli.Verb[metadataOptions]{
-		Use:     "update " + n.arg() + " [<name>=<value>]…",
+func (n MetadataNoun) newUpdateCmd(f *cli.Factory) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "update <" + n.Name + "> [<name>=<value>]…",
 		Short:   "Set some of a " + n.Name + "'s metadata and keep the rest",
 		Long:    "Set some of a " + n.Name + "'s metadata and keep the rest.\n\n" + n.Warning,
 		Example: "  azconc " + n.Name + " metadata update " + n.Example + " owner=web-1 --remove stage",
-		Args:    cobra.ArbitraryArgs,
-		Flags: func(opts *metadataOptions, set *pflag.FlagSet) {
-			n.addFlags(opts, set)
-			set.StringArrayVar(&opts.Remove, "remove", nil, "`name` to remove; may be repeated")
-		},
-		Resource: n.resource,
-		Parse:    n.parseWrite,
-		Run: func(ctx context.Context, f *cli.Factory, opts *metadataOptions) error {
-			return n.write(ctx, f, opts, func(metadata map[string]string) {
-				maps.Copy(metadata, opts.Metadata)
-				for _, name := range opts.Remove {
-					delete(metadata, strings.ToLower(name))
+	}
+	remove := cmd.Flags().StringArray("remove", nil, "`name` to remove; may be repeated")
+	return n.writing(f, cmd, remove)
+}
+
+// writing makes cmd a verb that sets the names in its arguments and removes those in remove, or all others if that is nil.
+func (n MetadataNoun) writing(f *cli.Factory, cmd *cobra.Command, remove *[]string) *cobra.Command {
+	cmd.Args = cobra.ArbitraryArgs
+	var leaseID string
+	if n.lease {
+		flags.LeaseID(cmd.Flags(), &leaseID, "`id` of the lease that you hold on it")
+	}
+	var update flags.Update
+	flags.AddOperationID(cmd.Flags(), &update.OperationID, "the metadata", optimistic.OperationsKept)
+	var given map[string]string
+	parse := func(arg string) (on ref.Blob, err error) {
+		if on, err = n.Parse(arg); err != nil {
+			return on, err
+		}
+		if given, err = flags.ParsePairs("metadata", cmd.Flags().Args()[1:]); err == nil && remove != nil && len(given)+len(*remove) == 0 {
+			err = fail.WithHint(fail.Usagef("no change is given"), "give name=value, or --remove name")
+		}
+		return on, err
+	}
+	return cli.On(f, cmd, parse, n.open(f), func(ctx context.Context, on ref.Blob, t target) (cli.Result, error) {
+		r, err := optimistic.Update(ctx, t, func(_ context.Context, metadata *map[string]string) error {
+			changed := map[string]string{} // the target compares the value with the one that it read
+			if remove != nil {
+				maps.Copy(changed, *metadata)
+				for _, name := range *remove {
+					delete(changed, strings.ToLower(name))
 				}
-			})
-		},
-	}
+			}
+			maps.Copy(changed, given)
+			*metadata = changed
+			return nil
+		}, update.Options(optimistic.Conditions{LeaseID: leaseID}, f.Sending()))
+		return cli.Written(on, "updated", r, err)
+	})
 }
 
-func (n MetadataNoun) showVerb() cli.Verb[metadataOptions] {
-	return cli.Verb[metadataOptions]{
-		Use:      "show " + n.arg(),
-		Short:    "Show a " + n.Name + "'s metadata",
-		Example:  "  azconc " + n.Name + " metadata show " + n.Example,
-		Resource: n.resource,
-		Run: func(ctx context.Context, f *cli.Factory, opts *metadataOptions) error {
-			target, err := n.Target(f, opts.On)
-			if err != nil {
-				return err
-			}
-			v, err := optimistic.Read(ctx, target, nil)
-			if err != nil {
-				return err
-			}
-			metadata := maps.Clone(v.Value)
-			delete(metadata, settings.CreationKey)
-			return f.Print(nounMetadataResult{noun: n.Name, name: opts.On.String(), ETag: string(v.ETag), Metadata: metadata})
-		},
-	}
+func (n MetadataNoun) open(f *cli.Factory) func(ref.Blob) (target, error) {
+	return func(on ref.Blob) (target, error) { return n.Target(f, on) }
 }
 
-// nounMetadataResult has the resource as "resource", and under the name of its noun, where it was first: {"container": "jobs", …}.
-type nounMetadataResult struct {
+// metadataResult has the resource as "resource", and under the name of its noun.
+type metadataResult struct {
 	noun, name string
 	ETag       string
 	Metadata   map[string]string
 }
 
-func (r nounMetadataResult) MarshalJSON() ([]byte, error) {
+func (r metadataResult) MarshalJSON() ([]byte, error) {
 	return json.Marshal(map[string]any{"outcome": "found", "resource": r.name, r.noun: r.name, "etag": r.ETag, "metadata": r.Metadata})
 }
 
-func (r nounMetadataResult) Text(w io.Writer) { PrintMetadata(w, r.Metadata) }
+func (r metadataResult) Text(w io.Writer) { PrintMetadata(w, r.Metadata) }
 
 func PrintMetadata(w io.Writer, metadata map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(metadata)) {

@@ -28,7 +28,8 @@ func TestCounterFlags(t *testing.T) {
 		{Args: []string{"jobs/visits", "--", "-12"}, Want: addOptions{Counter: visits, N: -12}},
 		{Args: []string{"jobs/visits", "1.5"}, Err: "not a whole number"},
 		{Args: []string{"jobs/visits", "9223372036854775808"}, Err: "not a whole number"},
-		{Args: []string{"jobs/visits", "1", "2"}, Err: "unexpected argument"},
+		{Args: []string{"jobs/visits", "1", "2"}, Err: `unexpected argument "2"`},
+		{Args: []string{"jobs/visits", "3", "--op-id", "order-17"}, Want: addOptions{Counter: visits, N: 3, OperationID: "order-17"}},
 	})
 	clitest.CheckFlags(t, getVerb(), []clitest.FlagCase[nameOptions]{
 		{Args: []string{"jobs/visits"}, Want: nameOptions{Counter: visits}},

@@ -111,6 +111,11 @@ func (p *patient) conditional(ctx context.Context, client *blockblob.Client, on 
 			"something in between repeats writes: the only write of a new blob met a conflict")
 		return
 	}
+	if _, sas, _ := strings.Cut(client.URL(), "?"); azerr.Has(err, "AuthenticationFailed", "InvalidAuthenticationInfo") && sas == "" {
+		p.add("intermediary", failed, "have its operator keep request headers: nothing can be changed safely through it",
+			"a write under an ETag was refused for its signature, and others were not: something in between removes If-Match, which is signed")
+		return
+	}
 	if !p.permitted("blob put --if-match", on, err) {
 		return
 	}
@@ -125,6 +130,8 @@ func (p *patient) conditional(ctx context.Context, client *blockblob.Client, on 
 }
 
 func (p *patient) lease(ctx context.Context, client *blockblob.Client, on string) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	leases := pessimistic.NewBlob(client)
 	held, err := manual.Acquire(ctx, leases, nil)
 	if !p.permitted("blob lease", on, err) {
@@ -136,7 +143,9 @@ func (p *patient) lease(ctx context.Context, client *blockblob.Client, on string
 }
 
 func (p *patient) remove(ctx context.Context, client *blockblob.Client, on string) {
-	_, err := client.Delete(context.WithoutCancel(ctx), nil)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	_, err := client.Delete(ctx, nil)
 	if !p.permitted("blob delete", on, err) {
 		p.f.Notef("the blob %s stays", on)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -32,8 +33,9 @@ func verb(on network) cli.Verb[options] {
 		Short: "Find out why an account does not work as expected",
 		Long: `Examine the way to the account and what the account permits, and print the way out of each problem.
 
-Without a container: the account and its credential, names, proxies, who ends TLS, the answers of the Blob, Queue and Table
-services, the round trip, the clock of this machine, and the features of the account that matter for concurrency.
+Without a container: the account and its credential, names, proxies, who ends TLS, the answers of the Blob, Queue, Table and File
+services, the round trip, the clock of this machine, and the features of the account that matter for concurrency. No request waits
+for longer than 15 s.
 
 With a container also: reading, listing, writing under conditions, leasing and deleting. That creates a blob whose name begins
 with azconc-doctor-, and deletes it; if the deletion is not permitted, the name of the blob is printed. --read-only leaves that
@@ -42,6 +44,7 @@ out. --queue and --table examine those too, with reads alone.
 What the service shows only in Azure's management API is not visible from here: network rules (but for their refusals), whether
 versions are kept (but for a write), and roles.
 
+The cause comes first: the failure that is nearest to this machine. What follows from it is marked, without a cure of its own.
 The exit code is 1 if a check has failed. Warnings do not change it.`,
 		Example: `  azconc doctor
   azconc doctor jobs --queue orders --table orders
@@ -92,6 +95,46 @@ type finding struct {
 	Status status `json:"status"`
 	Found  string `json:"found"`
 	Cure   string `json:"cure,omitempty"`
+
+	// Follows is whether another failure explains this one: the one that is the cause.
+	Follows bool `json:"follows,omitempty"`
+}
+
+// layers are the checks of the way to the service, the nearest to this machine first. A failure of one makes those that come later
+// fail, and so all checks that are not named here.
+var layers = []string{"account", "proxy", "name", "tls", "intermediary", "clock"}
+
+func (f finding) layer() int {
+	if i := slices.Index(layers, f.Check); i >= 0 {
+		return i
+	}
+	return len(layers)
+}
+
+// explained puts the cause first, and marks what follows from it: failures that are farther away, and those for the same reason. A
+// way that lets nothing through explains the rest; something that changes responses does not explain a missing permission.
+func explained(all []finding) (sorted []finding, cause string) {
+	first := -1
+	for i, f := range all {
+		if f.Status == failed && (first < 0 || f.layer() < all[first].layer()) {
+			first = i
+		}
+	}
+	if first < 0 {
+		return all, ""
+	}
+	root := all[first]
+	sorted = []finding{root}
+	for i, f := range all {
+		if i == first {
+			continue
+		}
+		if f.Status == failed && (f.layer() > root.layer() || f.Found == root.Found || f.Cure == root.Cure) {
+			f.Follows = true
+		}
+		sorted = append(sorted, f)
+	}
+	return sorted, root.Check
 }
 
 // patient is an examination.
@@ -119,8 +162,13 @@ func (p *patient) once(check string, s status, cure, found string) {
 	}
 }
 
-// refused adds the failure of a request, as a command would report it.
+// refused adds the failure of a request, as a command would report it. That of a proxy, or of TLS, is one of the way.
 func (p *patient) refused(check, on string, err error) {
+	if layer, found, cure := onTheWay(err); layer != "" {
+		p.once(layer, failed, cure, found)
+		p.add(check, failed, cure, "%s", found)
+		return
+	}
 	v := fail.Judge(err)
 	p.add(check, failed, fail.Hint(err, v, check, on), "%s", fail.Message(err, v, check, on))
 }
@@ -137,6 +185,7 @@ func (p *patient) examine(ctx context.Context) {
 
 type result struct {
 	Outcome  string    `json:"outcome"`
+	Cause    string    `json:"cause,omitempty"` // the check that failed first, nearest to this machine
 	Checks   []finding `json:"checks"`
 	Failed   int       `json:"failed"`
 	Warnings int       `json:"warnings"`
@@ -149,8 +198,12 @@ func (r result) Text(w io.Writer) {
 		width = max(width, len(c.Check))
 	}
 	for _, c := range r.Checks {
-		fmt.Fprintf(w, "%-8s %-*s  %s\n", c.Status, width, c.Check, c.Found)
-		if c.Cure != "" {
+		found := c.Found
+		if c.Follows {
+			found = "follows: " + found
+		}
+		fmt.Fprintf(w, "%-8s %-*s  %s\n", c.Status, width, c.Check, found)
+		if c.Cure != "" && !c.Follows {
 			fmt.Fprintf(w, "%-8s %-*s  do: %s\n", "", width, "", c.Cure)
 		}
 	}
@@ -161,8 +214,9 @@ func (r result) Text(w io.Writer) {
 }
 
 func (p *patient) conclude() error {
-	r := result{Outcome: "healthy", Checks: p.findings, Cost: p.f.Cost()}
-	for _, c := range p.findings {
+	r := result{Outcome: "healthy", Cost: p.f.Cost()}
+	r.Checks, r.Cause = explained(p.findings)
+	for _, c := range r.Checks {
 		switch c.Status {
 		case failed:
 			r.Failed++
@@ -185,7 +239,7 @@ func (p *patient) conclude() error {
 type unhealthy struct{ result }
 
 func (e *unhealthy) Error() string {
-	return fmt.Sprintf("%d of %d checks failed", e.Failed, len(e.Checks))
+	return fmt.Sprintf("%d of %d checks failed; the cause: %s: %s", e.Failed, len(e.Checks), e.Cause, e.Checks[0].Found)
 }
 
 func (*unhealthy) Verdict() fail.Verdict {
@@ -193,5 +247,5 @@ func (*unhealthy) Verdict() fail.Verdict {
 }
 
 func (e *unhealthy) Facts() map[string]any {
-	return map[string]any{"checks": e.Checks, "failed": e.Failed, "warnings": e.Warnings, "requests": e.Requests, "elapsed_ms": e.ElapsedMS}
+	return map[string]any{"cause": e.Cause, "checks": e.Checks, "failed": e.Failed, "warnings": e.Warnings, "requests": e.Requests, "elapsed_ms": e.ElapsedMS}
 }

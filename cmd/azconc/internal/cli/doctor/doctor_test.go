@@ -3,8 +3,10 @@ package doctor
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -98,6 +100,7 @@ func onWrites(m middle) middle {
 // examination is what azconc doctor prints as JSON.
 type examination struct {
 	Outcome  string
+	Cause    string
 	Checks   []finding
 	Failed   int
 	Warnings int
@@ -120,7 +123,7 @@ func examine(t *testing.T, on office, between middle, args ...string) (examinati
 			// The service in memory is an emulator, with the account in the path.
 			account, kind, _ := strings.Cut(r.URL.Host, ".")
 			inner := r.Clone(r.Context())
-			for service, base := range map[string]string{"blob": s.BlobURL(), "queue": s.QueueURL(), "table": s.TableURL()} {
+			for service, base := range map[string]string{"blob": s.BlobURL(), "queue": s.QueueURL(), "table": s.TableURL(), "file": s.FileURL()} {
 				if strings.HasPrefix(kind, service+".") && account == "acct" {
 					to, err := url.Parse(base)
 					if err != nil {
@@ -171,10 +174,10 @@ func (e examination) find(check, text string) (finding, bool) {
 func TestAHealthyAccountHasNoFindings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s := examine(t, office{}, nil)
-		if e.Outcome != "healthy" || e.Failed != 0 || e.Warnings != 0 || e.Requests != 17 {
+		if e.Outcome != "healthy" || e.Failed != 0 || e.Warnings != 0 || e.Requests != 18 {
 			t.Errorf("%+v", e)
 		}
-		for _, check := range []string{"blob create", "blob get", "blob put --if-match", "blob lease", "blob delete", "blob list", "clock", "round trip", "queue", "table"} {
+		for _, check := range []string{"blob create", "blob get", "blob put --if-match", "blob lease", "blob delete", "blob list", "clock", "round trip", "queue", "table", "file"} {
 			if _, found := e.find(check, ""); !found {
 				t.Errorf("%s was not examined", check)
 			}
@@ -238,10 +241,17 @@ func TestEveryBrokenSetUpIsNamedWithItsCure(t *testing.T) {
 		"SAS of one service":    {args: sas("ss=b&srt=sco&sp=rwdlac&se=2999-12-31"), between: refuse(403, "AuthorizationServiceMismatch", ""), check: "queue", status: warning, found: "does not cover this service", cure: "ss"},
 		"network rules":         {args: key, between: refuse(403, "AuthorizationFailure", ""), check: "blob", status: failed, found: "network rules", cure: "az storage account"},
 		"keys disabled":         {args: key, between: refuse(403, "KeyBasedAuthenticationNotPermitted", ""), check: "blob", status: failed, found: "neither keys nor SAS", cure: "--auth-mode login"},
-		"misspelt account":      {args: key, on: office{noName: true}, check: "blob", status: failed, found: "acct.blob.core.windows.net has no address", cure: "account's name"},
-		"private endpoint":      {args: key, on: office{canonical: "acct.privatelink.blob.core.windows.net."}, check: "blob", status: warning, found: "public address", cure: "private DNS zone"},
+		"misspelt account":      {args: key, on: office{noName: true}, check: "name", status: failed, found: "acct.blob.core.windows.net has no address", cure: "account's name"},
+		"private endpoint":      {args: key, on: office{canonical: "acct.privatelink.blob.core.windows.net."}, check: "name", status: warning, found: "public address", cure: "private DNS zone"},
 		"TLS inspection":        {args: key, on: office{issuer: "Example Security Appliance"}, check: "tls", status: warning, found: "Example Security Appliance", cure: "--confirm-conflicts always"},
 		"untrusted TLS":         {args: key, on: office{refused: x509.UnknownAuthorityError{}}, check: "tls", status: failed, found: "unknown authority", cure: "trusted"},
+		"TLS for another host":  {args: key, on: office{refused: x509.HostnameError{Certificate: &x509.Certificate{DNSNames: []string{"login.example"}}, Host: "acct.blob.core.windows.net"}}, check: "tls", status: failed, found: "another host", cure: "DNS record"},
+		"TLS expired":           {args: key, on: office{refused: x509.CertificateInvalidError{Reason: x509.Expired}}, check: "tls", status: failed, found: "expired", cure: "clock of this machine"},
+		"HTTP on a TLS port":    {args: key, on: office{refused: tls.RecordHeaderError{Msg: "first record does not look like a TLS handshake"}}, check: "tls", status: failed, found: "does not speak TLS", cure: "http://"},
+		"dead proxy":            {args: key, on: office{through: "http://proxy:3128"}, between: broken(&net.OpError{Op: "proxyconnect", Net: "tcp", Err: errors.New("connection refused")}), check: "proxy", status: failed, found: "does not take connections", cure: "NO_PROXY"},
+		"redirect to a portal":  {args: key, between: portal, check: "intermediary", status: failed, found: "redirects to login.example", cure: "sign in"},
+		"If-Match beside a key": {args: key, between: withIfMatch(refuse(403, "AuthenticationFailed", "The MAC signature found in the HTTP request is not the same as any computed signature")), check: "intermediary", status: failed, found: "removes If-Match", cure: "request headers"},
+		"throttling":            {args: key, between: refuse(503, "ServerBusy", ""), check: "blob", status: failed, found: "ServerBusy", cure: ""},
 		"proxy":                 {args: key, on: office{through: "http://user:secret@proxy:3128"}, check: "proxy", status: warning, found: "proxy:3128", cure: "NO_PROXY=acct.blob"},
 		"captive portal":        {args: key, between: edit(func(h http.Header) { clear(h) }), check: "intermediary", status: failed, found: "did not come from the service", cure: "sign in"},
 		"ETags removed":         {args: key, between: edit(func(h http.Header) { h.Del("Etag") }), check: "intermediary", status: failed, found: "removes ETags", cure: "headers"},
@@ -305,6 +315,83 @@ func twice(r *http.Request, next func(*http.Request) (*http.Response, error)) (*
 func unconditional(r *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	r.Header.Del("If-Match")
 	return next(r)
+}
+
+func broken(err error) middle {
+	return func(*http.Request, func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+		return nil, err
+	}
+}
+
+func portal(r *http.Request, _ func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusFound, Request: r, Body: http.NoBody, Header: http.Header{"Location": {"https://login.example/?u=1"}}}, nil
+}
+
+// withIfMatch applies m to requests with If-Match alone.
+func withIfMatch(m middle) middle {
+	return func(r *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+		if r.Header.Get("If-Match") == "" {
+			return next(r)
+		}
+		return m(r, next)
+	}
+}
+
+// TestTheCauseComesFirst: of several failures the one that is nearest to this machine is first, and the others that it explains are
+// marked and have no cure of their own.
+func TestTheCauseComesFirst(t *testing.T) {
+	key := []string{"--account-name", "acct", "--account-key", aztest.Key}
+	for name, c := range map[string]struct {
+		on      office
+		between middle
+		cause   string
+		follow  int
+	}{
+		"clock":         {between: both(refuse(403, "AuthenticationFailed", "Request date header too old"), dated(-20*time.Minute)), cause: "clock", follow: 5},
+		"dead proxy":    {on: office{through: "http://proxy:3128"}, between: broken(&net.OpError{Op: "proxyconnect", Net: "tcp", Err: errors.New("refused")}), cause: "proxy", follow: 4},
+		"wrong key":     {between: refuse(403, "AuthenticationFailed", "The MAC signature found in the HTTP request is not the same as any computed signature"), cause: "blob", follow: 4},
+		"misspelt name": {on: office{noName: true}, cause: "name", follow: 3},
+		"portal":        {between: portal, cause: "intermediary", follow: 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e, _ := examine(t, c.on, c.between, key...)
+				follow := 0
+				for _, f := range e.Checks {
+					if f.Follows {
+						follow++
+					}
+				}
+				if e.Cause != c.cause || e.Checks[0].Check != c.cause || e.Checks[0].Follows || follow < c.follow {
+					t.Errorf("the cause is %q, and %d follow from it, want %q and %d or more:\n%s", e.Cause, follow, c.cause, c.follow, text(e))
+				}
+				if said := text(e); strings.Count(said, "do: ") > 1+e.Warnings {
+					t.Errorf("what follows has cures:\n%s", said)
+				}
+			})
+		})
+	}
+}
+
+// both applies outer to the responses of inner.
+func both(inner, outer middle) middle {
+	return func(r *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+		return outer(r, func(r *http.Request) (*http.Response, error) { return inner(r, next) })
+	}
+}
+
+// TestAnExaminationEnds: a service that does not answer costs 15 s a request, and not more.
+func TestAnExaminationEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		e, _ := examine(t, office{}, func(r *http.Request, _ func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		}, "--account-name", "acct", "--account-key", aztest.Key)
+		if took := time.Since(began); e.Failed == 0 || took > 2*time.Minute {
+			t.Errorf("%d failed after %v", e.Failed, took)
+		}
+	})
 }
 
 func dated(by time.Duration) middle {

@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"net"
 	"net/http"
@@ -12,8 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/azconc/azconc/cmd/azconc/internal/azaccount"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
-	"github.com/azconc/azconc/pkg/azaccount"
 	"github.com/azconc/azconc/pkg/wire"
 )
 
@@ -86,19 +87,22 @@ func (p *patient) account() *azaccount.Account {
 	return account
 }
 
-var examined = []azaccount.Service{azaccount.Blob, azaccount.Queue, azaccount.Table}
+var examined = []azaccount.Service{azaccount.Blob, azaccount.Queue, azaccount.Table, azaccount.File}
 
 // reach looks at names, proxies and certificates. It returns the services that can be asked.
 func (p *patient) reach(ctx context.Context, account *azaccount.Account) (reachable []azaccount.Service) {
 	for _, s := range examined {
 		u, err := url.Parse(account.Endpoint(s))
+		if s == azaccount.File && (err != nil || u.Host == "" || account.Emulator(azaccount.Blob)) {
+			continue // Azurite has none, and few accounts use them with azconc
+		}
 		if err != nil || u.Host == "" {
 			p.add(string(s), warning, "give --"+string(s)+"-endpoint, if the account has the service", "no endpoint is given")
 			continue
 		}
 		proxy, err := p.network.proxy(u)
 		if err != nil {
-			p.add("proxy", failed, "correct HTTPS_PROXY and NO_PROXY", "%v", err)
+			p.once("proxy", failed, proxyCure, err.Error())
 			continue
 		}
 		if proxy != nil {
@@ -120,17 +124,17 @@ func (p *patient) named(ctx context.Context, s azaccount.Service, host string) b
 	}
 	canonical, addresses, err := p.network.lookup(ctx, host)
 	if missing, unknown := errors.AsType[*net.DNSError](err); unknown && missing.IsNotFound {
-		p.add(string(s), failed, "is the account's name right, and does an account of its kind have this service? With a private endpoint: "+
+		p.add("name", failed, "is the account's name right, and does an account of its kind have this service? With a private endpoint: "+
 			"the private DNS zone of the service needs a record for the account, and must be linked to this network", "%s has no address", host)
 		return false
 	}
 	if err != nil {
-		p.add(string(s), failed, "is this machine online, and its resolver right?", "the address of %s was not found: %v", host, err)
+		p.add("name", failed, "is this machine online, and its resolver right?", "the address of %s was not found: %v", host, err)
 		return false
 	}
 	private := slices.ContainsFunc(addresses, netip.Addr.IsPrivate)
 	if strings.Contains(canonical, ".privatelink.") && !private {
-		p.add(string(s), warning, "resolve names inside the virtual network, or through its private DNS zone", "%s has a private endpoint, but "+
+		p.add("name", warning, "resolve names inside the virtual network, or through its private DNS zone", "%s has a private endpoint, but "+
 			"resolves to the public address %v: the account's network rules may refuse this machine", host, addresses[0])
 	}
 	return true
@@ -159,8 +163,12 @@ func (p *patient) encrypted(ctx context.Context, u *url.URL, proxied bool) {
 	issuers, err := p.network.issuers(ctx, net.JoinHostPort(u.Hostname(), port), u.Hostname())
 	switch {
 	case err != nil && ctx.Err() == nil:
+		if layer, found, cure := onTheWay(err); layer != "" {
+			p.once(layer, failed, cure, u.Host+": "+found)
+			return
+		}
 		v := fail.Judge(err)
-		p.add("tls", failed, "is the port open in the firewall, and the certificate of an inspecting proxy trusted by this machine?", "%s", fail.Message(err, v, "", ""))
+		p.once("tls", failed, "is the port open in the firewall?", fail.Message(err, v, "", ""))
 	case err == nil && !slices.ContainsFunc(issuers, ofService):
 		p.once("tls", warning, confirm, "the certificate of "+u.Hostname()+" was issued by "+strings.Join(issuers, ", ")+
 			", not for the service: something in between ends TLS, and can repeat requests")
@@ -171,4 +179,30 @@ func (p *patient) encrypted(ctx context.Context, u *url.URL, proxied bool) {
 // details").
 func ofService(issuer string) bool {
 	return strings.HasPrefix(issuer, "Microsoft") || strings.HasPrefix(issuer, "DigiCert") || strings.HasPrefix(issuer, "GlobalSign")
+}
+
+const proxyCure = "correct HTTPS_PROXY, or name the account's hosts in NO_PROXY"
+
+// onTheWay names the layer below HTTP that has failed a request, what was found, and what to do; none if it is another failure.
+func onTheWay(err error) (layer, found, cure string) {
+	if dial, ok := errors.AsType[*net.OpError](err); ok && dial.Op == "proxyconnect" {
+		return "proxy", "the proxy does not take connections: " + dial.Err.Error(), proxyCure
+	}
+	if wrong, ok := errors.AsType[x509.HostnameError](err); ok {
+		return "tls", "the certificate is for another host: " + wrong.Error(), "is the endpoint right? Something in between, or a wrong DNS record, may answer in the service's place"
+	}
+	if wrong, ok := errors.AsType[x509.CertificateInvalidError](err); ok {
+		cure := "correct the certificate of whatever answers in the service's place"
+		if wrong.Reason == x509.Expired {
+			cure = "is the clock of this machine right? Otherwise renew the certificate of whatever answers in the service's place"
+		}
+		return "tls", "the certificate is not valid: " + wrong.Error(), cure
+	}
+	if wrong, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
+		return "tls", wrong.Error(), "is the certificate of an inspecting proxy trusted by this machine?"
+	}
+	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
+		return "tls", "the server does not speak TLS", "is the endpoint's scheme right? A port of plain HTTP, such as Azurite's, needs http://"
+	}
+	return "", "", ""
 }

@@ -13,10 +13,11 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
+	fileservice "github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/service"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
 
-	"github.com/azconc/azconc/pkg/azaccount"
-	"github.com/azconc/azconc/pkg/azerr/denial"
+	"github.com/azconc/azconc/cmd/azconc/internal/azaccount"
+	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/wire"
 )
@@ -37,6 +38,8 @@ func (p *patient) services(ctx context.Context, account *azaccount.Account, reac
 			p.queues(ctx)
 		case azaccount.Table:
 			p.tables(ctx)
+		case azaccount.File:
+			p.files(ctx)
 		}
 	}
 }
@@ -51,7 +54,13 @@ func (p *patient) ask(ctx context.Context, send func(ctx context.Context) error)
 	if refusal, ok := errors.AsType[*azcore.ResponseError](err); ok && resp == nil {
 		resp = refusal.RawResponse
 	}
-	if resp != nil {
+	if foreign, ok := errors.AsType[*azerr.ForeignError](err); ok {
+		found := "responses did not come from the service"
+		if foreign.Redirect != "" {
+			found += ": something in between redirects to " + foreign.Redirect
+		}
+		p.once("intermediary", failed, foreignCure, found)
+	} else if resp != nil {
 		p.intermediaries(resp)
 		ahead, dated = aheadOf(resp.Header.Get("Date"), sent, received)
 	}
@@ -145,11 +154,11 @@ func (p *patient) clock(ahead []time.Duration) {
 
 // limited reports whether a refusal only says that the credential does not cover requests about the whole account.
 func (p *patient) limited(check string, err error) bool {
-	switch denial.Of(err) {
-	case denial.OtherResourceType, denial.NoPermission:
+	switch {
+	case azerr.Has(err, "AuthorizationResourceTypeMismatch", "AuthorizationPermissionMismatch", "InsufficientAccountPermissions"):
 		p.add(check, ok, "", "it answers; the credential does not cover the whole account")
 		return true
-	case denial.OtherService:
+	case azerr.Has(err, "AuthorizationServiceMismatch"):
 		p.add(check, warning, "a SAS with this service among its ss, if it is needed", "the credential does not cover this service")
 		return true
 	}
@@ -178,6 +187,22 @@ func (p *patient) queues(ctx context.Context) {
 		_, _, _, err = p.ask(ctx, func(ctx context.Context) error { _, err := queue.PeekMessage(ctx, nil); return err })
 	}
 	p.permitted("queue peek", p.opts.Queue, err)
+}
+
+func (p *patient) files(ctx context.Context) {
+	service, err := p.f.FileService()
+	if err == nil {
+		_, _, _, err = p.ask(ctx, func(ctx context.Context) error {
+			_, err := service.NewListSharesPager(&fileservice.ListSharesOptions{MaxResults: to.Ptr(int32(1))}).NextPage(ctx)
+			return err
+		})
+	}
+	switch {
+	case err == nil:
+		p.add("file", ok, "", "it answers")
+	case !p.limited("file", err):
+		p.refused("file", "", err)
+	}
 }
 
 func (p *patient) tables(ctx context.Context) {
@@ -216,11 +241,13 @@ func (p *patient) permitted(check, on string, err error) bool {
 	return true
 }
 
+const foreignCure = "sign in to the network, or ask the operator of the proxy to let requests to the account through"
+
 // intermediaries looks for signs of something between here and the service.
 func (p *patient) intermediaries(resp *http.Response) {
 	h := resp.Header
 	if h.Get("x-ms-request-id") == "" && h.Get("x-ms-version") == "" {
-		p.once("intermediary", failed, "sign in to the network, or ask the operator of the proxy to let requests to the account through",
+		p.once("intermediary", failed, foreignCure,
 			"a response did not come from the service: it lacks the headers of every response")
 		return
 	}

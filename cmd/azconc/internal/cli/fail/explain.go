@@ -14,7 +14,6 @@ import (
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/optimistic"
-	"github.com/azconc/azconc/optimistic/blobs"
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pessimistic/files"
 	"github.com/azconc/azconc/pkg/azerr"
@@ -69,6 +68,9 @@ func Message(err error, v Verdict, command, on string) string {
 	if v.Code == ExitNotFound {
 		if noun, name := missing(err, command, on); noun != "" {
 			return "not found: there is no " + noun + " " + name
+		}
+		if noun := leased(command); noun != "" && azerr.Has(err, "BlobNotFound") {
+			return "not found: there is no " + noun + " " + on
 		}
 	}
 	text := azerr.Clean(err).Error()
@@ -161,11 +163,11 @@ func Hint(err error, v Verdict, command, on string) string {
 
 // wrongType returns the hint for a blob of another type than the command writes.
 func wrongType(err error) string {
-	if e, ok := errors.AsType[*blobs.TypeError](err); ok {
+	if e, ok := errors.AsType[*optimistic.TypeError](err); ok {
 		switch e.Type {
-		case blob.BlobTypeAppendBlob:
+		case string(blob.BlobTypeAppendBlob):
 			return "azconc blob append appends to an append blob; azconc blob delete removes it"
-		case blob.BlobTypePageBlob:
+		case string(blob.BlobTypePageBlob):
 			return "azconc blob page put writes a page blob; azconc blob delete removes it"
 		default:
 			return "azconc blob update or blob put writes a block blob; azconc blob delete removes it"
@@ -192,6 +194,12 @@ func missing(err error, command, on string) (noun, name string) {
 		}
 	}
 	return noun, name
+}
+
+// leased returns what the blob is that a command leases: the name of the command's group need not be a blob's.
+func leased(command string) string {
+	group, _, _ := strings.Cut(command, " ")
+	return map[string]string{"lock": "lock", "elect": "election", "tf": "state"}[group]
 }
 
 // createHint returns the command that creates the missing resource, unless the failed command was a deletion.

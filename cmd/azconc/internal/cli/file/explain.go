@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
@@ -12,13 +14,8 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
-type explainOptions struct {
-	Code string
-	File ref.File // instead of a code
-}
-
-func explainVerb() cli.Verb[explainOptions] {
-	return cli.Verb[explainOptions]{
+func newExplainCmd(f *cli.Factory) *cobra.Command {
+	cmd := &cobra.Command{
 		Use:   "explain <share/path> | <code>",
 		Short: "Explain what blocks a file, or what an error code means",
 		Long: `Show what currently prevents a file from being written or deleted: a lease, SMB clients that have it open, a pending
@@ -26,18 +23,23 @@ deletion, its read-only attribute. Or, given an error code of the service, expla
 how to resolve it; then no request is sent.`,
 		Example: "  azconc file explain reports/q3.xlsx\n  azconc file explain SharingViolation",
 		Args:    cli.ResourceArgs("<share/path> or <code>"),
-		Parse: func(opts *explainOptions, in cli.Input) (err error) {
-			if strings.Contains(in.Args[0], "/") {
-				if opts.File, err = ref.ParseFile(in.Args[0]); err != nil {
-					return err
-				}
-			} else {
-				opts.Code = in.Args[0]
-			}
-			return nil
-		},
-		Run: explainRun,
 	}
+	var on ref.File // none for a code
+	parse := func(arg string) (string, error) {
+		if !strings.Contains(arg, "/") {
+			return arg, nil
+		}
+		var err error
+		on, err = ref.ParseFile(arg)
+		return "", err
+	}
+	noClient := func(string) (struct{}, error) { return struct{}{}, nil } // a code needs no account
+	return cli.On(f, cmd, parse, noClient, func(ctx context.Context, code string, _ struct{}) (cli.Result, error) {
+		if code != "" {
+			return explainCode(code)
+		}
+		return explainFile(ctx, f, on)
+	})
 }
 
 type codeExplained struct {
@@ -59,16 +61,16 @@ func (r codeExplained) Text(w io.Writer) {
 	show.Fields(w, "code", r.Code, "kind", r.Kind, "means", r.Means, "passes", passes, "until", r.Until, "do", r.Do)
 }
 
-func explainCode(f *cli.Factory, opts *explainOptions) error {
-	e, ok := azerr.Explain(opts.Code)
+func explainCode(code string) (cli.Result, error) {
+	e, ok := azerr.Explain(code)
 	if !ok {
-		return fail.WithHint(fail.Usagef("%q is not an error code of the service, nor a file", opts.Code), "codes are spelled like SharingViolation, files like share/path")
+		return nil, fail.WithHint(fail.Usagef("%q is not an error code of the service, nor a file", code), "codes are spelled like SharingViolation, files like share/path")
 	}
 	r := codeExplained{Outcome: "explained", Code: e.Code, Kind: e.Kind.String(), Means: e.Means, Passes: e.Passes, Until: e.Until, Do: e.Do}
 	if e.Reason != azerr.None {
 		r.Reason = e.Reason.String()
 	}
-	return f.Print(r)
+	return r, nil
 }
 
 // hindrance is something that blocks a write or a deletion.
@@ -99,18 +101,19 @@ func (r explained) Text(w io.Writer) {
 	}
 }
 
-func explainRun(ctx context.Context, f *cli.Factory, opts *explainOptions) error {
-	if opts.Code != "" {
-		return explainCode(f, opts)
+func explainFile(ctx context.Context, f *cli.Factory, on ref.File) (cli.Result, error) {
+	client, err := f.File(on)
+	if err != nil {
+		return nil, err
 	}
-	r := explained{Outcome: "free", Resource: opts.File.String(), Hindrances: []hindrance{}}
+	r := explained{Outcome: "free", Resource: on.String(), Hindrances: []hindrance{}}
 	add := func(h hindrance) { r.Outcome, r.Hindrances = "hindered", append(r.Hindrances, h) }
-	seen, err := showFile(f, ctx, opts.File)
+	seen, err := showFile(ctx, on, client)
 	if answer := azerr.Classify(err); answer.Reason == azerr.DeletePending {
 		e, _ := azerr.Explain(answer.Code)
 		add(hindrance{What: "delete pending", Writes: "refused, " + answer.Code, Do: e.Do})
 	} else if err != nil {
-		return err
+		return nil, err
 	}
 	if strings.Contains(seen.Attributes, "ReadOnly") {
 		e, _ := azerr.Explain("ReadOnlyAttribute")
@@ -129,5 +132,5 @@ func explainRun(ctx context.Context, f *cli.Factory, opts *explainOptions) error
 		add(hindrance{What: "open over SMB", Who: h.who, Since: h.Opened, Writes: "refused with SharingViolation unless the client shares writing; deletion is refused", Do: e.Do})
 	}
 	r.Requests = f.Requests.Load()
-	return f.Print(r)
+	return r, nil
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/directory"
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
@@ -16,32 +16,6 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/pkg/ptr"
 )
-
-type listOptions struct {
-	In     ref.File
-	Prefix string
-	Max    int
-}
-
-func listVerb() cli.Verb[listOptions] {
-	return cli.Verb[listOptions]{
-		Use:   "list <share/path>",
-		Short: "List the files and directories of a directory",
-		Long: `List the files and directories of a directory, without those in its directories. Without a path, list those of the share's
-root. The names of directories end in a slash.
-
-The size of a file that an SMB client is writing may be out of date: azconc file show asks for the file itself.`,
-		Example: "  azconc file list reports/2026\n  azconc file list reports --prefix q3 -o json",
-		Flags: func(opts *listOptions, set *pflag.FlagSet) {
-			flags.Listing(set, &opts.Prefix, &opts.Max, "names")
-		},
-		Resource: func(opts *listOptions, arg string) (err error) {
-			opts.In, err = ref.ParseShareOrFile(strings.TrimSuffix(arg, "/"))
-			return err
-		},
-		Run: listRun,
-	}
-}
 
 type listResult struct {
 	Outcome   string     `json:"outcome"`
@@ -72,24 +46,25 @@ func (r listResult) Text(w io.Writer) {
 	}
 }
 
-func listRun(ctx context.Context, f *cli.Factory, opts *listOptions) error {
-	dir, err := f.Directory(opts.In)
-	if err != nil {
-		return err
+func newListCmd(f *cli.Factory) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "list <share/path>",
+		Short: "List the files and directories of a directory",
+		Long: `List the files and directories of a directory, without those in its directories. Without a path, list those of the share's
+root. The names of directories end in a slash.
+
+The size of a file that an SMB client is writing may be out of date: azconc file show asks for the file itself.`,
+		Example: "  azconc file list reports/2026\n  azconc file list reports --prefix q3 -o json",
 	}
-	r := listResult{Outcome: "listed", Directory: opts.In.String(), Entries: []listItem{}, wide: f.OutTerminal}
-	pages := dir.NewListFilesAndDirectoriesPager(&directory.ListFilesAndDirectoriesOptions{Prefix: ptr.Optional(opts.Prefix)})
-	for pages.More() && !r.Truncated {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return err
-		}
-		r.Entries = append(r.Entries, entries(page)...)
-		if opts.Max > 0 && len(r.Entries) > opts.Max {
-			r.Entries, r.Truncated = r.Entries[:opts.Max], true
-		}
-	}
-	return f.Print(r)
+	var prefix string
+	var most int
+	flags.Listing(cmd.Flags(), &prefix, &most, "names")
+	parse := func(arg string) (ref.File, error) { return ref.ParseShareOrFile(strings.TrimSuffix(arg, "/")) }
+	return cli.On(f, cmd, parse, f.Directory, func(ctx context.Context, in ref.File, dir *directory.Client) (cli.Result, error) {
+		pages := dir.NewListFilesAndDirectoriesPager(&directory.ListFilesAndDirectoriesOptions{Prefix: ptr.Optional(prefix)})
+		found, more, err := cli.List(ctx, pages, most, entries)
+		return listResult{Outcome: "listed", Directory: in.String(), Entries: found, Truncated: more, wide: f.OutTerminal}, err
+	})
 }
 
 // entries returns the names of a page in order: the service sends its directories apart from its files.

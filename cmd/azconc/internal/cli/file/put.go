@@ -7,9 +7,12 @@ import (
 	"io"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/change"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
@@ -43,33 +46,6 @@ func (w *writeFlags) Acquire(f *cli.Factory) pessimistic.AcquireOptions {
 	return o
 }
 
-type putOptions struct {
-	To     ref.File
-	File   string
-	Create bool
-	Write  writeFlags
-}
-
-func putVerb() cli.Verb[putOptions] {
-	return cli.Verb[putOptions]{
-		Use:   "put <share/path> --file <file>",
-		Short: "Write a file under its lease; the last writer wins",
-		Long: `Write a file, 4 MiB at a time, under its lease, so that two writers never mix. The last writer wins: no operation on files
-accepts a condition. To change a file based on its content, use azconc file update.
-
-If another client holds the lease, or an SMB client has the file open, the exit code is 6; --wait waits for them. If the write
-cannot be finished, part of the file is new and part is old, and azconc reports that. Readers do not wait for the lease: they
-can see a partly written file.`,
-		Example: "  azconc file put reports/q3.csv --file q3.csv\n  generate | azconc file put reports/q3.csv --file - --wait 1m",
-		Flags: func(opts *putOptions, set *pflag.FlagSet) {
-			flags.File(set, &opts.File, "`file` with the content; - is stdin, up to 64 MiB")
-			opts.Write.add(set)
-		},
-		Resource: func(opts *putOptions, arg string) (err error) { opts.To, err = ref.ParseFile(arg); return err },
-		Run:      putRun,
-	}
-}
-
 type writeResult struct {
 	Outcome  string `json:"outcome"`
 	Resource string `json:"resource"`
@@ -84,8 +60,8 @@ func (r writeResult) Text(w io.Writer) {
 	fmt.Fprintf(w, "%s %s, %s\n", r.Outcome, r.Resource, show.Bytes(r.Size))
 }
 
-// written prints the result. It reports a lease that may be left behind, since the lease does not expire.
-func written(f *cli.Factory, outcome string, on ref.File, r files.WriteResult) error {
+// written returns the result. It reports a lease that may be left behind, since the lease does not expire.
+func written(f *cli.Factory, outcome string, on ref.File, r files.WriteResult) cli.Result {
 	if r.Left != nil {
 		f.Notef("%s: its lease may still be held: %s", on, show.FirstLine(r.Left.Error()))
 		f.Notef("hint: azconc file lease break ends it")
@@ -93,40 +69,90 @@ func written(f *cli.Factory, outcome string, on ref.File, r files.WriteResult) e
 	if !r.Changed {
 		outcome = "unchanged"
 	}
-	return f.Print(writeResult{Outcome: outcome, Resource: on.String(), Changed: r.Changed, Created: r.Created, Size: r.Size, Ranges: r.Ranges,
-		Cost: f.Cost()})
+	return writeResult{Outcome: outcome, Resource: on.String(), Changed: r.Changed, Created: r.Created, Size: r.Size, Ranges: r.Ranges,
+		Cost: f.Cost()}
 }
 
 // maxStdin bounds content from stdin, which is held in memory because the service needs the size first.
 const maxStdin = 64 << 20
 
-func putRun(ctx context.Context, f *cli.Factory, opts *putOptions) error {
-	client, err := f.File(opts.To)
-	if err != nil {
-		return err
+func newPutCmd(f *cli.Factory) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "put <share/path> --file <file>",
+		Short: "Write a file under its lease; the last writer wins",
+		Long: `Write a file, 4 MiB at a time, under its lease, so that two writers never mix. The last writer wins: no operation on files
+accepts a condition. To change a file based on its content, use azconc file update.
+
+If another client holds the lease, or an SMB client has the file open, the exit code is 6; --wait waits for them. If the write
+cannot be finished, part of the file is new and part is old, and azconc reports that. Readers do not wait for the lease: they
+can see a partly written file.`,
+		Example: "  azconc file put reports/q3.csv --file q3.csv\n  generate | azconc file put reports/q3.csv --file - --wait 1m",
 	}
-	content, size, err := f.OpenContent(ctx, opts.File)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = content.Close() }()
-	from := io.Reader(content)
-	if size < 0 {
-		all, err := io.ReadAll(io.LimitReader(content, maxStdin+1))
+	var name string
+	var write writeFlags
+	flags.File(cmd.Flags(), &name, "`file` with the content; - is stdin, up to 64 MiB")
+	write.add(cmd.Flags())
+	return cli.On(f, cmd, ref.ParseFile, f.File, func(ctx context.Context, on ref.File, client *file.Client) (cli.Result, error) {
+		content, size, err := f.OpenContent(ctx, name)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if len(all) > maxStdin {
-			return fail.WithHint(fail.Usagef("--file %s has more than %s, and its size is not known in advance", opts.File, show.Bytes(maxStdin)), "write it into a file first")
+		defer func() { _ = content.Close() }()
+		from := io.Reader(content)
+		if size < 0 {
+			all, err := io.ReadAll(io.LimitReader(content, maxStdin+1))
+			if err != nil {
+				return nil, err
+			}
+			if len(all) > maxStdin {
+				return nil, fail.WithHint(fail.Usagef("--file %s has more than %s, and its size is not known in advance", name, show.Bytes(maxStdin)), "write it into a file first")
+			}
+			from, size = bytes.NewReader(all), int64(len(all))
 		}
-		from, size = bytes.NewReader(all), int64(len(all))
+		p := f.Progress("put " + on.String())
+		r, err := files.Upload(ctx, client, &counted{from: from, progress: p, total: size}, size, &files.UploadOptions{
+			Create: true, Acquire: write.Acquire(f), LeaseID: write.LeaseID, Wait: waitingFor(f, write.Wait)})
+		p.End()
+		if err != nil {
+			return nil, err
+		}
+		return written(f, "uploaded", on, r), nil
+	})
+}
+
+func newUpdateCmd(f *cli.Factory) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "update <share/path> {--exec <command> | --jq <expression> | --set <path=value>… | --file <file>}",
+		Short: "Change a file's content under its lease, so that no change is lost",
+		Long: `Change a file's content under its lease: azconc acquires the lease, reads the content, changes it, writes it back, and releases
+the lease. That is the only safe way to change a file based on its content, since no operation on files accepts a condition.
+Meanwhile SMB clients cannot open the file for writing; any client can read it, and may see it partly written.
+
+If another client holds the lease, or an SMB client has the file open for writing, the exit code is 6; --wait waits for them.
+A file's lease does not expire: if azconc is killed, the lease stays, and azconc file lease break --stale ends it.`,
+		Example: "  azconc file update reports/state.json --jq '.n += 1' --wait 1m\n  azconc file update reports/list.txt --exec 'sort -u'",
 	}
-	p := f.Progress("put " + opts.To.String())
-	r, err := files.Upload(ctx, client, &counted{from: from, progress: p, total: size}, size, &files.UploadOptions{
-		Create: true, Acquire: opts.Write.Acquire(f), LeaseID: opts.Write.LeaseID, Wait: waitingFor(f, opts.Write.Wait)})
-	p.End()
-	if err != nil {
-		return err
+	var source change.ChangeFlags
+	var write writeFlags
+	source.Add(cmd.Flags())
+	write.add(cmd.Flags())
+	var changing change.Change
+	parse := func(arg string) (on ref.File, err error) {
+		if on, err = ref.ParseFile(arg); err == nil {
+			changing, err = source.Parse(f.Env)
+		}
+		return on, err
 	}
-	return written(f, "uploaded", opts.To, r)
+	return cli.On(f, cmd, parse, f.File, func(ctx context.Context, on ref.File, client *file.Client) (cli.Result, error) {
+		if err := change.Prepare(ctx, f, changing); err != nil {
+			return nil, err
+		}
+		r, err := files.Update(ctx, client, func(ctx context.Context, old []byte) ([]byte, error) {
+			return changing.Apply(ctx, change.BaseContent{Resource: on.String(), Exists: true, Attempt: 1, Data: old})
+		}, &files.UpdateOptions{Acquire: write.Acquire(f), LeaseID: write.LeaseID, Wait: waitingFor(f, write.Wait)})
+		if err != nil {
+			return nil, err
+		}
+		return written(f, "updated", on, r), nil
+	})
 }

@@ -2,12 +2,13 @@ package file
 
 import (
 	"context"
+	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"time"
 
-	"github.com/spf13/pflag"
+	azfiles "github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/service"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/share"
+	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
@@ -18,75 +19,34 @@ import (
 	"github.com/azconc/azconc/pkg/ptr"
 )
 
-type shareOptions struct {
-	Share   ref.File
-	LeaseID string
-}
-
-func (o *shareOptions) resource(arg string) (err error) {
-	o.Share, err = ref.ParseShare(arg)
-	return err
-}
-
-func shareCreateVerb() cli.Verb[shareOptions] {
-	return cli.Verb[shareOptions]{
+func newShareCreateCmd(f *cli.Factory) *cobra.Command {
+	cmd := &cobra.Command{
 		Use:   "create <share>",
 		Short: "Create a share",
 		Long: `Create a share. If it already exists, the exit code is 7. A share does not record who created it: if a response was lost
 and the share exists then, the exit code is 5.`,
-		Example:  "  azconc share create reports",
-		Resource: (*shareOptions).resource,
-		Run:      shareCreateRun,
+		Example: "  azconc share create reports",
 	}
+	return cli.On(f, cmd, ref.ParseShare, f.Share, func(ctx context.Context, on ref.File, client *share.Client) (cli.Result, error) {
+		r, err := files.CreateShare(ctx, client, nil)
+		return result{Outcome: "created", Resource: on.String(), ETag: string(r.ETag), Ambiguous: r.Ambiguous, Cost: f.Cost()}, err
+	})
 }
 
-func shareCreateRun(ctx context.Context, f *cli.Factory, opts *shareOptions) error {
-	client, err := f.Share(opts.Share)
-	if err != nil {
-		return err
-	}
-	r, err := files.CreateShare(ctx, client, nil)
-	if err != nil {
-		return err
-	}
-	return printFile(f, result{Outcome: "created", Resource: opts.Share.String(), ETag: string(r.ETag), Ambiguous: r.Ambiguous})
-}
-
-func shareDeleteVerb() cli.Verb[shareOptions] {
-	return cli.Verb[shareOptions]{
+func newShareDeleteCmd(f *cli.Factory) *cobra.Command {
+	cmd := &cobra.Command{
 		Use:   "delete <share> [--lease-id <id>]",
 		Short: "Delete a share and everything in it",
 		Long: `Delete a share and everything in it, even if clients have it open. A lease of the share prevents that unless its id is given;
 leases of files in it do not. The name is free again only when the service has removed the share, at least 30 s later.`,
 		Example: "  azconc share delete reports",
-		Flags: func(opts *shareOptions, set *pflag.FlagSet) {
-			flags.LeaseID(set, &opts.LeaseID, "`id` under which its lease is held")
-		},
-		Resource: (*shareOptions).resource,
-		Run:      shareDeleteRun,
 	}
-}
-
-func shareDeleteRun(ctx context.Context, f *cli.Factory, opts *shareOptions) error {
-	client, err := f.Share(opts.Share)
-	if err != nil {
-		return err
-	}
-	r, err := files.DeleteShare(ctx, client, &files.DeleteShareOptions{LeaseID: opts.LeaseID})
-	if err != nil {
-		return err
-	}
-	return printFile(f, result{Outcome: "deleted", Resource: opts.Share.String(), Ambiguous: r.Ambiguous})
-}
-
-func shareShowVerb() cli.Verb[shareOptions] {
-	return cli.Verb[shareOptions]{
-		Use:      "show <share>",
-		Short:    "Show a share's properties and metadata",
-		Example:  "  azconc share show reports -o json",
-		Resource: (*shareOptions).resource,
-		Run:      shareShowRun,
-	}
+	var leaseID string
+	flags.LeaseID(cmd.Flags(), &leaseID, "`id` under which its lease is held")
+	return cli.On(f, cmd, ref.ParseShare, f.Share, func(ctx context.Context, on ref.File, client *share.Client) (cli.Result, error) {
+		r, err := files.DeleteShare(ctx, client, &files.DeleteShareOptions{LeaseID: leaseID})
+		return result{Outcome: "deleted", Resource: on.String(), Ambiguous: r.Ambiguous, Cost: f.Cost()}, err
+	})
 }
 
 type shareShowResult struct {
@@ -100,24 +60,73 @@ type shareShowResult struct {
 }
 
 func (r shareShowResult) Text(w io.Writer) {
-	fields := []string{"share", r.Share, "etag", r.ETag, "last modified", show.Time(r.LastModified), "lease", r.LeaseState}
-	for _, name := range slices.Sorted(maps.Keys(r.Metadata)) {
-		fields = append(fields, "metadata "+name, r.Metadata[name])
-	}
-	show.Fields(w, fields...)
+	show.Fields(w, show.WithMetadata([]string{"share", r.Share, "etag", r.ETag, "last modified", show.Time(r.LastModified), "lease", r.LeaseState},
+		r.Metadata)...)
 }
 
-func shareShowRun(ctx context.Context, f *cli.Factory, opts *shareOptions) error {
-	client, err := f.Share(opts.Share)
-	if err != nil {
-		return err
+func newShareShowCmd(f *cli.Factory) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "show <share>",
+		Short:   "Show a share's properties and metadata",
+		Example: "  azconc share show reports -o json",
 	}
-	p, err := client.GetProperties(ctx, nil)
-	if err != nil {
-		return err
+	return cli.On(f, cmd, ref.ParseShare, f.Share, func(ctx context.Context, on ref.File, client *share.Client) (cli.Result, error) {
+		p, err := client.GetProperties(ctx, nil)
+		return shareShowResult{
+			Outcome: "found", Share: on.String(), ETag: string(ptr.Value(p.ETag)), LastModified: ptr.Value(p.LastModified).UTC(),
+			LeaseState: lease.Text(p.LeaseState), QuotaGiB: ptr.Value(p.Quota), Metadata: cli.OwnMetadata(p.Metadata),
+		}, err
+	})
+}
+
+type shareListResult struct {
+	Outcome   string      `json:"outcome"`
+	Shares    []shareItem `json:"shares"`
+	Truncated bool        `json:"truncated"`
+
+	wide bool
+}
+
+type shareItem struct {
+	Name         string    `json:"name"`
+	ETag         string    `json:"etag"`
+	LastModified time.Time `json:"last_modified"`
+	LeaseState   string    `json:"lease_state,omitempty"`
+	QuotaGiB     int32     `json:"quota_gib,omitempty"`
+}
+
+func (r shareListResult) Text(w io.Writer) {
+	for _, s := range r.Shares {
+		if r.wide {
+			fmt.Fprintf(w, "%s  %-9s  %s\n", show.Time(s.LastModified), s.LeaseState, s.Name)
+		} else {
+			fmt.Fprintln(w, s.Name)
+		}
 	}
-	return f.Print(shareShowResult{
-		Outcome: "found", Share: opts.Share.String(), ETag: string(ptr.Value(p.ETag)), LastModified: ptr.Value(p.LastModified).UTC(),
-		LeaseState: lease.Text(p.LeaseState), QuotaGiB: ptr.Value(p.Quota), Metadata: cli.OwnMetadata(p.Metadata),
+}
+
+func newShareListCmd(f *cli.Factory) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List the account's shares",
+		Example: "  azconc share list --prefix rep",
+	}
+	var prefix string
+	var most int
+	flags.Listing(cmd.Flags(), &prefix, &most, "shares")
+	return cli.OnAccount(f, cmd, f.FileService, func(ctx context.Context, service *azfiles.Client) (cli.Result, error) {
+		pages := service.NewListSharesPager(&azfiles.ListSharesOptions{Prefix: ptr.Optional(prefix)})
+		found, more, err := cli.List(ctx, pages, most, func(page azfiles.ListSharesSegmentResponse) (items []shareItem) {
+			for _, s := range page.Shares {
+				item := shareItem{Name: ptr.Value(s.Name)}
+				if p := s.Properties; p != nil {
+					item.ETag, item.LastModified = flags.Quoted(ptr.Value(p.ETag)), ptr.Value(p.LastModified).UTC()
+					item.LeaseState, item.QuotaGiB = lease.Text(p.LeaseState), ptr.Value(p.Quota)
+				}
+				items = append(items, item)
+			}
+			return items
+		})
+		return shareListResult{Outcome: "listed", Shares: found, Truncated: more, wide: f.OutTerminal}, err
 	})
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -19,15 +19,8 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-type waitOptions struct {
-	File  ref.File
-	Until string
-	Wait  time.Duration
-	Poll  time.Duration
-}
-
-func waitVerb() cli.Verb[waitOptions] {
-	return cli.Verb[waitOptions]{
+func newWaitCmd(f *cli.Factory) *cobra.Command {
+	cmd := &cobra.Command{
 		Use:   "wait <share/path>",
 		Short: "Wait until SMB clients have closed a file, or until it is gone",
 		Long: `Wait until no SMB client has a file open, until its lease is free, or until the file is gone. The clients waited for are
@@ -36,47 +29,51 @@ reported on stderr, again every 10 s. If --wait passes first, the exit code is 6
 With --until gone, azconc waits for a deletion that an SMB client has begun; if the client withdraws the mark, the exit code
 is 4.`,
 		Example: "  azconc file wait reports/q3.xlsx --wait 10m\n  azconc file wait reports/q3.xlsx --until gone",
-		Flags: func(opts *waitOptions, set *pflag.FlagSet) {
-			flags.OneOf(set, &opts.Until, "until", "what to wait for", "closed", "unleased", "gone")
-			flags.Duration(set, &opts.Wait, "wait", true, "wait at most this long; 0 is no limit")
-			set.DurationVar(&opts.Poll, "poll", 2*time.Second, "longest pause between two checks")
-		},
-		Resource: func(opts *waitOptions, arg string) (err error) { opts.File, err = ref.ParseFile(arg); return err },
-		Parse: func(opts *waitOptions, _ cli.Input) error {
-			if opts.Poll < 100*time.Millisecond {
-				return fail.Usagef("--poll %v is less than 100ms", opts.Poll)
-			}
-			return nil
-		},
-		Run: waitRun,
 	}
+	var until string
+	var wait time.Duration
+	flags.OneOf(cmd.Flags(), &until, "until", "what to wait for", "closed", "unleased", "gone")
+	flags.Duration(cmd.Flags(), &wait, "wait", true, "wait at most this long; 0 is no limit")
+	poll := cmd.Flags().Duration("poll", 2*time.Second, "longest pause between two checks")
+	parse := func(arg string) (on ref.File, err error) {
+		if on, err = ref.ParseFile(arg); err == nil && *poll < 100*time.Millisecond {
+			err = fail.Usagef("--poll %v is less than 100ms", *poll)
+		}
+		return on, err
+	}
+	return cli.On(f, cmd, parse, f.File, func(ctx context.Context, on ref.File, client *file.Client) (cli.Result, error) {
+		began := time.Now()
+		o := &files.WaitOptions{
+			MaxWait: wait, Poll: retry.Backoff{Base: min(250*time.Millisecond, *poll), Cap: *poll}, Waiting: func(e files.InUseError) { waiting(f, e) },
+		}
+		var err error
+		switch until {
+		case "gone":
+			err = waitGone(ctx, client, o)
+		case "unleased":
+			err = waitUnleased(ctx, on, client, o)
+		default:
+			err = files.WaitClosed(ctx, client, o)
+		}
+		return result{Outcome: until, Resource: on.String(), WaitedMS: time.Since(began).Milliseconds(), Cost: f.Cost()}, err
+	})
 }
 
-func waitRun(ctx context.Context, f *cli.Factory, opts *waitOptions) error {
-	client, err := f.File(opts.File)
-	if err != nil {
-		return err
+// waitingFor returns how a verb waits so long for SMB clients, with its progress on stderr. It is nil if wait is 0: the verb
+// does not wait.
+func waitingFor(f *cli.Factory, wait time.Duration) *files.WaitOptions {
+	if wait == 0 {
+		return nil
 	}
-	began := time.Now()
-	r := result{Outcome: opts.Until, Resource: opts.File.String()}
-	o := &files.WaitOptions{MaxWait: opts.Wait, Poll: opts.poll(), Waiting: func(e files.InUseError) { waiting(f, e) }}
-	switch opts.Until {
-	case "gone":
-		err = waitGone(ctx, client, o)
-	case "unleased":
-		err = waitUnleased(ctx, client, opts)
-	default:
-		err = files.WaitClosed(ctx, client, o)
-	}
-	if err != nil {
-		return err
-	}
-	r.WaitedMS = time.Since(began).Milliseconds()
-	return printFile(f, r)
+	return &files.WaitOptions{MaxWait: wait, Waiting: func(e files.InUseError) { waiting(f, e) }}
 }
 
-func (o *waitOptions) poll() retry.Backoff {
-	return retry.Backoff{Base: min(250*time.Millisecond, o.Poll), Cap: o.Poll}
+// WaitFor returns a loop that polls for this long, or without a bound if wait is 0.
+func WaitFor(wait time.Duration, pace retry.Backoff) *retry.Loop {
+	if wait == 0 {
+		wait = -1
+	}
+	return retry.Budget{Attempts: -1, Elapsed: wait, Backoff: pace}.Start()
 }
 
 // waiting reports the clients waited for.
@@ -115,8 +112,8 @@ func waitGone(ctx context.Context, client *file.Client, o *files.WaitOptions) er
 }
 
 // waitUnleased polls until the file's lease is free.
-func waitUnleased(ctx context.Context, client *file.Client, opts *waitOptions) error {
-	began, again := time.Now(), WaitFor(opts.Wait, opts.poll())
+func waitUnleased(ctx context.Context, on ref.File, client *file.Client, o *files.WaitOptions) error {
+	began, again := time.Now(), WaitFor(o.MaxWait, o.Poll)
 	for {
 		seen, err := pessimistic.Look(ctx, files.NewFile(client), nil)
 		if err != nil || seen.State.Free() {
@@ -127,7 +124,7 @@ func waitUnleased(ctx context.Context, client *file.Client, opts *waitOptions) e
 				return context.Cause(ctx)
 			}
 			h := files.LeaseInfoOf(seen)
-			return &pessimistic.HeldError{Resource: opts.File.String(), Holder: h.Owner, Since: h.Since, State: seen.State, Waited: time.Since(began)}
+			return &pessimistic.HeldError{Resource: on.String(), Holder: h.Owner, Since: h.Since, State: seen.State, Waited: time.Since(began)}
 		}
 	}
 }

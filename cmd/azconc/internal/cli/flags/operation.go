@@ -34,3 +34,27 @@ id does not identify the kind of change: a different change under the same id is
 For an operation that must never repeat, however late, use azconc once run, which keeps its results in a table.`,
 		optimistic.OperationsKept, int(optimistic.OperationAge/(24*time.Hour)), OperationsInTags)
 }
+
+// Update are the flags of a verb that reads a resource and writes it back. It retries the change when the resource has changed.
+type Update struct {
+	OperationID string
+	MaxAttempts int
+	Confirm     optimistic.Confirm
+}
+
+// Add adds all of them. what names the part of the resource that is changed, which remembers as many operations as kept.
+func (u *Update) Add(set *pflag.FlagSet, what string, kept int) {
+	AddOperationID(set, &u.OperationID, what, kept)
+	MaxAttempts(set, &u.MaxAttempts)
+	AddConfirmConflicts(set, &u.Confirm)
+}
+
+// Options returns the options of the update.
+func (u *Update) Options(c optimistic.Conditions, send optimistic.SendOptions) *optimistic.UpdateOptions {
+	o := &optimistic.UpdateOptions{Conditions: c, OperationID: u.OperationID, Attempts: u.MaxAttempts, SendOptions: send}
+	if u.MaxAttempts > 0 {
+		o.Elapsed = -1
+	}
+	o.ConfirmConflicts = u.Confirm
+	return o
+}

@@ -83,7 +83,12 @@ func valuesOf(f *pflag.Flag) (values []string, list bool) {
 }
 
 // FlagError is the usage error of a command line that pflag refused.
-func FlagError(_ *cobra.Command, err error) error {
+func FlagError(cmd *cobra.Command, err error) error {
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && unknown.GetSpecifiedShortnames() == "" {
+		if name := nearest(cmd, unknown.GetSpecifiedName()); name != "" {
+			return fail.WithHint(&fail.UsageError{Err: err}, "did you mean --"+name+"?")
+		}
+	}
 	invalid, ok := errors.AsType[*pflag.InvalidValueError](err)
 	if !ok {
 		return &fail.UsageError{Err: err}
@@ -103,3 +108,28 @@ func FlagError(_ *cobra.Command, err error) error {
 	}
 	return fail.Usagef("--%s %q: %v", f.Name, value, errors.Unwrap(invalid))
 }
+
+// nearest returns the flag of cmd whose name the user may have meant. It compares names as cobra compares those of commands.
+func nearest(cmd *cobra.Command, name string) string {
+	names := &cobra.Command{SuggestionsMinimumDistance: 2}
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		names.AddCommand(&cobra.Command{Use: f.Name, Run: func(*cobra.Command, []string) {}})
+	})
+	if found := names.SuggestionsFor(name); len(found) > 0 {
+		return found[0]
+	}
+	return ""
+}
+
+// words annotates a flag with the words that its value may have, with commas between them.
+const words = "azconc-words"
+
+// Words declares the words that a flag's value may have, for completion.
+func Words(set *pflag.FlagSet, name string, all []string) {
+	if err := set.SetAnnotation(name, words, all); err != nil {
+		panic(err) // the flag does not exist
+	}
+}
+
+// WordsOf returns the words that Words declared.
+func WordsOf(f *pflag.Flag) []string { return f.Annotations[words] }

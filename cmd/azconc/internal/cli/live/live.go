@@ -23,7 +23,9 @@ type Section struct {
 type Column struct {
 	Title string
 	Right bool // numbers
-	Long  bool // names, which are cut in the middle, before other columns are cut at all
+	Long  bool // names, which are shortened where they are alike, before other columns are cut at all
+	Age   bool // of the row's Since; rows have no cell for it, and tables in a pipe leave it out
+	Drop  int  // on a narrow screen the column with the highest is left out first; 0 stays
 }
 
 // Row is a line of a section.
@@ -31,9 +33,10 @@ type Row struct {
 	Section string // Key of it
 	ID      string // by which the row is found again after a refresh; unique in the section
 	Cells   []string
-	Idle    bool // neither held nor full: such rows can be left out
-	Inside  bool // a part of the row before it
-	Value   any  // in JSON; nil for a row that is a part of another's value
+	Since   time.Time // of the state; zero if it is not known
+	Idle    bool      // neither held nor full: such rows can be left out
+	Inside  bool      // a part of the row before it
+	Value   any       // in JSON; nil for a row that is a part of another's value
 
 	Break, Redrive, Peek *Action
 }
@@ -80,7 +83,7 @@ const DefaultInterval = 5 * time.Second
 
 // AddInterval adds --interval.
 func (o *Options) AddInterval(set *pflag.FlagSet) {
-	set.DurationVar(&o.Interval, "interval", DefaultInterval, "time between two rounds of requests, at least 1s")
+	set.DurationVar(&o.Interval, "interval", DefaultInterval, "time between two rounds of requests, at least 1s; longer on a screen if a minute had more than 200 requests, or nothing changes")
 }
 
 // AddWatch adds --watch and --interval to a verb that lists.

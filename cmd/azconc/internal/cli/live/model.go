@@ -5,6 +5,9 @@ import (
 	"strings"
 	"time"
 
+	"charm.land/bubbles/v2/table"
+	"charm.land/bubbles/v2/textinput"
+	"charm.land/bubbles/v2/viewport"
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
@@ -27,30 +30,41 @@ type model struct {
 
 	board  board
 	held   *round // arrived while the user was reading or was asked
+	quiet  int    // rounds since the last change
 	paused bool
 
 	width, height int
-	lines         []line // of the body
-	cursor        place
-	top           int // first line of the body on the screen
+	tabs          []tab
+	at            int  // of tabs
+	tabbed        bool // the user has chosen a tab
 
-	filter string
-	typing bool // the filter
-	inUse  bool // leave out idle rows
+	filter  textinput.Model // with the focus while it is typed
+	inUse   bool            // leave out idle rows
+	longest bool            // first what is held for longest
 
 	asked   *Action // the question is open
 	running *Action
 	status  string
 	failed  bool
-	page    []string // to read, in place of the body
-	pageTop int
+	reading bool // page, in place of the rows
+	page    viewport.Model
 }
 
-// place names a row.
-type place struct{ section, id string }
+// tab is a section on the screen.
+type tab struct {
+	Section
+	rows   []Row
+	table  table.Model
+	chosen string // ID of the row at the cursor
+}
 
 func newModel(v View, account string, interval time.Duration, e driver, redact func(string) string) *model {
-	m := &model{view: v, account: account, interval: interval, engine: e, redact: redact, width: 80, height: 24}
+	m := &model{view: v, account: account, interval: interval, engine: e, redact: redact, width: 80, height: 24, filter: textinput.New(), page: viewport.New()}
+	m.filter.Prompt = "/"
+	m.page.SoftWrap = true
+	for _, s := range v.Sections {
+		m.tabs = append(m.tabs, tab{Section: s, table: table.New(table.WithFocused(true), table.WithStyles(tableStyles), table.WithKeyMap(tableKeys))})
+	}
 	m.layOut()
 	return m
 }
@@ -58,12 +72,13 @@ func newModel(v View, account string, interval time.Duration, e driver, redact f
 func (m *model) Init() tea.Cmd { return nil }
 
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	var cmd tea.Cmd
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		if msg.Width > 0 && msg.Height > 0 { // a terminal of unknown size says 0
 			m.width, m.height = msg.Width, msg.Height
+			m.layOut()
 		}
-		m.layOut()
 	case roundMsg:
 		if m.busy() {
 			m.held = &msg.round
@@ -76,26 +91,40 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case noteMsg:
 		m.status, m.failed = string(msg), false
 	case tea.KeyPressMsg:
-		return m, m.key(msg)
-	case tea.PasteMsg:
-		if m.typing {
-			m.setFilter(m.filter + msg.Content)
+		cmd = m.key(msg)
+	default:
+		if m.filter.Focused() { // what is pasted
+			cmd = m.typeFilter(msg)
 		}
 	}
-	return m, nil
+	m.resize()
+	return m, cmd
 }
 
 // busy reports whether the rows must stay where they are.
-func (m *model) busy() bool { return m.asked != nil || m.page != nil }
+func (m *model) busy() bool { return m.asked != nil || m.reading }
 
 // schedule has the next round begin when it may.
 func (m *model) schedule() {
-	switch {
-	case m.paused || m.busy():
+	if m.paused || m.busy() {
 		m.engine.after(hold)
-	default:
-		m.engine.after(m.interval)
+		return
 	}
+	m.engine.after(m.pace())
+}
+
+// budget is how many requests a minute has at most, whatever the interval. A round that costs more has a minute for each of them.
+const budget = 200
+
+// pace is the time until the next round. Rounds that change nothing make it longer, up to four times.
+func (m *model) pace() time.Duration {
+	spaced := m.interval
+	if round := m.board.cost.Round; round > budget {
+		spaced = max(spaced, time.Duration(round)*time.Minute/budget)
+	} else if round > 0 {
+		spaced = max(spaced, time.Minute/time.Duration(budget/round))
+	}
+	return max(spaced, min(spaced<<min(m.quiet/3, 2), time.Minute))
 }
 
 // resume goes on after a question or a text.
@@ -116,7 +145,9 @@ func (m *model) take(r round) {
 			}
 		}
 	}
-	m.board.take(r)
+	if m.quiet++; m.board.take(r) {
+		m.quiet = 0
+	}
 	m.layOut()
 }
 
@@ -135,84 +166,108 @@ func (m *model) done(msg doneMsg) {
 		m.status = ""
 		return
 	}
-	if !m.paused {
+	m.now()
+}
+
+// now has the next round begin at once, and those after it as if something had changed.
+func (m *model) now() {
+	if m.quiet = 0; !m.paused {
 		m.engine.after(0)
 	}
 }
 
 // read shows a text in place of the rows.
 func (m *model) read(text string) {
-	m.page, m.pageTop = strings.Split(text, "\n"), 0
+	var lines []string
+	for l := range strings.Lines(text) {
+		lines = append(lines, show.Cell(strings.TrimRight(l, "\n")))
+	}
+	m.reading = true
+	m.page.SetContentLines(lines)
+	m.page.GotoTop()
 	m.schedule()
 }
 
+func (m *model) query() string { return show.Cell(m.filter.Value()) }
+
 // keep reports whether a row is shown.
 func (m *model) keep(r Row) bool {
-	return (!m.inUse || !r.Idle) && (m.filter == "" || r.holds(m.filter))
+	return (!m.inUse || !r.Idle) && (m.query() == "" || r.holds(m.query()))
 }
 
-func (m *model) setFilter(text string) {
-	m.filter = show.Cell(text)
-	m.layOut()
-}
-
-// layOut builds the lines of the body, and keeps the cursor on the row of the same name.
+// layOut puts the rows that are shown into the tables.
 func (m *model) layOut() {
-	at := m.index()
-	m.lines = nil
-	for _, s := range m.view.Sections {
-		rows := m.board.rows(s.Key, m.keep)
-		if len(rows) == 0 {
-			continue
-		}
-		if len(m.lines) > 0 {
-			m.lines = append(m.lines, line{})
-		}
-		m.lines = append(m.lines, sectionLines(s, rows, m.width)...)
+	for i := range m.tabs {
+		m.tabs[i].lay(m.board.rows(m.tabs[i].Key, m.keep), m.longest, m.width, m.board.at)
 	}
-	if m.index() < 0 { // the row is gone: the one that is at its place now, or the last
-		m.move(max(at, 0), 0)
+	if first := slices.IndexFunc(m.tabs, func(t tab) bool { return len(t.rows) > 0 }); !m.tabbed && first >= 0 {
+		m.at = first
 	}
-	m.scroll()
+	m.resize()
 }
 
-// index returns the line of the cursor; negative if there is none.
-func (m *model) index() int {
-	return slices.IndexFunc(m.lines, func(l line) bool { return l.row != nil && l.place() == m.cursor })
-}
-
-// move puts the cursor on the row that is by rows below a line, or as near as there is one.
-func (m *model) move(from, by int) {
-	var rows []int
-	for i, l := range m.lines {
-		if l.row != nil {
-			rows = append(rows, i)
+// resize gives the body the room that head and foot leave.
+func (m *model) resize() {
+	m.page.SetWidth(m.width)
+	m.page.SetHeight(m.room())
+	m.filter.SetWidth(max(1, m.width-2))
+	for i := range m.tabs {
+		if t := &m.tabs[i]; t.table.Height() != max(1, m.room()-1) {
+			t.table.SetHeight(max(2, m.room()))
+			t.point()
 		}
 	}
-	if len(rows) == 0 {
-		m.cursor = place{}
+}
+
+// lay puts rows into the table of the section.
+func (t *tab) lay(rows []Row, longest bool, width int, at time.Time) {
+	if longest {
+		rows = longestFirst(rows)
+	}
+	t.rows = rows
+	g := newGrid(t.Section, rows, at)
+	g.fit(width - margin)
+	columns, titles, lines := make([]table.Column, len(t.Columns)), g.titles(), make([]table.Row, len(rows))
+	for i, w := range g.widths {
+		columns[i] = table.Column{Title: g.padded(i, titles[i]), Width: w}
+		for n := range rows {
+			if lines[n] == nil {
+				lines[n] = make(table.Row, len(columns))
+			}
+			lines[n][i] = g.padded(i, g.cells[n][i])
+		}
+	}
+	t.table.SetWidth(width)
+	t.table.SetColumns(columns)
+	t.table.SetRows(lines)
+	t.point()
+}
+
+// point puts the cursor on the chosen row. If it is gone, the one that is at its place now is chosen, or the last.
+func (t *tab) point() {
+	if len(t.rows) == 0 {
 		return
 	}
-	at, _ := slices.BinarySearch(rows, from)
-	m.cursor = m.lines[rows[min(max(at+by, 0), len(rows)-1)]].place()
+	at := max(0, t.table.Cursor())
+	if i := slices.IndexFunc(t.rows, func(r Row) bool { return r.ID == t.chosen }); i >= 0 {
+		at = i
+	}
+	if by := at - t.table.Cursor(); by < 0 {
+		t.table.MoveUp(-by)
+	} else {
+		t.table.MoveDown(by)
+	}
+	t.chosen = t.rows[at].ID
 }
 
 // selected returns the row at the cursor, or nil.
 func (m *model) selected() *Row {
-	if i := m.index(); i >= 0 {
-		return m.lines[i].row
+	if m.at >= len(m.tabs) {
+		return nil
+	}
+	t := &m.tabs[m.at]
+	if i := slices.IndexFunc(t.rows, func(r Row) bool { return r.ID == t.chosen }); i >= 0 {
+		return &t.rows[i]
 	}
 	return nil
-}
-
-// scroll keeps the cursor on the screen, and the title above the first row.
-func (m *model) scroll() {
-	room, at := m.room(), m.index()
-	if at >= 0 {
-		m.top = max(min(m.top, at), at-room+1)
-	}
-	if at >= 0 && at < room && !slices.ContainsFunc(m.lines[:at], func(l line) bool { return l.row != nil }) {
-		m.top = 0
-	}
-	m.top = max(0, min(m.top, len(m.lines)-room))
 }

@@ -4,12 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
+
+	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
 
 // desk is a screen without a terminal, and what it asks of its engine.
@@ -26,9 +31,11 @@ func (d *desk) do(a *Action)          { d.done = append(d.done, a) }
 func (d *desk) stop()                 { d.stops++ }
 
 var locks = []Section{
-	{Key: "locks", Title: "Locks", Columns: []Column{{Title: "state"}, {Title: "lock", Long: true}, {Title: "fence", Right: true}, {Title: "holder", Long: true}}},
+	{Key: "locks", Title: "Locks", Columns: []Column{{Title: "state"}, {Title: "age", Age: true, Right: true}, {Title: "lock", Long: true}, {Title: "fence", Right: true}, {Title: "holder", Long: true}}},
 	{Key: "queues", Title: "Queues", Columns: []Column{{Title: "messages", Right: true}, {Title: "queue", Long: true}}},
 }
+
+var at = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func newDesk(t *testing.T, width, height int) *desk {
 	d := &desk{t: t}
@@ -44,7 +51,7 @@ func (d *desk) say(m tea.Msg) (quit bool) {
 	if cmd == nil {
 		return false
 	}
-	_, quit = cmd().(tea.QuitMsg)
+	_, quit = cmd().(tea.QuitMsg) // others make the cursor of the filter blink
 	return quit
 }
 
@@ -54,7 +61,7 @@ func (d *desk) press(keys ...string) (quit bool) {
 	named := map[string]tea.KeyPressMsg{
 		"down": {Code: tea.KeyDown}, "up": {Code: tea.KeyUp}, "pgdown": {Code: tea.KeyPgDown}, "pgup": {Code: tea.KeyPgUp}, "home": {Code: tea.KeyHome}, "end": {Code: tea.KeyEnd},
 		"enter": {Code: tea.KeyEnter}, "esc": {Code: tea.KeyEscape}, "space": {Code: tea.KeySpace, Text: " "}, "backspace": {Code: tea.KeyBackspace},
-		"ctrl+c": {Code: 'c', Mod: tea.ModCtrl},
+		"ctrl+c": {Code: 'c', Mod: tea.ModCtrl}, "tab": {Code: tea.KeyTab},
 	}
 	for _, k := range keys {
 		msg, ok := named[k]
@@ -86,11 +93,12 @@ func (d *desk) fits() {
 		}
 		d.t.Fatalf("%q is on the screen", rest[i:min(len(rest), i+12)])
 	}
-	if bare := strings.ReplaceAll(v.Content, "\x1b[m", ""); strings.Count(bare, "\x1b") != strings.Count(bare, "\x1b[1m")+strings.Count(bare, "\x1b[2m")+
-		strings.Count(bare, "\x1b[7m")+strings.Count(bare, "\x1b[31m")+strings.Count(bare, "\x1b[33m")+strings.Count(bare, "\x1b[1;33m") {
+	if bare := styled.ReplaceAllString(v.Content, ""); strings.Contains(bare, "\x1b") {
 		d.t.Errorf("another sequence than a style: %q", v.Content)
 	}
 }
+
+var styled = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
 func (d *desk) shows(want ...string) {
 	d.t.Helper()
@@ -144,19 +152,23 @@ func many(n int) (rows []Row) {
 // rounds of one part of locks
 func (d *desk) round(rows []Row, err error) {
 	d.t.Helper()
-	d.say(roundMsg{round{Began: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Parts: []part{{"locks in jobs", rows, err}}, Cost: cost{Total: 42, Minute: 36, Round: 3}}})
+	d.say(roundMsg{round{Began: at, Parts: []part{{"locks in jobs", rows, err}}, Cost: cost{Total: 42, Minute: 36, Round: 3}}})
 }
 
 func TestEverySizeShowsWhatItCan(t *testing.T) {
+	most := 500
+	if testing.Short() {
+		most = 60
+	}
 	for _, size := range [][2]int{{80, 24}, {200, 50}, {30, 8}, {10, 3}, {1, 1}, {500, 5}} {
-		for _, n := range []int{0, 3, 500} {
+		for _, n := range []int{0, 3, most} {
 			d := newDesk(t, size[0], size[1])
 			d.round(append(many(n), queueOf("orders")...), nil)
-			for _, keys := range [][]string{{"end"}, {"home"}, {"pgdown", "pgdown", "down"}, {"b"}, {"n"}, {"?"}, {"down", "pgdown"}, {"esc"}, {"/", "4", "9"}, {"enter", "G", "h", "p"}, {"esc"}} {
+			for _, keys := range [][]string{{"end"}, {"home"}, {"pgdown", "pgdown", "down"}, {"b"}, {"n"}, {"?"}, {"down", "pgdown"}, {"esc"}, {"/", "4", "9"}, {"enter", "G", "h", "p"}, {"esc"}, {"tab"}, {"enter"}, {"x", "s"}, {"tab", "pgup"}} {
 				d.press(keys...)
 			}
 			d.round(nil, errors.New("no answer"))
-			if size[0] < 80 {
+			if size[0] < 80 || size[1] < 8 {
 				continue
 			}
 			d.shows("azconc top  acct  03:04:05Z  every 5s", "requests: 42 so far, 36 in the last minute, 3 in a round")
@@ -167,9 +179,9 @@ func TestEverySizeShowsWhatItCan(t *testing.T) {
 	d.round(nil, nil)
 	d.shows("there are no locks, queues")
 	d.round(many(500), nil)
-	d.shows("row 1 of 500", "Locks: 500, 250 in use", "lock-000", "lock-016")
+	d.shows("[Locks: 500, 250 in use] row 1 of 500  Queues: 0", "lock-000", "lock-016")
 	d.press("end")
-	d.shows("row 500 of 500", "> free", "lock-499", "lock-481")
+	d.shows("row 500 of 500", "> free", "lock-499", "lock-483")
 	d.say(tea.WindowSizeMsg{Width: 200, Height: 50})
 	d.shows("jobs/some/quite/long/prefix/of/a/name/lock-499")
 	d.say(tea.WindowSizeMsg{}) // a terminal of unknown size
@@ -203,7 +215,7 @@ func TestNothingIsChangedWithoutAYes(t *testing.T) {
 	d.shows("b breaks a lock that is held: select one")
 	d.press("r")
 	d.shows("r moves poison messages back: select a queue that has some")
-	d.press("end", "r")
+	d.press("tab", "r")
 	d.shows("redrive orders?")
 	d.press("y")
 	d.say(doneMsg{action: d.done[1], text: "moved 2", err: errors.New("dial: sig=secret")})
@@ -212,7 +224,7 @@ func TestNothingIsChangedWithoutAYes(t *testing.T) {
 	d.say(doneMsg{action: d.done[2], text: "message 1\ntext \x1b[2J sig=secret 日本"})
 	d.shows("message 1", "text \ufffd[2J REDACTED 日本", "any other key: back")
 	d.press("x")
-	d.shows("Locks: 3, 2 in use")
+	d.shows("Locks: 3  [Queues: 1, 1 in use]")
 	if len(d.done) != 3 {
 		t.Errorf("%d actions", len(d.done))
 	}
@@ -224,20 +236,20 @@ func TestARefreshKeepsTheSelectedName(t *testing.T) {
 	d.round([]Row{lockOf("a", "x"), lockOf("b", "x"), lockOf("c", "x")}, nil)
 	d.press("down")
 	d.round([]Row{lockOf("0", "x"), lockOf("a", "x"), lockOf("b", "x"), lockOf("c", "x")}, nil)
-	d.shows("> held   b")
+	d.shows("> held        b")
 	d.press("b")
 	d.round([]Row{lockOf("c", "x")}, nil)
-	d.shows("Break b?", "> held   b")
+	d.shows("Break b?", "> held        b")
 	if last := d.delays[len(d.delays)-1]; last != hold {
 		t.Errorf("a round begins %v after one that came during a question", last)
 	}
 	d.press("n")
-	d.shows("> held   c")
-	d.hides("  held   b")
+	d.shows("> held        c")
+	d.hides("  held        b")
 	d.round(nil, nil) // an empty refresh leaves nothing selected, and the next one selects again
 	d.press("b", "down", "p")
 	d.round([]Row{lockOf("d", "x"), lockOf("e", "x")}, nil)
-	d.shows("> held   d")
+	d.shows("> held        d")
 }
 
 func TestAPartThatFailsKeepsItsRowsAndSaysSo(t *testing.T) {
@@ -289,11 +301,11 @@ func TestKeysOfTheView(t *testing.T) {
 	d.shows("in use only", "Locks: 2, 2 in use")
 	d.press("h", "/", "0", "0", "1", "x", "backspace")
 	d.shows("lock-001", "/001")
-	d.hides("lock-000", "orders")
+	d.hides("lock-000", "Queues: 1")
 	d.press("b", "q") // are typed
 	d.shows("nothing contains 001bq")
 	d.press("esc")
-	d.shows("lock-000", "orders-poison")
+	d.shows("lock-000", "Queues: 1")
 	d.press("/", "p", "o", "i", "s", "enter")
 	d.shows("poison: orders-poison", "~3  orders", "/pois") // a part is shown with what it is a part of
 	d.press("esc", "space")
@@ -321,4 +333,94 @@ func TestKeysOfTheView(t *testing.T) {
 	if !d.press("ctrl+c") {
 		t.Error("ctrl+c does not leave a question")
 	}
+}
+
+func TestTheKeysFitTheScreen(t *testing.T) {
+	for _, width := range []int{40, 80} {
+		d := newDesk(t, width, 24)
+		d.round(queueOf("orders"), nil)
+		d.shows("r redrive  p peek  ", "? help  q quit")
+	}
+}
+
+func TestTabEnterAndTheLongestHeld(t *testing.T) {
+	d := newDesk(t, 80, 24)
+	held := func(name string, since time.Duration) Row {
+		r := lockOf(name, "web-1")
+		r.Since = at.Add(-since)
+		return r
+	}
+	d.round(append([]Row{held("a", time.Minute), held("b", time.Hour), lockOf("c", ""), held("d", time.Second)}, queueOf("orders")...), nil)
+	d.shows("AGE", "1m ", "1h ", "1s ")
+	d.press("s")
+	if got := fmt.Sprint(ids(d.tabs[0].rows)); got != "[b a d c]" {
+		t.Errorf("%s: not the longest held first, and free ones last", got)
+	}
+	d.shows("longest held first", "> held    1m  a") // the cursor stays on its row
+	d.press("home", "enter")
+	d.shows("state: held", "age: 1h", "lock: b", "holder: web-1", "azconc lock break b")
+	d.press("esc")
+	d.shows("> held    1h  b")
+	d.press("tab")
+	d.shows("[Queues: 1, 1 in use]", "> ", "~3  orders")
+	d.hides("web-1")
+	d.press("tab")
+	d.shows("> held    1h  b")
+}
+
+// TestAMinuteHasAtMost200Requests counts those of 20 locks in a container and 20 queues with poison queues: 84 in a round.
+func TestAMinuteHasAtMost200Requests(t *testing.T) {
+	for _, c := range []struct {
+		round   int64
+		changes bool
+		least   int64
+	}{{84, true, 150}, {84, false, 84}, {300, true, 0}, {3, true, 30}, {3, false, 9}} {
+		synctest.Test(t, func(t *testing.T) {
+			var sent, total []int64 // by second
+			n := 0
+			e := newEngine(func(context.Context) round {
+				n++
+				rows := many(1)
+				if c.changes {
+					rows[0].Cells[2] = fmt.Sprint(n)
+				}
+				sent, total = append(sent, time.Now().Unix()), append(total, c.round)
+				return round{Began: time.Now(), Parts: []part{{"locks", rows, nil}}, Cost: cost{Round: c.round}}
+			}, 5*time.Second)
+			m := newModel(View{Title: "azconc top", Sections: locks}, "", 5*time.Second, e, func(s string) string { return s })
+			e.send = func(msg tea.Msg) { m.Update(msg) }
+			ctx, cancel := context.WithCancel(t.Context())
+			var work sync.WaitGroup
+			work.Go(func() { e.run(ctx) })
+			bubble.Sleep(10 * time.Minute)
+			cancel()
+			work.Wait()
+			var most, last int64
+			for _, from := range sent {
+				sum := int64(0)
+				for j, at := range sent {
+					if at >= from && at < from+60 {
+						sum += total[j]
+					}
+				}
+				if from < sent[len(sent)-1]-60 {
+					last = sum
+				}
+				most = max(most, sum)
+			}
+			if limit := max(budget, c.round); most > limit || last < c.least {
+				t.Errorf("%+v: %d requests in a minute at most, %d in the last", c, most, last)
+			}
+			if !c.changes && last > most/2 {
+				t.Errorf("%+v: %d in a minute, %d of one in which nothing changed", c, most, last)
+			}
+		})
+	}
+}
+
+func ids(rows []Row) (ids []string) {
+	for _, r := range rows {
+		ids = append(ids, r.ID)
+	}
+	return ids
 }

@@ -58,7 +58,7 @@ func printed(f *cli.Factory, r *rounds, b *board, n int, last bool) error {
 			return err
 		}
 	}
-	if err := f.Print(table{b, r.view}); err != nil {
+	if err := f.Print(listing{b, r.view}); err != nil {
 		return err
 	}
 	if b.note != "" {
@@ -104,13 +104,13 @@ func (e fault) text(redact func(string) string) string {
 	return show.Cell(text)
 }
 
-// table is the result of a round.
-type table struct {
+// listing is the result of a round.
+type listing struct {
 	b    *board
 	view View
 }
 
-func (t table) Text(w io.Writer) {
+func (t listing) Text(w io.Writer) {
 	printedBefore := false
 	for _, s := range t.view.Sections {
 		rows := t.b.rows(s.Key, all)
@@ -121,16 +121,16 @@ func (t table) Text(w io.Writer) {
 			fmt.Fprintln(w)
 		}
 		printedBefore = true
-		g := newGrid(s, rows)
-		fmt.Fprintln(w, strings.TrimRight(g.line(g.titles()), " "))
-		for _, row := range rows {
-			fmt.Fprintln(w, strings.TrimRight(g.line(g.cells(row)), " "))
+		g := newGrid(s, rows, time.Time{})
+		fmt.Fprintln(w, g.line(g.titles()))
+		for _, cells := range g.cells {
+			fmt.Fprintln(w, g.line(cells))
 		}
 	}
 }
 
 // facts are the round as -o json prints it.
-func (t table) facts() map[string]any {
+func (t listing) facts() map[string]any {
 	facts := map[string]any{
 		"at":       show.Time(t.b.at),
 		"requests": t.b.cost.Total, "requests_last_minute": t.b.cost.Minute, "requests_round": t.b.cost.Round,
@@ -157,7 +157,7 @@ func (t table) facts() map[string]any {
 	return facts
 }
 
-func (t table) MarshalJSON() ([]byte, error) {
+func (t listing) MarshalJSON() ([]byte, error) {
 	facts := t.facts()
 	facts["outcome"] = "listed"
 	return json.Marshal(facts)
@@ -173,4 +173,4 @@ func (e *incomplete) Error() string {
 	return fmt.Sprintf("%s could not be seen", show.Plural(len(e.b.faults), "part"))
 }
 func (e *incomplete) Verdict() fail.Verdict { return fail.Judge(e.b.firstError()) }
-func (e *incomplete) Facts() map[string]any { return table{e.b, e.view}.facts() }
+func (e *incomplete) Facts() map[string]any { return listing{e.b, e.view}.facts() }

@@ -76,7 +76,7 @@ func (l *fileLock) Err() error {
 }
 
 func (l *fileLock) Remaining() (stop, end time.Duration, changed <-chan struct{}) {
-	return pessimistic.Infinite, pessimistic.Infinite, nil
+	return pessimistic.Endless, pessimistic.Endless, nil
 }
 
 func (l *fileLock) Release(ctx context.Context) error {

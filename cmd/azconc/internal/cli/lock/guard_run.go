@@ -150,7 +150,7 @@ type Acquisition struct {
 	Breaking func(ctx context.Context, h Held) (time.Duration, error)
 
 	Out    io.Writer                               // where the command's output goes, if not to ours
-	Finish func(ctx context.Context, h Held) error // after its success, before the release
+	Finish func(ctx context.Context, h Held) error // after its success, before the release; ctx may have ended
 }
 
 // RunUnder acquires, runs the command, stops it if what it holds is lost, and releases when nothing of it is left.
@@ -256,14 +256,17 @@ func (r *running) hold(h Held) error {
 	defer r.f.Monitor.Ready(false)
 	err := r.command(h)
 	if err == nil && r.Finish != nil {
-		err = r.Finish(context.WithoutCancel(r.ctx), h)
+		err = r.Finish(r.ctx, h)
 	}
 	if left, ok := errors.AsType[*CommandLeft](err); ok {
 		// The lease is kept, so that no other holder acquires it while the process runs.
 		r.status.write("kept", map[string]any{"error": left.Error()})
 		return err
 	}
-	released := h.Release(context.WithoutCancel(r.ctx))
+	// With --hold-at-least the release waits, and a signal or --timeout ends that. The request is sent all the same.
+	releasing, sent := r.waiting()
+	released := h.Release(releasing)
+	sent()
 	if released != nil && !errors.Is(released, pessimistic.ErrLost) {
 		r.status.write("released", map[string]any{"error": released.Error()})
 		r.f.Notef("%v", released)

@@ -45,7 +45,7 @@ type watch struct {
 // moved. It is 0 if there is none, or if the lease is lost: then the last deadline stays.
 func (w *watch) deadline() (proc.Deadline, <-chan struct{}) {
 	_, end, changed := w.held.Remaining()
-	if end <= 0 { // over, or pessimistic.Infinite
+	if end <= 0 || end == pessimistic.Endless {
 		return 0, changed
 	}
 	return proc.After(end - releaseMargin), changed

@@ -32,7 +32,7 @@ func newTenancy() *tenancy {
 func (h *tenancy) Context() context.Context { return h.ctx }
 func (h *tenancy) Valid() bool              { return h.gone.Load() == nil }
 func (h *tenancy) Remaining() (stop, end time.Duration, changed <-chan struct{}) {
-	return pessimistic.Infinite, pessimistic.Infinite, nil
+	return pessimistic.Endless, pessimistic.Endless, nil
 }
 func (h *tenancy) Release(context.Context) error { return nil }
 

@@ -60,12 +60,13 @@ type shown struct {
 	LeaseMS  int64  `json:"duration_ms,omitempty"`
 	Infinite bool   `json:"infinite,omitempty"`
 	ETag     string `json:"etag"`
+	Waiting  int    `json:"waiting,omitempty"`
 }
 
 func showLock(container string, i pessimistic.LockInfo) shown {
 	s := shown{
 		Lock: container + "/" + i.Name, Held: i.Held, State: string(i.State), Owner: i.Owner, Fence: int64(i.Fence),
-		Since: show.Time(i.Since), ETag: string(i.ETag),
+		Since: show.Time(i.Since), ETag: string(i.ETag), Waiting: i.Waiting,
 	}
 	if s.Infinite = i.Duration == pessimistic.Infinite; i.Duration > 0 {
 		s.LeaseMS = i.Duration.Milliseconds()

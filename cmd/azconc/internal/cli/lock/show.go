@@ -23,7 +23,8 @@ func showVerb() cli.Verb[options] {
 	return cli.Verb[options]{
 		Use:   "show <container/name>",
 		Short: "Show who holds a lock, since when and with which fence",
-		Long: `Show who holds a lock, since when and with which fence, or who held it last.
+		Long: `Show who holds a lock, since when and with which fence, or who held it last, and who is next: the processes that have signed up
+for it, in order. Some of them may have given up.
 
 The ETag identifies this acquisition: azconc lock break --if-match breaks this one and no later one.`,
 		Example:  "  azconc lock show jobs/nightly",
@@ -35,9 +36,15 @@ The ETag identifies this acquisition: azconc lock break --if-match breaks this o
 type showResult struct {
 	Outcome string `json:"outcome"`
 	shown
+	Next []string `json:"next,omitempty"`
 }
 
-func (r showResult) Text(w io.Writer) { r.lines(w) }
+func (r showResult) Text(w io.Writer) {
+	r.lines(w)
+	if len(r.Next) > 0 {
+		show.Fields(w, "waiting", fmt.Sprint(len(r.Next)), "next", r.Next[0])
+	}
+}
 
 func showRun(ctx context.Context, f *cli.Factory, opts *options) error {
 	k, err := Locker(f, opts.Lock, nil)
@@ -48,7 +55,12 @@ func showRun(ctx context.Context, f *cli.Factory, opts *options) error {
 	if err != nil {
 		return err
 	}
-	return f.Print(showResult{Outcome: "found", shown: showLock(opts.Lock.Container, info)})
+	r := showResult{Outcome: "found", shown: showLock(opts.Lock.Container, info)}
+	if r.Next, err = k.Waiters(ctx, opts.Lock.Blob); err != nil {
+		return err
+	}
+	r.Waiting = len(r.Next)
+	return f.Print(r)
 }
 
 type listOptions struct {

@@ -23,7 +23,10 @@ func Sections() []live.Section {
 }
 
 func holdings(what string) []live.Column {
-	return []live.Column{{Title: "state"}, {Title: "since"}, {Title: what, Long: true}, {Title: "fence", Right: true}, {Title: "holder", Long: true}}
+	return []live.Column{
+		{Title: "state"}, {Title: "since", Drop: 3}, {Title: "age", Age: true, Right: true}, {Title: what, Long: true}, {Title: "fence", Right: true, Drop: 2},
+		{Title: "holder", Long: true, Drop: 1},
+	}
 }
 
 // LocksIn fetches the locks and semaphores of a container. Requests: 1 per 5,000 blobs.
@@ -100,7 +103,7 @@ func lockRow(f *cli.Factory, in ref.Blob, info pessimistic.LockInfo) live.Row {
 	if s.Fence != 0 {
 		fence = fmt.Sprint(s.Fence)
 	}
-	row := live.Row{Section: "locks", ID: s.Lock, Idle: !s.Held, Value: s, Cells: []string{state, s.Since, s.Lock, fence, holder}}
+	row := live.Row{Section: "locks", ID: s.Lock, Idle: !s.Held, Value: s, Since: info.Since, Cells: []string{state, s.Since, s.Lock, fence, holder}}
 	if s.Held {
 		row.Break = breaking(f, in, info, s)
 	}

@@ -20,6 +20,7 @@ type endpoint struct {
 	server *http.Server
 	at     net.Addr
 	ready  atomic.Bool
+	drains atomic.Bool
 	done   sync.WaitGroup
 }
 
@@ -34,7 +35,7 @@ func serve(ctx context.Context, address string, metrics prometheus.Gatherer) (*e
 	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if !e.ready.Load() {
+		if !e.ready.Load() || e.drains.Load() {
 			http.Error(w, "not ready", http.StatusServiceUnavailable)
 			return
 		}
@@ -55,6 +56,13 @@ func (e *endpoint) close() {
 func (m *Monitor) Ready(ready bool) {
 	if m != nil && m.serving != nil {
 		m.serving.ready.Store(ready)
+	}
+}
+
+// Drain says that the command takes no more work: it is not ready from now on.
+func (m *Monitor) Drain() {
+	if m != nil && m.serving != nil {
+		m.serving.drains.Store(true)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/attribute"
@@ -19,6 +20,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	notrace "go.opentelemetry.io/otel/trace/noop"
 
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/telemetry"
 )
@@ -65,6 +67,9 @@ func Open(ctx context.Context, o Options) (context.Context, *Monitor, error) {
 		tracers = m.spans
 	}
 	if o.Address != "" {
+		if _, port, err := net.SplitHostPort(o.Address); err != nil || port == "" {
+			return ctx, nil, errors.Join(fail.WithHint(fail.Usagef("--metrics %q is not an address", o.Address), "an address looks like 127.0.0.1:9090 or :9090"), m.Close(nil))
+		}
 		registry := prometheus.NewRegistry()
 		exporter, err := otelprom.New(otelprom.WithRegisterer(registry), otelprom.WithoutScopeInfo(), otelprom.WithoutTargetInfo())
 		if err == nil {

@@ -27,7 +27,7 @@ func (m *Monitor) Do(req *policy.Request) (*http.Response, error) {
 	resp, err := req.WithContext(ctx).Next()
 	if resp != nil {
 		span.SetAttributes(attribute.Int("http.response.status_code", resp.StatusCode),
-			attribute.String("az.service_request_id", resp.Header.Get("x-ms-request-id")))
+			attribute.String("azure.service.request.id", resp.Header.Get("x-ms-request-id")))
 		if code := resp.Header.Get("x-ms-error-code"); code != "" {
 			span.SetAttributes(attribute.String("error.type", code))
 		}

@@ -149,37 +149,37 @@ func (o *runOptions) lockName() string {
 	return o.Key.Container + "/once/" + url.PathEscape(o.Key.Blob)
 }
 
-// begin acquires the key, and waits while another process works on it.
+// begin acquires the key, and waits while another process works on it, or the service does not answer.
 func (o *runOptions) begin(ctx context.Context, f *cli.Factory, once *idem.Once, key string, payload []byte) (lock.Held, error) {
-	var a *idem.Run
-	var out idem.Result
-	err := o.wait(f).Do(ctx, func() (err error) {
-		a, out, err = once.Begin(ctx, key, payload)
-		return err
-	})
+	run, out, err := once.Await(ctx, key, payload, o.wait(f))
 	switch {
 	case err != nil:
 		return nil, err
-	case a == nil:
+	case run == nil:
 		return nil, &doneBefore{out}
 	}
 	o.missed(ctx, f, once)
-	return a, nil
+	return run, nil
 }
 
 // wait returns how long to wait for the key: up to --wait, and until the slot ends.
 func (o *runOptions) wait(f *cli.Factory) idem.Wait {
-	w, noted := idem.Wait{Until: o.ends, Ended: slot.ErrEnded}, false
+	w, noted := idem.Wait{Until: o.ends, Ended: slot.ErrEnded}, ""
 	if limit := time.Now().Add(o.Wait); o.NoWait || o.Wait > 0 && (o.ends.IsZero() || limit.Before(o.ends)) {
 		w.Until, w.Ended = limit, nil
 	}
-	w.Refused = func(held *pessimistic.HeldError) error {
-		if o.under(f, held) {
+	w.Refused = func(err error) error {
+		held, busy := errors.AsType[*pessimistic.HeldError](err)
+		if busy && o.under(f, held) {
 			return fail.WithHint(fmt.Errorf("%s would wait for itself: %w: %w", o.Key, idem.ErrInProgress, held), "the command of azconc once run must not run the same key")
 		}
-		if !noted && f.ErrTerminal && !f.Quiet {
-			f.Notef("waiting for %s, in progress at %s", o.Key, show.OrAnother(held.Holder))
-			noted = true
+		why := "the service does not answer"
+		if busy {
+			why = "in progress at " + show.OrAnother(held.Holder)
+		}
+		if noted != why && f.ErrTerminal && !f.Quiet {
+			f.Notef("waiting for %s, %s", o.Key, why)
+			noted = why
 		}
 		return nil
 	}

@@ -210,13 +210,7 @@ func consumeRun(ctx context.Context, f *cli.Factory, opts *consumeOptions) error
 		}
 	}
 	if o.Dedupe.NeedsMarkers() {
-		if o.Markers, err = openMarkers(f, opts.Markers); err == nil {
-			err = createMarkers(f, ctx, opts.Markers)
-		}
-		if err != nil && ctx.Err() == nil {
-			err = fail.WithHint(err, "--dedupe none needs no table, and copies are handled like others")
-		}
-		if err != nil {
+		if o.Markers, err = openMarkers(f, opts.Markers); err != nil {
 			return err
 		}
 	}
@@ -274,7 +268,9 @@ func consumeRun(ctx context.Context, f *cli.Factory, opts *consumeOptions) error
 			}
 		}
 	})
+	draining := context.AfterFunc(ctx, f.Monitor.Drain)
 	err = c.Run(ctx)
+	draining()
 	signal.Stop(signals)
 	close(done)
 	second.Wait()

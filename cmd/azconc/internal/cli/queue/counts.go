@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -80,7 +80,7 @@ type consumeResult struct {
 	Messages map[string]int `json:"messages"`
 	Handled  int            `json:"handled"`
 	Failed   *int           `json:"failed,omitempty"` // messages that failed, and were not handled since, if the consumer has ended by itself
-	Hidden   *int32         `json:"hidden,omitempty"` // messages that are left and cannot be received now
+	Hidden   *int64         `json:"hidden,omitempty"` // messages that are left and cannot be received now
 	cli.Cost
 }
 
@@ -147,7 +147,7 @@ func (m *messageCounts) conclude(ctx context.Context, queue *azqueue.QueueClient
 }
 
 // hidden returns how many messages are left in a queue in which none can be received, or nil if the credential cannot ask.
-func hidden(ctx context.Context, queue *azqueue.QueueClient) *int32 {
+func hidden(ctx context.Context, queue *azqueue.QueueClient) *int64 {
 	p, err := queue.GetProperties(ctx, nil)
 	if err != nil {
 		return nil

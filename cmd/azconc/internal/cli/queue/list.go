@@ -5,16 +5,12 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
 	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
-	"github.com/azconc/azconc/cmd/azconc/internal/cli/container"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/live"
-	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
-	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
 )
 
@@ -87,80 +83,3 @@ func namesOf(ctx context.Context, f *cli.Factory, prefix string) (names []string
 	}
 	return names, nil
 }
-
-func showVerb() cli.Verb[options] {
-	return cli.Verb[options]{
-		Use:   "show <queue>",
-		Short: "Show how many messages a queue holds",
-		Long: `Show how many messages a queue holds, and how many of them can be received, and are hidden because a consumer has received
-them or they are delayed. The service's count of all is approximate, but never too low. It shows at most 32 messages that can be
-received; if there are as many, the number of hidden ones is not known.`,
-		Example: "  azconc queue show orders -o json",
-		Parse:   (*options).parse,
-		Run:     showRun,
-	}
-}
-
-type showResult struct {
-	Outcome  string            `json:"outcome"`
-	Queue    string            `json:"resource"`
-	Messages int32             `json:"approximate_message_count"`
-	Visible  *int              `json:"visible,omitempty"` // not set if the credential does not allow to ask
-	Hidden   *int              `json:"hidden,omitempty"`
-	Metadata map[string]string `json:"metadata"`
-}
-
-func (r showResult) Text(w io.Writer) {
-	show.Fields(w, "queue", r.Queue, "messages", fmt.Sprint(r.Messages, " at most"))
-	switch {
-	case r.Visible == nil:
-	case r.Hidden == nil:
-		show.Fields(w, "visible", fmt.Sprint(*r.Visible, " at least"))
-	default:
-		show.Fields(w, "visible", fmt.Sprint(*r.Visible), "hidden", fmt.Sprint(*r.Hidden, " at most"))
-	}
-	container.PrintMetadata(w, r.Metadata)
-}
-
-func showRun(ctx context.Context, f *cli.Factory, opts *options) error {
-	queue, err := f.Queue(opts.Queue)
-	if err != nil {
-		return err
-	}
-	d, err := look(ctx, queue)
-	if err != nil {
-		return err
-	}
-	r := showResult{Outcome: "found", Queue: opts.Queue, Messages: d.Messages, Visible: d.Visible, Metadata: cli.OwnMetadata(d.metadata)}
-	if d.Visible != nil && *d.Visible < maxPeek {
-		r.Hidden = to.Ptr(max(0, int(d.Messages)-*d.Visible))
-	}
-	return f.Print(r)
-}
-
-// depth is how many messages a queue has, as far as the service says.
-type depth struct {
-	Messages int32 `json:"approximate_message_count"`
-	Visible  *int  `json:"visible,omitempty"` // maxPeek is that many or more; not set if the credential does not allow to ask
-	metadata map[string]*string
-}
-
-// look asks the service. Requests: 2.
-func look(ctx context.Context, queue *azqueue.QueueClient) (d depth, err error) {
-	p, err := queue.GetProperties(ctx, nil)
-	if err != nil {
-		return d, err
-	}
-	d.Messages, d.metadata = ptr.Value(p.ApproximateMessagesCount), p.Metadata
-	seen, err := queue.PeekMessages(ctx, &azqueue.PeekMessagesOptions{NumberOfMessages: to.Ptr(int32(maxPeek))})
-	switch {
-	case err == nil:
-		d.Visible = to.Ptr(len(seen.Messages))
-	case azerr.Classify(err).Kind != azerr.Unauthorised: // it may be allowed to see the queue, and not its messages
-		return d, err
-	}
-	return d, nil
-}
-
-// maxPeek is the largest number of messages of a Peek Messages (REST: "Peek Messages").
-const maxPeek = 32

@@ -1,8 +1,12 @@
 package queue
 
 import (
+	"cmp"
 	"context"
+	"net"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,6 +26,9 @@ type manifest struct {
 	Environment string
 
 	account string
+	cloud   string   // by KEDA's name; "" for the public one
+	suffix  string   // of the queues' endpoints, in a private cloud
+	health  int      // port of --metrics; 0 without
 	args    []string // of the consumer
 }
 
@@ -51,10 +58,37 @@ func (m *manifest) add(set *pflag.FlagSet) {
 }
 
 // ours are the flags that are not the container's: those of the manifest, and those that would put a secret into it.
-var ours = []string{"manifest", "image", "identity", "client-id", "environment", "account-name", "auth-mode", "exit-when-empty", "output", "quiet", "help", flags.MetricsName}
+var ours = []string{"manifest", "image", "identity", "client-id", "environment", "account-name", "auth-mode", "exit-when-empty", "output", "quiet", "help"}
 
-var secrets = []string{"connection-string", "account-key", "sas-token", "connection-string-file", "account-key-file", "sas-token-file",
-	"blob-endpoint", "table-endpoint", "queue-endpoint", "file-endpoint"}
+var secrets = []string{"connection-string", "account-key", "sas-token", "connection-string-file", "account-key-file", "sas-token-file"}
+
+// clouds are KEDA's names of the clouds, by the domain of their queues (KEDA: pkg/scalers/azure/azure_cloud_environment.go).
+var clouds = map[string]string{"queue.core.windows.net": "", "queue.core.chinacloudapi.cn": "AzureChinaCloud", "queue.core.usgovcloudapi.net": "AzureUSGovernmentCloud"}
+
+// place finds the cloud by the endpoint of the queues. KEDA makes its address of the account and the cloud.
+func (m *manifest) place(endpoint string) error {
+	if endpoint == "" {
+		return nil
+	}
+	u, err := url.Parse(endpoint)
+	if err != nil {
+		return fail.Usagef("--queue-endpoint %q is not a URL", endpoint)
+	}
+	account, domain, _ := strings.Cut(u.Host, ".")
+	if m.account == "" {
+		m.account = account
+	}
+	cloud, known := clouds[domain]
+	switch {
+	case account != m.account || u.Scheme != "https" || !strings.HasPrefix(domain, "queue.") || strings.Trim(u.Path, "/") != "":
+		return fail.WithHint(fail.Usagef("--manifest: KEDA cannot ask the queue at %s", endpoint), "it asks https://"+cmp.Or(m.account, "<account>")+".queue.<domain>")
+	case known:
+		m.cloud = cloud
+	default:
+		m.cloud, m.suffix = "Private", domain
+	}
+	return nil
+}
 
 func (m *manifest) parse(opts *consumeOptions, in cli.Input) error {
 	given := func(name string) bool { return in.Flags.Changed(name) }
@@ -77,8 +111,19 @@ func (m *manifest) parse(opts *consumeOptions, in cli.Input) error {
 	if flag := in.Flags.Lookup("account-name"); flag != nil {
 		m.account = flag.Value.String()
 	}
-	if m.account == "" {
+	if m.account == "" && !given("queue-endpoint") {
 		m.account = in.Env.Get("AZURE_STORAGE_ACCOUNT")
+	}
+	if flag := in.Flags.Lookup("queue-endpoint"); flag != nil {
+		if err := m.place(flag.Value.String()); err != nil {
+			return err
+		}
+	}
+	if flag := in.Flags.Lookup(flags.MetricsName); flag != nil && flag.Changed {
+		_, port, err := net.SplitHostPort(flag.Value.String())
+		if m.health, _ = strconv.Atoi(port); err != nil || m.health < 1 || m.health > 65535 {
+			return fail.Usagef("--metrics %s: a manifest needs the number of a port, such as :9090", flag.Value)
+		}
 	}
 	switch {
 	case in.Form != "":
@@ -103,8 +148,12 @@ func (m *manifest) parse(opts *consumeOptions, in cli.Input) error {
 			m.args = append(m.args, "--"+f.Name+"="+f.Value.String())
 		}
 	})
-	if m.Form != kedaScaled {
+	switch {
+	case m.Form != kedaScaled:
 		m.args = append(m.args, "--exit-when-empty")
+	case m.health == 0: // its probes need it
+		m.health = healthPort
+		m.args = append(m.args, "--"+flags.MetricsName+"=:"+strconv.Itoa(healthPort))
 	}
 	return nil
 }
@@ -147,7 +196,14 @@ func (m *manifest) trigger(opts *consumeOptions) object {
 }
 
 func (m *manifest) scaling(opts *consumeOptions) object {
-	return object{{"queueName", opts.Queue}, {"accountName", m.account}, {"queueLength", perReplica}, {"queueLengthStrategy", "all"}}
+	all := object{{"queueName", opts.Queue}, {"accountName", m.account}, {"queueLength", perReplica}, {"queueLengthStrategy", "all"}}
+	if m.cloud != "" {
+		all = append(all, field{"cloud", m.cloud})
+	}
+	if m.suffix != "" {
+		all = append(all, field{"endpointSuffix", m.suffix})
+	}
+	return all
 }
 
 func (m *manifest) triggers(opts *consumeOptions) list {
@@ -173,13 +229,8 @@ func (m *manifest) scaledObject(opts *consumeOptions) object {
 
 func (m *manifest) deployment(opts *consumeOptions) object {
 	c := m.container(opts)
-	for i := range c {
-		if c[i].key == "args" {
-			c[i].value = append(c[i].value.(list), "--metrics=:"+scalar(healthPort))
-		}
-	}
 	get := func(path string) object {
-		return object{{"httpGet", object{{"path", path}, {"port", healthPort}}}, {"periodSeconds", 10}}
+		return object{{"httpGet", object{{"path", path}, {"port", m.health}}}, {"periodSeconds", 10}}
 	}
 	c = append(c, field{"readinessProbe", get("/readyz")}, field{"livenessProbe", get("/livez")})
 	labels := object{{"app", opts.Queue}}

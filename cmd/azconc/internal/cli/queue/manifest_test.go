@@ -12,6 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/clitest"
 )
 
@@ -168,7 +171,7 @@ const identity = "/subscriptions/s/resourceGroups/g/providers/Microsoft.ManagedI
 
 var manifests = map[string]*manifest{
 	kedaJob:    {Form: kedaJob, Image: "contoso.azurecr.io/orders:7", Identity: "azconc", account: "contoso", args: []string{"queue", "consume", "orders", "--exec=jq '.a: \"b\"' | ./handle $HOME", "--exit-when-empty"}},
-	kedaScaled: {Form: kedaScaled, Image: "contoso.azurecr.io/orders:7", Identity: "azconc", account: "contoso", args: []string{"queue", "consume", "orders", "--exec=./handle"}},
+	kedaScaled: {Form: kedaScaled, Image: "contoso.azurecr.io/orders:7", Identity: "azconc", account: "contoso", health: 9090, args: []string{"queue", "consume", "orders", "--exec=./handle", "--metrics=:9090"}},
 	acaJob:     {Form: acaJob, Image: "contoso.azurecr.io/orders:7", Identity: identity, ClientID: "22222222-2222-2222-2222-222222222222", Environment: "/subscriptions/s/env", account: "contoso", args: []string{"queue", "consume", "orders", "--exec=./handle", "--exit-when-empty"}},
 }
 
@@ -290,4 +293,43 @@ func TestManifestFlags(t *testing.T) {
 		cases = append(cases, clitest.FlagCase[consumeOptions]{Args: append(slices.Clone(base), strings.Fields(flags)...), Err: err})
 	}
 	clitest.CheckFlags(t, consumeVerb(), cases)
+}
+
+// A manifest dropped --metrics, and refused the endpoints of national clouds, which KEDA knows.
+func TestAManifestKeepsTheAddressesThatAreGiven(t *testing.T) {
+	for _, tt := range []struct{ flags, want, err string }{
+		{"--manifest keda --account-name contoso --metrics :8080", "--metrics=:8080|port: 8080", ""},
+		{"--manifest keda-job --account-name contoso --metrics :8080", "--metrics=:8080", ""},
+		{"--manifest keda --account-name contoso", "--metrics=:9090|port: 9090", ""},
+		{"--manifest keda --account-name contoso --metrics 127.0.0.1", "", "needs the number of a port"},
+		{"--manifest keda-job --queue-endpoint https://contoso.queue.core.chinacloudapi.cn", "accountName: contoso|cloud: AzureChinaCloud|--queue-endpoint=https://contoso.queue.core.chinacloudapi.cn", ""},
+		{"--manifest aca-job --identity i --client-id c --environment e --queue-endpoint https://contoso.queue.core.usgovcloudapi.net/", "cloud: AzureUSGovernmentCloud", ""},
+		{"--manifest keda-job --queue-endpoint https://contoso.queue.local.azurestack.external", "cloud: Private|endpointSuffix: queue.local.azurestack.external", ""},
+		{"--manifest keda-job --queue-endpoint https://contoso.queue.core.windows.net", "accountName: contoso", ""},
+		{"--manifest keda-job --queue-endpoint http://127.0.0.1:10001/devstoreaccount1", "", "KEDA cannot ask"},
+	} {
+		args := append([]string{"queue", "consume", "orders", "--exec", "./handle", "--image", "i"}, strings.Fields(tt.flags)...)
+		got := printed(t, args...)
+		for _, want := range strings.Split(tt.want, "|") {
+			if !strings.Contains(got, want) || strings.Contains(got, "metrics are at") || !strings.Contains(got, tt.err) {
+				t.Errorf("%s: %s", tt.flags, got)
+			}
+		}
+	}
+}
+
+// printed runs a command line, and returns what it prints, and its error.
+func printed(t *testing.T, args ...string) string {
+	t.Helper()
+	streams, _, out, errs := cli.TestStreams()
+	f := cli.NewFactory(streams, cli.Env{})
+	defer f.Close()
+	root := &cobra.Command{Use: "azconc", SilenceErrors: true, SilenceUsage: true, PersistentPreRunE: f.Begin}
+	f.AddFlags(root)
+	root.AddCommand(NewCmd(f))
+	root.SetArgs(args)
+	if err := root.ExecuteContext(t.Context()); err != nil {
+		return err.Error()
+	}
+	return out.String() + errs.String()
 }

@@ -29,4 +29,4 @@ var noun = container.MetadataNoun{
 	},
 }
 
-func newMetadataCmd(f *cli.Factory) *cobra.Command { return container.NewNounMetadataCmd(f, noun) }
+func newMetadataCmd(f *cli.Factory) *cobra.Command { return container.NewMetadataCmd(f, noun) }

@@ -1,3 +1,4 @@
+// Package queue has the verbs of azconc queue.
 package queue
 
 import (
@@ -6,36 +7,35 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
-	"github.com/azconc/azconc/optimistic"
-	"github.com/azconc/azconc/optimistic/settings"
-	"github.com/azconc/azconc/optimistic/tables"
-
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/idempotent"
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/settings"
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
 func NewCmd(f *cli.Factory) *cobra.Command {
 	return cli.NewGroupCmd("queue", "Send, receive and consume messages",
-		createVerb().Command(f),
-		deleteVerb().Command(f),
+		newCreateCmd(f),
+		newDeleteCmd(f),
 		listVerb().Command(f),
-		showVerb().Command(f),
+		newShowCmd(f),
 		sendVerb().Command(f),
 		consumeVerb().Command(f),
 		receiveVerb().Command(f),
 		peekVerb().Command(f),
-		extendVerb().Command(f),
-		deleteMessageVerb().Command(f),
+		newExtendCmd(f),
+		newDeleteMessageCmd(f),
 		redriveVerb().Command(f),
-		clearVerb().Command(f),
-		gcVerb().Command(f),
+		newClearCmd(f),
+		newGCCmd(f),
 		newMetadataCmd(f),
 		newACLCmd(f),
 		newPropertiesCmd(f),
@@ -77,30 +77,20 @@ func openMarkers(f *cli.Factory, table string) (*idempotent.Markers, error) {
 	return idempotent.NewMarkers(tables.NewClient(table), nil)
 }
 
-// createMarkers creates the table of the markers if it is missing, and says so. A credential may be good for a table that is
-// there and not for making one: whether it is there, its use shows. If it was just deleted, the Consumer waits for its name.
-func createMarkers(f *cli.Factory, ctx context.Context, table string) error {
-	service, err := f.TableService()
-	if err != nil {
-		return err
-	}
-	r, err := tables.EnsureTable(ctx, service.NewClient(table), nil)
-	if r.Created {
-		f.Notef("created table %s, which records handled messages", table)
-	}
-	if azerr.Classify(err).Kind == azerr.Unauthorised || azerr.Has(err, "TableBeingDeleted") {
-		return nil
-	}
-	return endOf(ctx, err)
-}
+// createTimeout bounds the creation of a queue, which the Consumer repeats if there is no response.
+const createTimeout = 10 * time.Second
 
-// createQueue creates a queue if it is missing, and says so. If it was just deleted, the Consumer waits for its name.
+// createQueue creates a queue if it is missing, and says so. If it was just deleted, or the service does not answer, the Consumer
+// creates it later.
 func createQueue(f *cli.Factory, ctx context.Context, queue *azqueue.QueueClient, name string) error {
-	r, err := settings.CreateQueue(ctx, queue, nil)
+	asking, cancel := context.WithTimeout(ctx, createTimeout)
+	defer cancel()
+	r, err := settings.CreateQueue(asking, queue, nil)
 	if r.Created {
 		f.Notef("created queue %s", name)
 	}
-	if errors.Is(err, optimistic.ErrExists) || azerr.Has(err, "QueueBeingDeleted") {
+	out := azerr.Classify(err)
+	if errors.Is(err, optimistic.ErrExists) || out.Code == "QueueBeingDeleted" || out.Transient() || out.Ambiguous() || asking.Err() != nil && ctx.Err() == nil {
 		return nil
 	}
 	return endOf(ctx, err)
@@ -115,11 +105,6 @@ func endOf(ctx context.Context, err error) error {
 	return err
 }
 
-// options are those of a verb that takes a queue and nothing else.
-type options struct {
-	Queue string
-}
-
 // result is the result of a verb that changes a queue.
 type result struct {
 	Outcome   string `json:"outcome"`
@@ -131,10 +116,4 @@ type result struct {
 
 func (r result) Text(w io.Writer) {
 	fmt.Fprintln(w, strings.TrimSpace(r.Outcome+" "+strings.TrimSuffix(r.Queue+"/"+r.MessageID, "/")))
-}
-
-func printQueue(f *cli.Factory, outcome, queue, message string, ambiguous int) error {
-	return f.Print(result{
-		Outcome: outcome, Queue: queue, MessageID: message, Ambiguous: ambiguous, Cost: f.Cost(),
-	})
 }

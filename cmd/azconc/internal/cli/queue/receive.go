@@ -6,12 +6,11 @@ import (
 	"io"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
 	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
-	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/idempotent/manual"
 	"github.com/azconc/azconc/pkg/ptr"
@@ -28,7 +27,6 @@ type receiveOptions struct {
 func (o *receiveOptions) add(set *pflag.FlagSet, what string) {
 	set.Int32Var(&o.Max, "max", 1, "how many messages to "+what+", up to 32")
 	set.StringVar(&o.Encoding, "encoding", "auto", "format of the messages: {auto | base64 | text}; auto decodes an envelope, and base64 whose content is UTF-8")
-	flags.Earlier(set, "decode", "encoding")
 	set.BoolVar(&o.Envelope, "envelope", false, "also show the envelope as it was sent")
 }
 
@@ -37,8 +35,6 @@ func (o *receiveOptions) check() error {
 		return fail.Usagef("--max %d is not between 1 and 32", o.Max)
 	}
 	switch o.Encoding {
-	case "none": // the earlier word for text
-		o.Encoding = "text"
 	case "auto", "base64", "text":
 	default:
 		return fail.Usagef("--encoding %q is neither auto, base64 nor text", o.Encoding)

@@ -18,7 +18,7 @@ import (
 // Sections is the section of the rows of Queues and All.
 func Sections() []live.Section {
 	return []live.Section{{Key: "queues", Title: "Queues", Columns: []live.Column{
-		{Title: "messages", Right: true}, {Title: "visible", Right: true}, {Title: "queue", Long: true},
+		{Title: "messages", Right: true}, {Title: "visible", Right: true, Drop: 1}, {Title: "queue", Long: true},
 	}}}
 }
 
@@ -194,7 +194,7 @@ func SessionsIn(f *cli.Factory, in ref.Blob) live.Source {
 			if s.Alive {
 				state = "alive"
 			}
-			rows = append(rows, live.Row{Section: "sessions", ID: v.Session, Idle: !s.Alive, Value: v, Cells: []string{state, v.Since, v.Session, v.Owner}})
+			rows = append(rows, live.Row{Section: "sessions", ID: v.Session, Idle: !s.Alive, Value: v, Since: s.Since, Cells: []string{state, v.Since, v.Session, v.Owner}})
 		}
 		return rows, err
 	}}

@@ -5,8 +5,8 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/azconc/azconc/cmd/azconc/internal/azaccount"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
-	"github.com/azconc/azconc/pkg/azaccount"
 	"github.com/azconc/azconc/pkg/resource"
 )
 

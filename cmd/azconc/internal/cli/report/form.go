@@ -85,37 +85,32 @@ func (o Output) Write(w io.Writer, result any) (hint string, err error) {
 		_, err := w.Write(b.Bytes())
 		return "", err
 	}
-	v, err := o.selected(result)
-	if err != nil {
-		return "", err
-	}
-	if v.data == nil && o.query != nil && strings.HasPrefix(o.query.text, "[") {
-		hint = "the result is an object, not a list: name a member first, such as " + v.firstList() + "[]" // as nobody expects who knows az
-	}
-	switch o.form {
-	case JSON:
-		err = v.json(&b)
-	case Table:
-		v.table(&b)
-	case TSV:
-		v.tsv(&b)
+	switch {
+	case o.form == JSON && o.query == nil:
+		err = encoded(&b, result)
+	case o.query == nil:
+		var v *sheet
+		if v, err = sheetOf(result); err == nil {
+			v.write(&b, o.form)
+		}
+	default:
+		var selected any
+		if selected, err = o.query.apply(result); err != nil {
+			break
+		}
+		if selected == nil {
+			hint = o.query.hint(result)
+		}
+		if o.form == JSON {
+			err = encoded(&b, selected)
+			break
+		}
+		(&sheet{data: selected}).write(&b, o.form)
 	}
 	if err == nil {
 		_, err = w.Write(b.Bytes())
 	}
 	return hint, err
-}
-
-// selected returns the result as a tree, or what the query selects from it.
-func (o Output) selected(result any) (*tree, error) {
-	if o.query == nil && o.form != JSON {
-		return rowsOf(result)
-	}
-	v, err := treeOf(result)
-	if err != nil || o.query == nil {
-		return v, err
-	}
-	return o.query.apply(v)
 }
 
 // cell makes a text one line that a terminal does not interpret.

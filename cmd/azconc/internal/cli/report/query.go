@@ -15,61 +15,55 @@ import (
 type Query struct {
 	text string
 	path *jmespath.JMESPath
-	made []string
 }
 
 const queryHint = `it is JMESPath over what -o json prints, such as --query etag, --query 'blobs[].name' or --query '{etag: etag, requests: requests}'`
 
-// Compile reads an expression. An error is a usage error with the position of the fault. The library reports unknown functions and
-// wrong numbers of arguments when it evaluates them, which is after the command has done its work, so they are looked for here.
-func Compile(text string) (q *Query, err error) {
-	refused := func(at int, why string) error {
-		at = min(max(at, 0), len(text))
-		return fail.WithHint(fail.Usagef("--query %s is not an expression: at character %d: %s", quoted(text), len([]rune(text[:at]))+1, why), queryHint)
-	}
-	defer func() {
-		if p := recover(); p != nil {
-			q, err = nil, refused(0, fmt.Sprint(p))
-		}
-	}()
+// Compile reads an expression. An error is a usage error. The library reports unknown functions and wrong numbers of arguments when
+// it evaluates them, which is after the command has done its work, so the expression is tried on an empty result first. That does not
+// reach the calls in a filter or a projection.
+func Compile(text string) (*Query, error) {
 	path, err := jmespath.Compile(text)
+	q := &Query{text, path}
+	if err == nil {
+		if _, err = q.search(map[string]any{}); err != nil && !wrongCall.MatchString(err.Error()) {
+			err = nil
+		}
+	}
+	if err == nil {
+		return q, nil
+	}
+	why := lowerFirst(strings.TrimPrefix(err.Error(), "SyntaxError: "))
 	if wrong, ok := errors.AsType[jmespath.SyntaxError](err); ok {
-		return nil, refused(wrong.Offset, plainly(wrong, text))
+		at := min(max(wrong.Offset, 0), len(text))
+		if why = "unexpected " + text[at:]; at == len(text) {
+			why = "it is incomplete"
+		}
+		why = fmt.Sprintf("at character %d: %s", len([]rune(text[:at]))+1, why)
 	}
-	if err != nil {
-		return nil, refused(0, err.Error())
-	}
-	words := scan(text)
-	if at, why := badCall(words); why != "" {
-		return nil, refused(at, why)
-	}
-	return &Query{text: text, path: path, made: keys(words)}, nil
+	return nil, fail.WithHint(fail.Usagef("--query '%s' is not an expression: %s", text, why), queryHint)
 }
-
-func quoted(text string) string { return "'" + text + "'" }
 
 var (
-	tokenName = regexp.MustCompile(`\bt[A-Z][A-Za-z]+`)
+	wrongCall = regexp.MustCompile(`unknown function|arity|number of arg`)
 	typeNames = regexp.MustCompile(`\[\]jmespath\.jpType\{(.*)\}`)
 )
-
-// plainly is the message of a syntax error without the names of the library's tokens.
-func plainly(wrong jmespath.SyntaxError, text string) string {
-	message := strings.TrimPrefix(wrong.Error(), "SyntaxError: ")
-	switch {
-	case wrong.Offset >= len(text):
-		return "it is incomplete"
-	case tokenName.MatchString(message):
-		return "unexpected " + text[max(wrong.Offset, 0):]
-	}
-	return lowerFirst(message)
-}
 
 func lowerFirst(s string) string {
 	if s == "" {
 		return s
 	}
 	return strings.ToLower(s[:1]) + s[1:]
+}
+
+// search applies the expression. The library panics on some.
+func (q *Query) search(data any) (selected any, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			selected, err = nil, fmt.Errorf("%v", p)
+		}
+	}()
+	return q.path.Search(data)
 }
 
 // EvaluationError is a query that cannot be applied to the result of a command that has done its work.
@@ -82,25 +76,34 @@ func (e *EvaluationError) Error() string {
 	why := typeNames.ReplaceAllStringFunc(e.Err.Error(), func(types string) string {
 		return strings.ReplaceAll(typeNames.FindStringSubmatch(types)[1], `"`, "")
 	})
-	return fmt.Sprintf("--query %s does not apply to the result: %s; the command itself has succeeded", quoted(e.Query), lowerFirst(why))
+	return fmt.Sprintf("--query '%s' does not apply to the result: %s; the command itself has succeeded", e.Query, lowerFirst(why))
 }
 
 func (e *EvaluationError) Unwrap() error { return e.Err }
 
-// apply returns what the expression selects.
-func (q *Query) apply(t *tree) (selected *tree, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			selected, err = nil, q.failed(fmt.Errorf("%v", p))
-		}
-	}()
-	data, err := q.path.Search(t.data)
+// apply returns what the expression selects from a result.
+func (q *Query) apply(result any) (any, error) {
+	data, err := decoded(result)
 	if err != nil {
-		return nil, q.failed(err)
+		return nil, err
 	}
-	return &tree{data: data, order: t.order, made: q.made, first: t.first}, nil
+	selected, err := q.search(data)
+	if err != nil {
+		return nil, fail.WithHint(&EvaluationError{Query: q.text, Err: err}, "-o json without --query prints the whole result")
+	}
+	return selected, nil
 }
 
-func (q *Query) failed(err error) error {
-	return fail.WithHint(&EvaluationError{Query: q.text, Err: err}, "-o json without --query prints the whole result")
+// hint is a way out for an expression that selects nothing, if there is one: az prints lists, and this command objects.
+func (q *Query) hint(result any) string {
+	if !strings.HasPrefix(q.text, "[") {
+		return ""
+	}
+	first := "outcome"
+	if columns, _, list := shape(result); list != "" {
+		first = list
+	} else if len(columns) > 0 {
+		first = columns[0]
+	}
+	return "the result is an object, not a list: name a member first, such as " + first + "[]"
 }

@@ -3,105 +3,161 @@ package report
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 )
 
 // Rower is a result, or an element of its list, whose row in a table is not its JSON.
 type Rower interface {
-	// TableRow returns a value whose JSON is an object, such as a Row.
-	TableRow() any
+	TableRow() Row
 }
 
-// Row is an object with its members in order.
+// Row is a row with its members in order.
 type Row []Member
 
-// Member is a member of an object.
+// Member is a member of a row.
 type Member struct {
 	Name  string
 	Value any
 }
 
-// MarshalJSON returns the object. It fails if a value has no JSON.
-func (r Row) MarshalJSON() ([]byte, error) {
-	var b bytes.Buffer
-	for i, m := range r {
-		b.WriteByte("{,"[min(i, 1)])
-		name, err := json.Marshal(m.Name)
-		if err != nil {
-			return nil, err
-		}
-		value, err := json.Marshal(m.Value)
-		if err != nil {
-			return nil, err
-		}
-		b.Write(append(append(name, ':'), value...))
-	}
-	if len(r) == 0 {
-		b.WriteByte('{')
-	}
-	b.WriteByte('}')
-	return b.Bytes(), nil
+// sheet is what a table or TSV shows: a list of objects, lists or scalars, or one of them alone.
+type sheet struct {
+	data    any
+	columns []string // of objects, present or not; nil is those that any of them has, in alphabetical order
+	heading string   // of the only column of a list of scalars
 }
 
-// rowsTag is the key of a struct tag: `rows:"-"` says of a list that it is not what the result is about.
-const rowsTag = "rows"
+// encoded writes the JSON of a value in one line.
+func encoded(w *bytes.Buffer, value any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	return e.Encode(value)
+}
 
-// rowsOf returns the tree that a table shows without a query: the elements of the result's list, if it has exactly one, or the result
-// itself. What is a list, and which columns there are, depends on the type and not on the data.
-func rowsOf(result any) (*tree, error) {
-	value := reflect.Indirect(reflect.ValueOf(result))
+// decoded returns the JSON of a value: nil, a bool, a string, a float64, a json.Number that no float64 is, a []any or a
+// map[string]any.
+func decoded(value any) (data any, err error) {
+	var b bytes.Buffer
+	if err := encoded(&b, value); err != nil {
+		return nil, err
+	}
+	d := json.NewDecoder(&b)
+	d.UseNumber()
+	err = d.Decode(&data)
+	return numbers(data), err
+}
+
+// numbers replaces the numbers of a value by those that a query can compare. One that no float64 is stays as it is written: to print
+// it exactly is worth more than to compare it.
+func numbers(v any) any {
+	switch v := v.(type) {
+	case json.Number:
+		if f, err := v.Float64(); err == nil && plain(f) == v.String() {
+			return f
+		}
+	case []any:
+		for i := range v {
+			v[i] = numbers(v[i])
+		}
+	case map[string]any:
+		for name := range v {
+			v[name] = numbers(v[name])
+		}
+	}
+	return v
+}
+
+// plain writes a number as JSON does, an integer as such.
+func plain(f float64) string {
+	text, err := json.Marshal(f)
+	if err != nil {
+		return strconv.FormatFloat(f, 'g', -1, 64)
+	}
+	return string(text)
+}
+
+// sheetOf returns what a table shows without a query: the elements of the result's list, if it has exactly one, or the result itself.
+func sheetOf(result any) (*sheet, error) {
 	if r, ok := result.(Rower); ok {
-		return treeOf(r.TableRow())
+		return sheetOfRows(r.TableRow())
 	}
+	columns, rows, list := shape(result)
+	if elements := reflect.ValueOf(rows); elements.Kind() == reflect.Slice && elements.Type().Elem().Implements(reflect.TypeFor[Rower]()) {
+		all := make([]Row, elements.Len())
+		for i := range all {
+			all[i] = elements.Index(i).Interface().(Rower).TableRow() //nolint:forcetypeassert // as Implements says
+		}
+		return sheetOfRows(all...)
+	}
+	data, err := decoded(rows)
+	if data == nil && list != "" {
+		data = []any{}
+	}
+	return &sheet{data, columns, list}, err
+}
+
+// sheetOfRows has the columns in the order in which the rows have them.
+func sheetOfRows(rows ...Row) (*sheet, error) {
+	s, objects := &sheet{}, []any{}
+	for _, r := range rows {
+		object := map[string]any{}
+		for _, m := range r {
+			value, err := decoded(m.Value)
+			if err != nil {
+				return nil, err
+			}
+			object[m.Name] = value
+			if !slices.Contains(s.columns, m.Name) {
+				s.columns = append(s.columns, m.Name)
+			}
+		}
+		objects = append(objects, object)
+	}
+	s.data = objects
+	return s, nil
+}
+
+// shape returns the value that a result is about, the members of its objects, and the name of the list, if it is one. What is a list,
+// and which members there are, depends on the type and not on the data.
+func shape(result any) (columns []string, rows any, list string) {
+	value := reflect.Indirect(reflect.ValueOf(result))
 	if value.Kind() != reflect.Struct || isMarshaler(value.Type()) {
-		return treeOf(result)
+		return nil, result, ""
 	}
-	var lists, all []reflect.StructField
-	eachMember(value.Type(), nil, func(f reflect.StructField, name string, optional bool) {
-		all = append(all, f)
-		if f.Type.Kind() == reflect.Slice && f.Type.Elem().Kind() != reflect.Uint8 && !optional && f.Tag.Get(rowsTag) != "-" {
-			lists = append(lists, f)
-		}
-	})
+	columns, lists := members(value.Type())
 	if len(lists) != 1 {
-		t, err := treeOf(result)
-		if err == nil {
-			t.columns = memberNames(value.Type())
-		}
-		return t, err
+		return columns, result, ""
 	}
-	list := value.FieldByIndex(lists[0].Index)
-	elements := list.Interface()
-	columns := []string(nil)
-	element := list.Type().Elem()
-	switch {
-	case element.Implements(reflect.TypeFor[Rower]()):
-		rows := make([]any, list.Len())
-		for i := range rows {
-			rows[i] = list.Index(i).Interface().(Rower).TableRow() //nolint:forcetypeassert // as Implements says
-		}
-		elements = rows
-	case element.Kind() == reflect.Struct && !isMarshaler(element):
-		columns = memberNames(element)
+	found := value.FieldByIndex(lists[0].Index)
+	columns = nil
+	if element := found.Type().Elem(); element.Kind() == reflect.Struct && !isMarshaler(element) {
+		columns, _ = members(element)
 	}
-	if list.IsNil() {
-		elements = []any{}
-	}
-	t, err := treeOf(elements)
-	if err == nil {
-		t.columns, t.heading = columns, memberName(lists[0])
-	}
-	return t, err
+	return columns, found.Interface(), memberName(lists[0])
 }
 
 func isMarshaler(t reflect.Type) bool {
 	return t.Implements(reflect.TypeFor[json.Marshaler]()) || reflect.PointerTo(t).Implements(reflect.TypeFor[json.Marshaler]())
 }
 
-func memberNames(t reflect.Type) (names []string) {
-	eachMember(t, nil, func(_ reflect.StructField, name string, _ bool) { names = append(names, name) })
-	return names
+// members returns the names of the members of a struct's JSON in their order, and its lists but for those that are optional or tagged
+// with `rows:"-"`, which are not what a result is about.
+func members(t reflect.Type) (names []string, lists []reflect.StructField) {
+	for _, f := range reflect.VisibleFields(t) {
+		tag := f.Tag.Get("json")
+		if !f.IsExported() || tag == "-" || f.Anonymous && tag == "" && f.Type.Kind() == reflect.Struct {
+			continue
+		}
+		names = append(names, memberName(f))
+		if f.Type.Kind() == reflect.Slice && f.Type.Elem().Kind() != reflect.Uint8 && !strings.Contains(tag, ",omit") && f.Tag.Get("rows") != "-" {
+			lists = append(lists, f)
+		}
+	}
+	return names, lists
 }
 
 func memberName(f reflect.StructField) string {
@@ -112,21 +168,35 @@ func memberName(f reflect.StructField) string {
 	return name
 }
 
-// eachMember calls visit for the members of a struct's JSON, in their order. The index of a field is that in the outermost struct.
-func eachMember(t reflect.Type, above []int, visit func(f reflect.StructField, name string, optional bool)) {
-	for i := range t.NumField() {
-		f := t.Field(i)
-		f.Index = append(append([]int{}, above...), i)
-		tag := f.Tag.Get("json")
-		if tag == "-" || !f.IsExported() && !f.Anonymous {
-			continue
+// lines returns the rows of the sheet, each with its values in the order of the columns.
+func (s *sheet) lines() (columns []string, rows [][]any) {
+	elements, isList := s.data.([]any)
+	if !isList && s.data != nil {
+		elements = []any{s.data}
+	}
+	if columns = s.columns; columns == nil {
+		all := map[string]bool{}
+		for _, e := range elements {
+			object, _ := e.(map[string]any)
+			for name := range object {
+				all[name] = true
+			}
 		}
-		if f.Anonymous && tag == "" && f.Type.Kind() == reflect.Struct {
-			eachMember(f.Type, f.Index, visit)
-			continue
-		}
-		if f.IsExported() {
-			visit(f, memberName(f), strings.Contains(tag, ",omit"))
+		columns = slices.Sorted(maps.Keys(all))
+	}
+	for _, e := range elements {
+		switch e := e.(type) {
+		case map[string]any:
+			values := make([]any, len(columns))
+			for i, name := range columns {
+				values[i] = e[name]
+			}
+			rows = append(rows, values)
+		case []any:
+			rows = append(rows, e)
+		default:
+			rows = append(rows, []any{e})
 		}
 	}
+	return columns, rows
 }

@@ -6,6 +6,7 @@ package root
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -21,6 +22,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
@@ -92,7 +94,9 @@ type transcript struct {
 	faults  []aztest.Fault
 	dir     string
 	vars    map[string]string
-	ran     map[string]bool // commands that ended with exit code 0
+	ran     map[string]bool    // commands that ended with exit code 0
+	wire    policy.Transporter // in front of the service; nil for none
+	after   func(args []string, stdin string, r ran)
 	out     bytes.Buffer
 }
 
@@ -180,9 +184,10 @@ func (tr *transcript) run(t *testing.T, command, stdin string) map[string]string
 			return value
 		})
 	}
-	env := cli.Env{"AZURE_STORAGE_CONNECTION_STRING=" + aztest.ConnectionString("http://127.0.0.1:10000/"+aztest.Account) + "FileEndpoint=http://127.0.0.1:10004/" + aztest.Account +
-		";TableEndpoint=http://127.0.0.1:10002/" + aztest.Account + ";QueueEndpoint=http://127.0.0.1:10001/" + aztest.Account + ";"}
-	r := runOn(t.Context(), tr.service, func(s *cli.Streams) { s.In = strings.NewReader(stdin) }, env, args...)
+	r := runOn(t.Context(), cmp.Or[policy.Transporter](tr.wire, tr.service), func(s *cli.Streams) { s.In = strings.NewReader(stdin) }, allServices, args...)
+	if tr.after != nil {
+		tr.after(args, stdin, r)
+	}
 	fmt.Fprintf(&tr.out, "exit %d\n", r.code)
 	values := map[string]string{}
 	describe(&tr.out, "", r.out, values)

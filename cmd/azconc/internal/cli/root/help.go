@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/lock"
@@ -34,18 +35,21 @@ func printHelp(out io.Writer, cmd *cobra.Command) {
 			}
 		}
 	}
-	if cmd.HasAvailableLocalFlags() {
-		p("\nFlags:\n%s", strings.TrimRight(cmd.LocalFlags().FlagUsagesWrapped(columns), " \n"))
+	if own := cmd.LocalNonPersistentFlags(); own.HasAvailableFlags() {
+		p("\nFlags:\n%s", flagUsages(own))
 	}
-	if cmd.HasAvailableInheritedFlags() {
-		p("\nFlags of every command:\n%s", strings.TrimRight(cmd.InheritedFlags().FlagUsagesWrapped(columns), " \n"))
-	}
+	p("\nFlags of every command, such as --account-name, --output and --timeout: azconc help flags")
 	if cmd.HasExample() {
 		p("\nExamples:")
 		for line := range strings.Lines(cmd.Example) {
 			p("%s", wrap(strings.TrimRight(line, "\n"), 6, " \\"))
 		}
 	}
+}
+
+// flagUsages describes flags, one or more lines each.
+func flagUsages(set *pflag.FlagSet) string {
+	return strings.TrimRight(set.FlagUsagesWrapped(columns), " \n")
 }
 
 // printCommands prints the commands below a group, by the groups that it has itself.
@@ -77,8 +81,10 @@ func entry(c *cobra.Command) string {
 	return wrap(line+c.Short, len(line), "")
 }
 
-func newHelpTopics() []*cobra.Command {
+// newHelpTopics returns what is no command and has a page of its own. every are the flags of every command.
+func newHelpTopics(every *pflag.FlagSet) []*cobra.Command {
 	return []*cobra.Command{
+		{Use: "flags", Short: "The flags of every command", Long: "These flags come before or after those of a command.\n\n" + flagUsages(every)},
 		{Use: "exit-codes", Short: "What the exit codes mean", Long: exitCodesHelp},
 		{Use: "environment", Short: "Environment variables and credentials", Long: environmentHelp},
 		{Use: "output", Short: "Forms of the result: -o and --query", Long: outputHelp},
@@ -133,7 +139,7 @@ has done its work, with exit code 1. With -o table and -o tsv a failure prints n
 
 const environmentHelp = `Connection settings are those of the Azure CLI: a flag, or the variable next to it. A flag takes precedence.
 
-  --connection-string  AZURE_STORAGE_CONNECTION_STRING   UseDevelopmentStorage=true is Azurite here
+  --connection-string  AZURE_STORAGE_CONNECTION_STRING   UseDevelopmentStorage=true is an emulator on this machine
   --account-name       AZURE_STORAGE_ACCOUNT
   --account-key        AZURE_STORAGE_KEY
   --sas-token          AZURE_STORAGE_SAS_TOKEN

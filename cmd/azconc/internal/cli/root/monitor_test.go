@@ -233,6 +233,31 @@ func TestTheMetricsOfAConsumerEqualItsHistory(t *testing.T) {
 	}
 }
 
+// TestAConsumerThatDrainsIsNotReady, and alive: it takes no more messages, and its commands still run.
+func TestAConsumerThatDrainsIsNotReady(t *testing.T) {
+	s := aztest.New(nil)
+	body := func(st *cli.Streams) { st.In = strings.NewReader("x") }
+	if r := runOn(t.Context(), s, body, nil, "queue", "send", "orders", "--create", "--file", "-"); r.code != 0 {
+		t.Fatalf("%+v", r)
+	}
+	begun, gate := filepath.Join(t.TempDir(), "begun"), filepath.Join(t.TempDir(), "gate")
+	base, terminate, wait := serving(t, s, "queue", "consume", "orders", "--metrics", "127.0.0.1:0", "--exec", "touch "+begun+"; while ! test -e "+gate+"; do sleep 0.02; done")
+	ready := func() bool { code, _ := fetch(t, base+"/readyz"); return code == http.StatusOK }
+	await(t, "it is ready", ready)
+	await(t, "its command runs", func() bool { _, err := os.Stat(begun); return err == nil })
+	terminate()
+	await(t, "it is not ready", func() bool { return !ready() })
+	if code, _ := fetch(t, base+"/livez"); code != http.StatusOK {
+		t.Errorf("/livez: %d", code)
+	}
+	if err := os.WriteFile(gate, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := wait(); r.code != 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
 // TestAHolderIsReadyWhileItHoldsTheLock, and alive while it waits: a probe must not kill it for waiting.
 func TestAHolderIsReadyWhileItHoldsTheLock(t *testing.T) {
 	s := aztest.New(nil)

@@ -3,6 +3,8 @@ package show
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -37,6 +39,14 @@ func Fields(w io.Writer, pairs ...string) {
 			fmt.Fprintf(w, "%-*s  %s\n", width, pairs[i], Line(pairs[i+1]))
 		}
 	}
+}
+
+// WithMetadata adds metadata to the pairs of Fields.
+func WithMetadata(pairs []string, metadata map[string]string) []string {
+	for _, name := range slices.Sorted(maps.Keys(metadata)) {
+		pairs = append(pairs, "metadata "+name, metadata[name])
+	}
+	return pairs
 }
 
 // Plural is "1 conflict", "2 conflicts".

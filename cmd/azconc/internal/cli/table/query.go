@@ -12,7 +12,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -22,34 +22,6 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
 )
-
-type queryOptions struct {
-	Table  ref.Table
-	Filter string
-	Select []string
-	Max    int
-}
-
-func queryVerb() cli.Verb[queryOptions] {
-	return cli.Verb[queryOptions]{
-		Use:   "query <table>",
-		Short: "Print entities, one JSON object per line",
-		Long: `Print entities, one JSON object per line, with their keys and ETags, keeping every type.
-
-A query is not a snapshot: if its result takes several requests, later requests see concurrent writes.`,
-		Example: `  azconc table query jobs
-  azconc table query jobs --filter "PartitionKey eq 'eu' and n gt 5" --select n --max 10`,
-		Flags: func(opts *queryOptions, set *pflag.FlagSet) {
-			set.StringVar(&opts.Filter, "filter", "", "OData `expression` that an entity must satisfy")
-			flags.AllowEmpty(set, "filter")
-			set.StringSliceVar(&opts.Select, "select", nil, "`names` of the properties to print")
-			flags.Int(set, &opts.Max, "max", 1, "print at most this many (default all)")
-			flags.Earlier(set, "top", "max")
-		},
-		Resource: func(opts *queryOptions, arg string) (err error) { opts.Table, err = ref.ParseTable(arg, 1); return err },
-		Run:      queryRun,
-	}
-}
 
 type queryResult struct {
 	Outcome  string         `json:"outcome"`
@@ -65,35 +37,46 @@ func (r queryResult) Text(w io.Writer) {
 	}
 }
 
-func queryRun(ctx context.Context, f *cli.Factory, opts *queryOptions) error {
-	service, err := f.TableService()
-	if err != nil {
-		return err
+func newQueryCmd(f *cli.Factory) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "query <table>",
+		Short: "Print entities, one JSON object per line",
+		Long: `Print entities, one JSON object per line, with their keys and ETags, keeping every type.
+
+A query is not a snapshot: if its result takes several requests, later requests see concurrent writes.`,
+		Example: `  azconc table query jobs
+  azconc table query jobs --filter "PartitionKey eq 'eu' and n gt 5" --select n --max 10`,
 	}
-	query := &aztables.ListEntitiesOptions{Filter: ptr.Optional(opts.Filter)}
-	if len(opts.Select) > 0 {
-		query.Select = ptr.Optional(strings.Join(append([]string{"PartitionKey", "RowKey"}, opts.Select...), ","))
-	}
-	r := queryResult{Outcome: "listed", Table: opts.Table.Table, Entities: []entityResult{}}
-	for pager := service.NewClient(opts.Table.Table).NewListEntitiesPager(query); pager.More(); {
-		page, err := entitiesOf(ctx, pager)
-		if azerr.Classify(err).Kind == azerr.BadInput && opts.Filter != "" {
-			return fail.WithHint(err, `is the filter right? it looks like PartitionKey eq 'eu' and n gt 5 and d ge 1.5 and t lt datetime'2026-01-31T12:00:00Z'`)
+	query, most := &aztables.ListEntitiesOptions{}, 0
+	filter := cmd.Flags().String("filter", "", "OData `expression` that an entity must satisfy")
+	flags.AllowEmpty(cmd.Flags(), "filter")
+	names := cmd.Flags().StringSlice("select", nil, "`names` of the properties to print")
+	flags.Int(cmd.Flags(), &most, "max", 1, "print at most this many (default all)")
+	return cli.On(f, cmd, parseTable(1), tableClient(f), func(ctx context.Context, on ref.Table, client *aztables.Client) (cli.Result, error) {
+		if query.Filter = ptr.Optional(*filter); len(*names) > 0 {
+			query.Select = ptr.Optional(strings.Join(append([]string{"PartitionKey", "RowKey"}, *names...), ","))
 		}
-		if err != nil {
-			return err
-		}
-		for _, raw := range page {
-			e, err := listedEntity(opts.Table, raw)
+		r := queryResult{Outcome: "listed", Table: on.Table, Entities: []entityResult{}}
+		for pager := client.NewListEntitiesPager(query); pager.More(); {
+			page, err := entitiesOf(ctx, pager)
+			if azerr.Classify(err).Kind == azerr.BadInput && *filter != "" {
+				return nil, fail.WithHint(err, `is the filter right? it looks like PartitionKey eq 'eu' and n gt 5 and d ge 1.5 and t lt datetime'2026-01-31T12:00:00Z'`)
+			}
 			if err != nil {
-				return err
+				return nil, err
 			}
-			if r.Entities = append(r.Entities, e); len(r.Entities) == opts.Max {
-				return f.Print(r)
+			for _, raw := range page {
+				e, err := listedEntity(on, raw)
+				if err != nil {
+					return nil, err
+				}
+				if r.Entities = append(r.Entities, e); len(r.Entities) == most {
+					return r, nil
+				}
 			}
 		}
-	}
-	return f.Print(r)
+		return r, nil
+	})
 }
 
 // entitiesOf returns the next page as the service wrote it. The SDK passes entities through floating point, which turns

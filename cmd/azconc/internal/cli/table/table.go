@@ -1,193 +1,107 @@
+// Package table has the verbs of azconc table.
 package table
 
 import (
-	"bytes"
-	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"regexp"
-	"slices"
-	"strings"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
-	"github.com/azconc/azconc/cmd/azconc/internal/cli/change"
-	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
-	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
-	"github.com/azconc/azconc/cmd/azconc/internal/cli/report"
-	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/tables"
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 func NewCmd(f *cli.Factory) *cobra.Command {
 	return cli.NewGroupCmd("table", "Read, write and change tables and their entities",
-		createVerb().Command(f),
-		deleteVerb().Command(f),
-		listVerb().Command(f),
-		queryVerb().Command(f),
-		getVerb().Command(f),
-		insertVerb().Command(f),
-		updateVerb().Command(f),
-		replaceVerb().Command(f),
-		mergeVerb().Command(f),
-		upsertVerb().Command(f),
-		deleteEntityVerb().Command(f),
-		transactVerb().Command(f),
+		newCreateCmd(f),
+		newDeleteCmd(f),
+		newListCmd(f),
+		newQueryCmd(f),
+		newGetCmd(f),
+		newInsertCmd(f),
+		newUpdateCmd(f),
+		newReplaceCmd(f),
+		newMergeCmd(f),
+		newUpsertCmd(f),
+		newDeleteEntityCmd(f),
+		newTransactCmd(f),
 	)
 }
 
-// entityFlags say what an entity's properties are: a JSON document or name=value pairs, or both, the pairs on top.
-type entityFlags struct {
-	File string
-	Set  []string
+// parseTable reads the name of a table, of a partition or of an entity, which has so many parts.
+func parseTable(parts int) func(string) (ref.Table, error) {
+	return func(arg string) (ref.Table, error) { return ref.ParseTable(arg, parts) }
 }
 
-func (e *entityFlags) add(set *pflag.FlagSet) {
-	set.StringVarP(&e.File, "file", "f", "", "`file` with the properties as JSON; - is stdin")
-	set.StringArrayVar(&e.Set, "set", nil, "`name=value` to set, the value as JSON or else as text; may be repeated")
-}
-
-// parse checks what can be checked without reading the file.
-func (e *entityFlags) parse() error {
-	if e.File == "" && len(e.Set) == 0 {
-		return fail.WithHint(fail.Usagef("no properties are given"), "give --file or --set, or both")
-	}
-	if len(e.Set) > 0 {
-		_, err := change.NewSetProperties(e.Set)
-		return err
-	}
-	return nil
-}
-
-func (e *entityFlags) load(ctx context.Context, f *cli.Factory, on ref.Table) (tables.Properties, error) {
-	return parsedOr(e.document(ctx, f, on))
-}
-
-// document returns the properties of on given by flags, as JSON.
-func (e *entityFlags) document(ctx context.Context, f *cli.Factory, on ref.Table) ([]byte, error) {
-	data := []byte("{}")
-	if e.File != "" {
-		file := &change.FileChange{Name: e.File}
-		if err := file.Load(ctx, f); err != nil {
-			return nil, err
-		}
-		data = file.Data
-	}
-	if len(e.Set) > 0 {
-		set, err := change.NewSetProperties(e.Set)
+// tableClient returns a function that opens the table that a resource is in.
+func tableClient(f *cli.Factory) func(ref.Table) (*aztables.Client, error) {
+	return func(on ref.Table) (*aztables.Client, error) {
+		service, err := f.TableService()
 		if err != nil {
 			return nil, err
 		}
-		if data, err = set.Apply(ctx, change.BaseContent{Exists: true, Data: data}); err != nil {
-			return nil, fail.BadDocument(err)
-		}
+		return service.NewClient(on.Table), nil
 	}
-	return data, fail.BadDocument(checkKeys(on, data))
 }
 
-// ParseProperties reads properties as JSON.
-func ParseProperties(data []byte) (tables.Properties, error) {
-	var p tables.Properties
-	if err := json.Unmarshal(bytes.TrimSpace(data), &p); err != nil {
-		err = cmp.Or(fail.ByteOrderMark(data), err)
-		if name := (*json.UnmarshalTypeError)(nil); errors.As(err, &name) {
-			err = errors.New(fail.PlainJSON(err))
-		}
-		return nil, fail.WithHint(&fail.FilterError{What: "the properties are not an entity's", Err: err},
-			`a property is a text, a number, true or false; a member "name@odata.type" beside it gives it another type, such as Edm.Int64`)
+func newCreateCmd(f *cli.Factory) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "create <table>",
+		Short: "Create a table",
+		Long: `Create a table. If it already exists, the exit code is 7.
+
+A table does not record who created it: if the response is lost and the table exists then, the exit code is 5.`,
+		Example: "  azconc table create jobs",
 	}
-	for _, own := range []string{optimistic.LineageKey, optimistic.OperationsKey} {
-		if _, there := p[own]; there {
-			return nil, &fail.FilterError{What: "property " + own + " is reserved for azconc"}
-		}
-	}
-	return p, nil
+	return cli.On(f, cmd, parseTable(1), tableClient(f), func(ctx context.Context, on ref.Table, client *aztables.Client) (cli.Result, error) {
+		r, err := tables.CreateTable(ctx, client, nil)
+		return f.Done("created", on.Table, r.Ambiguous), err
+	})
 }
 
-// entityResult is an entity that was read.
-type entityResult struct {
-	Outcome   string            `json:"outcome"`
-	Resource  string            `json:"resource"`
-	Partition string            `json:"partition_key"`
-	Row       string            `json:"row_key"`
-	ETag      string            `json:"etag"`
-	Entity    tables.Properties `json:"entity"`
+func newDeleteCmd(f *cli.Factory) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "delete <table>",
+		Short: "Delete a table and everything in it",
+		Long: `Delete a table and everything in it. The service accepts no condition here: last writer wins.
+
+The service frees the name about 40 seconds later; until then, creating it again fails with 409 TableBeingDeleted.`,
+		Example: "  azconc table delete jobs",
+	}
+	return cli.On(f, cmd, parseTable(1), tableClient(f), func(ctx context.Context, on ref.Table, client *aztables.Client) (cli.Result, error) {
+		r, err := tables.DeleteTable(ctx, client, nil)
+		return f.Done("deleted", on.Table, r.Ambiguous), err
+	})
 }
 
-func (r entityResult) Text(w io.Writer) {
-	data, err := json.MarshalIndent(r.Entity, "", "  ")
-	if err != nil {
-		data = fmt.Appendf(nil, "{} (%v)", err)
-	}
-	fmt.Fprintf(w, "%s\n", data)
+type listResult struct {
+	Outcome string   `json:"outcome"`
+	Tables  []string `json:"tables"`
 }
 
-// flat returns the entity as one object, its keys and its ETag before its properties.
-func (r entityResult) flat() (json.RawMessage, error) {
-	properties, err := json.Marshal(r.Entity)
-	if err != nil {
-		return nil, err
+func (r listResult) Text(w io.Writer) {
+	for _, name := range r.Tables {
+		fmt.Fprintln(w, name)
 	}
-	keys, err := json.Marshal(map[string]string{"PartitionKey": r.Partition, "RowKey": r.Row, "odata.etag": r.ETag})
-	if err != nil {
-		return nil, err
-	}
-	keys = keys[:len(keys)-1]
-	if len(properties) > len("{}") {
-		keys = append(keys, ',')
-	}
-	return append(keys, properties[1:]...), nil
 }
 
-// TableRow has the properties as columns, without their types.
-func (r entityResult) TableRow() any {
-	row := report.Row{{Name: "PartitionKey", Value: r.Partition}, {Name: "RowKey", Value: r.Row}, {Name: "odata.etag", Value: r.ETag}}
-	data, err := json.Marshal(r.Entity)
-	if err != nil {
-		return row
+func newListCmd(f *cli.Factory) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List the tables of the account",
+		Example: "  azconc table list",
 	}
-	var properties map[string]json.RawMessage
-	if json.Unmarshal(data, &properties) != nil {
-		return row
-	}
-	for _, name := range slices.Sorted(maps.Keys(properties)) {
-		if !strings.HasSuffix(name, "@odata.type") {
-			row = append(row, report.Member{Name: name, Value: properties[name]})
-		}
-	}
-	return row
-}
-
-// addIfMatch adds the flag --if-match of a verb that needs it: last writer wins has to be asked for.
-func addIfMatch(set *pflag.FlagSet, to *azcore.ETag) {
-	flags.Text(set, to, "if-match", "the `ETag` that it must have; '*': any version, last writer wins", parseETag)
-	flags.Required(set, "if-match", "give the ETag that you read; '*' accepts any version: last writer wins")
-}
-
-var tableETag = regexp.MustCompile(`^W/"[ -~]+"$`)
-
-// parseETag reads an ETag of a table, which is weak and used as it was given.
-func parseETag(s string) (azcore.ETag, error) {
-	s = strings.TrimSpace(s)
-	switch {
-	case s == "", s == "*", tableETag.MatchString(s):
-		return azcore.ETag(s), nil
-	}
-	return "", fail.WithHint(fail.Usagef("--if-match %s is not a table's ETag", s), `it looks like W/"datetime'2026-01-31T12%3A00%3A05.1234567Z'", as azconc table get -o json prints it`)
-}
-
-// exists is the hint for an entity that already exists.
-func exists(err error) error {
-	if errors.Is(err, optimistic.ErrExists) {
-		return fail.WithHint(err, "azconc table update changes it; azconc table upsert replaces it, last writer wins")
-	}
-	return err
+	return cli.OnAccount(f, cmd, f.TableService, func(ctx context.Context, service *aztables.ServiceClient) (cli.Result, error) {
+		names, _, err := cli.List(ctx, service.NewListTablesPager(nil), 0, func(page aztables.ListTablesResponse) (names []string) {
+			for _, t := range page.Tables {
+				names = append(names, ptr.Value(t.Name))
+			}
+			return names
+		})
+		return listResult{Outcome: "listed", Tables: names}, err
+	})
 }

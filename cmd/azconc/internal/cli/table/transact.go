@@ -10,10 +10,10 @@ import (
 	"io"
 	"strings"
 
-	"github.com/spf13/pflag"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
+	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
-	"github.com/azconc/azconc/cmd/azconc/internal/cli/change"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
@@ -21,14 +21,13 @@ import (
 	"github.com/azconc/azconc/optimistic/tables"
 )
 
-type transactOptions struct {
-	Partition   ref.Table
-	File        string
-	OperationID string
+type transactResult struct {
+	cli.WriteResult
+	ETags map[string]string `json:"etags"`
 }
 
-func transactVerb() cli.Verb[transactOptions] {
-	return cli.Verb[transactOptions]{
+func newTransactCmd(f *cli.Factory) *cobra.Command {
+	cmd := &cobra.Command{
 		Use:   "transact <table/partition> --file <file>",
 		Short: "Carry out several writes of one partition, all or none",
 		Long: `Carry out several writes of one partition, all or none. The file has one JSON object per line:
@@ -41,16 +40,31 @@ func transactVerb() cli.Verb[transactOptions] {
 
 "if_match" in any of them but insert is the ETag that the row must have: if it has another, the exit code is 4.`,
 		Example: "  azconc table transact jobs/eu --file move.jsonl --op-id move-17",
-		Flags: func(opts *transactOptions, set *pflag.FlagSet) {
-			flags.File(set, &opts.File, "`file` with the writes, one JSON object per line; - is stdin")
-			flags.AddOperationID(set, &opts.OperationID, "a written row", optimistic.OperationsKept)
-		},
-		Resource: func(opts *transactOptions, arg string) (err error) {
-			opts.Partition, err = ref.ParseTable(arg, 2)
-			return err
-		},
-		Run: transactRun,
 	}
+	var file, operationID string
+	flags.File(cmd.Flags(), &file, "`file` with the writes, one JSON object per line; - is stdin")
+	flags.AddOperationID(cmd.Flags(), &operationID, "a written row", optimistic.OperationsKept)
+	return cli.On(f, cmd, parseTable(2), tableClient(f), func(ctx context.Context, on ref.Table, client *aztables.Client) (cli.Result, error) {
+		data, err := f.WholeFile(ctx, file)
+		if err != nil {
+			return nil, err
+		}
+		ops, err := ParseOperations("the file", data)
+		if err != nil {
+			return nil, fail.BadDocument(err)
+		}
+		r, err := tables.Transact(ctx, client, on.Partition, func(ctx context.Context, tx *tables.Tx) error {
+			return ApplyAll(ctx, tx, ops)
+		}, &tables.TransactOptions{OperationID: operationID, SendOptions: f.Sending()})
+		if err != nil {
+			return nil, fail.Tally(err, r.Result)
+		}
+		result := transactResult{WriteResult: cli.NewWriteResult(on, "transacted", r.Result), ETags: map[string]string{}}
+		for row, etag := range r.ETags {
+			result.ETags[row] = string(etag)
+		}
+		return result, nil
+	})
 }
 
 // Operation is a line of a transaction.
@@ -161,35 +175,4 @@ func (e *unexpectedError) Error() string {
 
 func (e *unexpectedError) Verdict() fail.Verdict {
 	return fail.Verdict{Code: fail.ExitConflict, Outcome: "conflict"}
-}
-
-type transactResult struct {
-	cli.WriteResult
-	ETags map[string]string `json:"etags"`
-}
-
-func transactRun(ctx context.Context, f *cli.Factory, opts *transactOptions) error {
-	file := &change.FileChange{Name: opts.File}
-	if err := file.Load(ctx, f); err != nil {
-		return err
-	}
-	ops, err := ParseOperations("the file", file.Data)
-	if err != nil {
-		return fail.BadDocument(err)
-	}
-	service, err := f.TableService()
-	if err != nil {
-		return err
-	}
-	r, err := tables.Transact(ctx, service.NewClient(opts.Partition.Table), opts.Partition.Partition, func(ctx context.Context, tx *tables.Tx) error {
-		return ApplyAll(ctx, tx, ops)
-	}, &tables.TransactOptions{OperationID: opts.OperationID, SendOptions: optimistic.SendOptions{Hooks: f.Monitor.Hooks()}})
-	if err != nil {
-		return fail.Tally(err, r.Result)
-	}
-	result := transactResult{WriteResult: cli.NewWriteResult(opts.Partition, "transacted", r.Result), ETags: map[string]string{}}
-	for row, etag := range r.ETags {
-		result.ETags[row] = string(etag)
-	}
-	return f.Print(result)
 }

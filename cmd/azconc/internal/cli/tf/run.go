@@ -49,8 +49,8 @@ A write is stored only under the lock, and only over the version that the comman
 the version before is kept in a snapshot, unless the account keeps versions.
 
 If the lock cannot be renewed in time, or is released or broken by another client, the command gets INT, once, and stops in its
-own way. What it writes then is stored if nobody has held the lock since; otherwise it leaves errored.tfstate, and the exit
-code is 76. TERM and HUP are passed on as INT, because TERM ends the plugins, and not at all after an INT, because a second one
+own way. What it writes then is stored if nobody has held the lock since; otherwise it leaves errored.tfstate, which azconc tf push
+stores or compares, and the exit code is 76. TERM and HUP are passed on as INT, because TERM ends the plugins, and not at all after an INT, because a second one
 makes the command exit without storing its state. With --end-with-parent, the end of the process that started azconc counts as such
 a signal: a runner that cancels a job signals its shell alone. A command that ends without unlocking is unlocked. If azconc is killed, it
 is killed, too, on Linux.`,
@@ -132,6 +132,7 @@ func runRun(ctx context.Context, f *cli.Factory, opts *runOptions) error {
 	if err != nil {
 		return err
 	}
+	began := time.Now()
 	status, err := command(ctx, f, opts, server, signals)
 	if status.Left {
 		server.Abandon()
@@ -140,6 +141,15 @@ func runRun(ctx context.Context, f *cli.Factory, opts *runOptions) error {
 	id, lost := server.Close()
 	if err != nil {
 		return lock.NotStarted(err)
+	}
+	if read, unstored := session.Unstored(); unstored {
+		if left, err := keepRead(tfdir.Dir(".", opts.Command), began, read); err != nil {
+			f.Notef("%s: what the run had read is not kept: %v", opts.State, err)
+		} else if left != "" {
+			u := &unstoredError{cause: lost, code: max(1, status.Code), on: opts.State, file: left}
+			u.moved, u.doubt = moved(context.WithoutCancel(ctx), client, opts.State.Blob, read)
+			lost = u
+		}
 	}
 	if id != "" {
 		f.Notef("%s: the command has ended without unlocking; its lock, ID %s, is released", opts.State, id)
@@ -171,8 +181,10 @@ func command(ctx context.Context, f *cli.Factory, opts *runOptions, server *tfst
 
 // judge turns the end of the command into azconc's own.
 func judge(ctx context.Context, s proc.Status, lost error) error {
-	if lost != nil {
-		return fail.WithHint(&lostError{lost}, "if it has left errored.tfstate, azconc tf run … -- terraform state push errored.tfstate stores that, unless the state has changed since")
+	if u, ok := errors.AsType[*unstoredError](lost); ok {
+		return fail.WithHint(u, u.hint())
+	} else if lost != nil {
+		return &lostError{lost}
 	}
 	// The command has received a signal and decides its own status. Any other end is azconc's.
 	if cause := context.Cause(ctx); cause != nil {

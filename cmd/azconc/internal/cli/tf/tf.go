@@ -16,6 +16,7 @@ import (
 func NewCmd(f *cli.Factory) *cobra.Command {
 	return cli.NewGroupCmd("tf", "States of Terraform and OpenTofu, and their locks",
 		runVerb().Command(f),
+		pushVerb().Command(f),
 		showVerb().Command(f),
 		unlockVerb().Command(f),
 	)

@@ -41,7 +41,9 @@ the selected lock, r moves the messages of the selected queue's poison queue bac
 question that shows the command that does the same. The others are listed with ?.
 
 A round of requests costs 1 per container of locks and 1 per container of sessions, for up to 5,000 blobs each, and 2 per queue;
-without names 1 more for each page of containers and of queues. The screen counts them.
+without names 1 more for each page of containers and of queues. The screen counts them. It has at most 200 requests a minute, and
+fewer when nothing changes: rounds are then up to four times as far apart. On a narrow screen columns are left out, and names are
+shortened where they are alike; enter shows all of a row.
 
 It shows what the service says. An election is stored as a lock: its holder leads, and its fence is the term. The count of a
 queue's messages is approximate, and of those that can be received 32 are seen at most. How many wait for a lock is stored
@@ -102,7 +104,7 @@ func containers(args []string) (found []ref.Blob, err error) {
 
 func sections() []live.Section {
 	return append(append(lock.Sections(), queue.Sections()...), live.Section{Key: "sessions", Title: "Sessions", Columns: []live.Column{
-		{Title: "state"}, {Title: "since"}, {Title: "session", Long: true}, {Title: "owner", Long: true},
+		{Title: "state"}, {Title: "since", Drop: 2}, {Title: "age", Age: true, Right: true}, {Title: "session", Long: true}, {Title: "owner", Long: true, Drop: 1},
 	}})
 }
 

@@ -1,3 +1,0 @@
-package change
-
-const TypeSuffix = "@odata.type"

@@ -1,2 +1,0 @@
-// Package container has the verbs of azconc container, and those of metadata and access policies, which queues share.
-package container

@@ -1,2 +1,0 @@
-// Package file has the verbs of azconc file and azconc share.
-package file

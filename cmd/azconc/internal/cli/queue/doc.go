@@ -1,2 +1,0 @@
-// Package queue has the verbs of azconc queue.
-package queue

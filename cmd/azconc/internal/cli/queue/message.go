@@ -1,0 +1,129 @@
+package queue
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
+	"github.com/spf13/cobra"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
+	"github.com/azconc/azconc/idempotent"
+	"github.com/azconc/azconc/idempotent/manual"
+	"github.com/azconc/azconc/pkg/azerr"
+)
+
+// held is a message that was received.
+type held struct {
+	queue    string
+	delivery manual.Delivery
+}
+
+// holding adds the flag --pop-receipt to cmd, whose arguments are a queue and the id of a message, and returns what reads them.
+func holding(cmd *cobra.Command) func(arg string) (held, error) {
+	receipt := cmd.Flags().String("pop-receipt", "", "`receipt` from the latest receive or extend of it")
+	return func(arg string) (h held, err error) {
+		h.delivery = manual.Delivery{MessageID: cmd.Flags().Arg(1), PopReceipt: *receipt}
+		if h.queue, err = parseQueue(arg); err != nil {
+			return h, err
+		}
+		if *receipt == "" {
+			return h, fail.WithHint(fail.Usagef("--pop-receipt is missing"), "azconc queue receive prints it")
+		}
+		return h, nil
+	}
+}
+
+func newDeleteMessageCmd(f *cli.Factory) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "delete-message <queue> <message-id> --pop-receipt <receipt>",
+		Short: "Delete a received message",
+		Long: `Delete a received message. The pop receipt shows that the message has not been received again since. With a
+stale receipt the message stays, and the exit code is 9.`,
+		Example: `  azconc queue delete-message orders 1f3c… --pop-receipt "$RECEIPT"`,
+	}
+	return cli.On(f, cmd, holding(cmd), queueOf(f), func(ctx context.Context, on held, queue *azqueue.QueueClient) (cli.Result, error) {
+		lost, err := manual.Delete(ctx, queue, on.delivery, nil)
+		if errors.Is(err, idempotent.ErrOwnershipLost) {
+			if answer, ok := errors.AsType[*azcore.ResponseError](err); ok {
+				return nil, answer // which says that the receipt is stale
+			}
+		}
+		return result{Outcome: "deleted", Queue: on.queue, MessageID: on.delivery.MessageID, Ambiguous: lost, Cost: f.Cost()}, mistyped(err)
+	})
+}
+
+func queueOf(f *cli.Factory) func(held) (*azqueue.QueueClient, error) {
+	return func(on held) (*azqueue.QueueClient, error) { return f.Queue(on.queue) }
+}
+
+type extendResult struct {
+	Outcome   string `json:"outcome"`
+	Queue     string `json:"resource"`
+	MessageID string `json:"message_id"`
+	receiptFields
+	cli.Cost
+}
+
+type receiptFields struct {
+	PopReceipt  string `json:"pop_receipt"`
+	NextVisible string `json:"next_visible"`
+}
+
+func (r extendResult) Text(w io.Writer) { fmt.Fprintln(w, r.PopReceipt) }
+
+func newExtendCmd(f *cli.Factory) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "extend <queue> <message-id> --pop-receipt <receipt>",
+		Short: "Hide a received message for longer, or make it visible",
+		Long: `Hide a received message for --visibility from now on; 0s makes it visible at once. Its text does not change. The new pop
+receipt is printed, and the old one becomes invalid. With a stale receipt nothing changes, and the exit code is 9.
+
+If the response is lost, so is the new pop receipt, and the exit code is 5: the message is hidden, and nobody can delete it
+before it is visible again.`,
+		Example: `  RECEIPT=$(azconc queue extend orders 1f3c… --pop-receipt "$RECEIPT" --visibility 5m)`,
+	}
+	received := holding(cmd)
+	visibility := cmd.Flags().Duration("visibility", 30*time.Second, "for how long it is hidden: 0s to 7 days, in whole seconds")
+	parse := func(arg string) (held, error) {
+		on, err := received(arg)
+		return on, cmp.Or(err, checkVisibility("--visibility", *visibility, 0))
+	}
+	return cli.On(f, cmd, parse, queueOf(f), func(ctx context.Context, on held, queue *azqueue.QueueClient) (cli.Result, error) {
+		e, err := manual.Extend(ctx, queue, on.delivery, *visibility, nil)
+		switch {
+		case errors.Is(err, manual.ErrReceiptUnknown):
+			return nil, &fail.UnknownError{Why: "the message is hidden, and its new pop receipt is not known", Err: err}
+		case errors.Is(err, idempotent.ErrOwnershipLost):
+			return nil, &receiptLost{err}
+		}
+		return extendResult{
+			Outcome: "extended", Queue: on.queue, MessageID: on.delivery.MessageID, receiptFields: receiptFields{e.PopReceipt, show.Time(e.NextVisible)},
+			Cost: f.Cost(),
+		}, mistyped(err)
+	})
+}
+
+// mistyped adds a hint if the service does not take a pop receipt for one.
+func mistyped(err error) error {
+	if azerr.Has(err, "InvalidQueryParameterValue") {
+		return fail.WithHint(err, "--pop-receipt is not as it was printed, or was used before")
+	}
+	return err
+}
+
+// receiptLost reports that the message was received or extended since, or is gone.
+type receiptLost struct{ err error }
+
+func (*receiptLost) Error() string {
+	return "the pop receipt is stale: the message was received or extended since, or is gone"
+}
+func (e *receiptLost) Unwrap() error       { return e.err }
+func (*receiptLost) Verdict() fail.Verdict { return fail.Verdict{Code: fail.ExitLost, Outcome: "lost"} }

@@ -1,2 +1,0 @@
-// Package table has the verbs of azconc table.
-package table

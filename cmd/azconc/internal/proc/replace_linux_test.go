@@ -1,0 +1,75 @@
+package proc
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// replacing is a program in Perl: 100 processes, each of which starts another one and ends, over and over. They end by themselves.
+const replacing = `$SIG{TERM} = "IGNORE"; my $end = time + 8; my $mark = $ARGV[0];
+for (1..100) { if (!fork) { while (time < $end) { exit if fork; select undef, undef, undef, 0.002 } exit } }
+$| = 1; print "up\n"; sleep 8;`
+
+// A process whose parent had ended between two reads of /proc counted as another's. Without a cgroup, most of 500 processes that
+// replaced themselves were not found, and went on for 2 s after the lease was free.
+func TestAProcessWhoseParentEndedMeanwhileIsFound(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), "sleep", "60")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}()
+	p, err := inspect(cmd.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.parent = 1 << 30 // as it was read before it became this process's
+	reused := p
+	reused.started++
+	all := []process{p, reused}
+	if settleParents(all); all[0].parent != os.Getpid() || all[1].parent != p.parent {
+		t.Errorf("the parents are %d and %d, want %d and %d", all[0].parent, all[1].parent, os.Getpid(), p.parent)
+	}
+}
+
+// Processes that replace themselves are ended, too, where there is no cgroup.
+func TestProcessesThatReplaceThemselvesAreEnded(t *testing.T) {
+	perl, err := exec.LookPath("perl")
+	if err != nil {
+		t.Skip("SKIP: no perl here, which starts processes quickly enough")
+	}
+	if !hindered(t, "cgroup") {
+		return
+	}
+	mark := fmt.Sprintf("replacing-%d", os.Getpid())
+	r := startWith(t, &Command{}, fmt.Sprintf("exec %s -e '%s' %s", perl, replacing, mark))
+	r.out.wait(1)
+	r.stop <- 0
+	if s := <-r.status; s.Signal != "killed" || s.Left {
+		t.Errorf("%+v", s)
+	}
+	if left := marked(t, mark); len(left) > 0 {
+		t.Errorf("%d processes are left", len(left))
+	}
+}
+
+// marked returns the living processes with a word in their command line.
+func marked(t *testing.T, word string) (found []int) {
+	t.Helper()
+	all, err := processes(func() {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range all {
+		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.pid))
+		if p.pid != os.Getpid() && !p.zombie() && strings.Contains(string(line), word) {
+			found = append(found, p.pid)
+		}
+	}
+	return found
+}

@@ -1,0 +1,132 @@
+package scene
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Scene is one of the scenes.
+type Scene struct {
+	Name  string `json:"name"`
+	Shows string `json:"shows"` // in one line
+	play  func(ctx context.Context, s *stage)
+}
+
+// All are the scenes, in the order in which they are shown.
+var All = []Scene{
+	{"lost-answers", "lost responses: a counter by the plain If-Match loop, and by azconc", lostAnswers},
+	{"lost-sends", "lost responses: messages sent and handled the plain way, and by azconc", lostSends},
+	{"paused-holder", "a holder that is paused writes late: its fence refuses it, and nothing else would", pausedHolder},
+	{"lost-response", "a write whose response is lost is applied once", lostResponse},
+	{"strategies", "the three strategies: optimistic, pessimistic, last writer wins", strategies},
+	{"editors", "two editors of a wiki page, and nobody's text is lost", editors},
+	{"last-writer-wins", "the same without conditions: the first editor's text is lost", lastWriterWins},
+	{"stale-etag", "a write with a stale ETag is refused: 412", staleETag},
+	{"conditions", "the four conditional headers on reads and writes", conditions},
+	{"blob-operations", "blocks, metadata, snapshots and copies: what returns an ETag, what takes a condition", blobOperations},
+	{"container-operations", "a container's metadata and policy have conditions by time only; azconc takes its lease", containerOperations},
+	{"lease", "a second lease is refused: 409; a write without the lease: 412", leaseScene},
+	{leaseExpires, "a write under an expired lease is refused: 412", leaseExpired},
+	{"container-lease", "a container's lease guards the container's deletion, and nothing else", containerLease},
+	{"lease-strategies", "exclusive and shared reads and writes, by a lease", leaseStrategies},
+	{"entity", "an entity: a stale ETag is refused, * overwrites whatever is there", entity},
+	{"table-lock", "a table is locked by a blob, and a stale holder is refused by its fence", tableLock},
+	{"message", "a message is received twice; a stale pop receipt is refused", message},
+	{"message-once", "a message is handled twice, and its effect happens once", messageOnce},
+	{withFiles, "Azure Files: leases, but no conditions on ETags", filesScene},
+}
+
+const (
+	leaseExpires = "lease-expired"
+	withFiles    = "files"
+)
+
+// Find returns the scenes with the given names, or all if there is none. The error names one that does not exist.
+func Find(names ...string) ([]Scene, error) {
+	if len(names) == 0 {
+		return All, nil
+	}
+	var found []Scene
+	for _, name := range names {
+		n := len(found)
+		for _, s := range All {
+			if s.Name == name {
+				found = append(found, s)
+			}
+		}
+		if len(found) == n {
+			return nil, fmt.Errorf("%q is not the name of a scene", name)
+		}
+	}
+	return found, nil
+}
+
+// Result is a scene that was played.
+type Result struct {
+	Name    string  `json:"name"`
+	Shows   string  `json:"shows"`
+	Outcome string  `json:"outcome"` // done, skipped or failed
+	Reason  string  `json:"reason,omitempty"`
+	Tallies []Tally `json:"tallies,omitempty"`
+	Acts    []Act   `json:"acts"`
+	Events  []Event `json:"events"`
+}
+
+// Tally compares the successes that one way of doing it has reported with the effects that were stored.
+type Tally struct {
+	Way      string `json:"way"`
+	Reported int    `json:"reported"`
+	Stored   int    `json:"stored"`
+	Lost     int    `json:"responses_lost"`
+}
+
+// PlayAll plays scenes side by side. The results are in the order of the scenes, also with an error, which says what did not go as a
+// scene shows. Without names, the one that waits for a lease to expire is skipped.
+func PlayAll(ctx context.Context, rig Rig, names ...string) ([]Result, error) {
+	scenes, err := Find(names...)
+	if err != nil {
+		return nil, err
+	}
+	results, errs := make([]Result, len(scenes)), make([]error, len(scenes))
+	var playing sync.WaitGroup
+	for i, s := range scenes {
+		if s.Name == leaseExpires && len(names) == 0 {
+			results[i] = skipped(s, "waits 16 s for a lease to expire: played if it is named")
+			continue
+		}
+		playing.Go(func() { results[i], errs[i] = Play(ctx, rig, s) })
+	}
+	playing.Wait()
+	return results, errors.Join(errs...)
+}
+
+func skipped(s Scene, reason string) Result {
+	return Result{Name: s.Name, Shows: s.Shows, Outcome: "skipped", Reason: reason, Acts: []Act{}, Events: []Event{}}
+}
+
+// Play plays a scene. What it creates has names of its own, and is deleted at the end. The error says what did not go as
+// the scene shows; the result then has what was recorded until then.
+func Play(ctx context.Context, rig Rig, scene Scene) (Result, error) {
+	if scene.Name == withFiles && rig.Files == nil {
+		return skipped(scene, "the account has no files"), nil
+	}
+	s := &stage{rig: rig, rec: newRecorder(), name: "azconc-" + scene.Name + "-" + rig.Suffix}
+	scene.play(ctx, s)
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+	defer cancel()
+	err := s.err
+	for i := len(s.ends) - 1; i >= 0; i-- {
+		err = errors.Join(err, s.ends[i](ending))
+	}
+	s.rec.mu.Lock()
+	defer s.rec.mu.Unlock()
+	r := Result{Name: scene.Name, Shows: scene.Shows, Outcome: "done", Tallies: s.tallies, Acts: s.rec.acts, Events: s.rec.events}
+	if err != nil {
+		r.Outcome, r.Reason = "failed", text(err)
+		return r, fmt.Errorf("scene %s: %w", scene.Name, err)
+	}
+	return r, nil
+}

@@ -1,0 +1,150 @@
+package scene
+
+import (
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+
+	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/azurite/azuritetest"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// varying is what differs from run to run in the name of a resource.
+var varying = regexp.MustCompile(`(snapshot=|/slot/|/messages/)[^?& ]+`)
+
+// statuses lists what was sent and what came back, without what differs from run to run.
+func statuses(r Result, suffix string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "== %s: %s\n", r.Name, r.Outcome)
+	for _, w := range r.Tallies {
+		fmt.Fprintf(&b, "%s: reported %d, stored %d\n", w.Way, w.Reported, w.Stored)
+	}
+	if len(r.Tallies) > 0 {
+		return b.String()
+	}
+	for _, a := range r.Acts {
+		fmt.Fprintf(&b, "%s: %s\n", a.Client, a.Does)
+		var lines []string
+		for _, q := range a.Requests {
+			if q.Method == http.MethodGet && strings.Contains(q.Resource, "/messages") && a.Library == "Inbox.Apply" {
+				continue // how often the consumer looks, and when it deletes, depends on time
+			}
+			if strings.HasSuffix(q.Resource, ".azconc-waiters") {
+				continue // whether a release looks for waiters depends on how long the lock was held
+			}
+			line := strings.ReplaceAll(fmt.Sprintf("  %s %s -> %d %s", q.Method, q.Resource, q.Status, q.Code), suffix, "RUN")
+			if q.Lost {
+				line += " (lost)"
+			}
+			lines = append(lines, strings.TrimRight(varying.ReplaceAllString(line, "${1}ID"), " ")+"\n")
+		}
+		if a.Library == "Inbox.Apply" {
+			slices.Sort(lines)
+		}
+		b.WriteString(strings.Join(lines, ""))
+	}
+	return b.String()
+}
+
+func rig(connection string, options func() azcore.ClientOptions) Rig {
+	r := OnConnection(connection, options)
+	r.Suffix = "ab12"
+	return r
+}
+
+// inMemory is a rig on a service in memory.
+func inMemory(s *aztest.Service) Rig {
+	return rig(aztest.ConnectionString(s.BlobURL())+"QueueEndpoint="+s.QueueURL()+";TableEndpoint="+s.TableURL()+";FileEndpoint="+s.FileURL(), s.ClientOptions)
+}
+
+// TestEachSceneGetsTheStatusesThatItShows plays every scene against the service in memory, where time is simulated.
+func TestEachSceneGetsTheStatusesThatItShows(t *testing.T) {
+	var got strings.Builder
+	for _, scene := range All {
+		synctest.Test(t, func(t *testing.T) {
+			service := aztest.New(nil)
+			r, err := Play(t.Context(), inMemory(service), scene)
+			if err != nil {
+				t.Error(err)
+			}
+			for _, a := range r.Acts {
+				if a.Command != "" { // the plain ways have none
+					checkCommand(t, a.Command)
+				}
+			}
+			got.WriteString(statuses(r, "ab12"))
+		})
+	}
+	golden(t, got.String())
+}
+
+// golden compares with the statuses in testdata.
+func golden(t *testing.T, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", "statuses.txt")
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, g := strings.Split(strings.ReplaceAll(string(want), "\r\n", "\n"), "\n"), strings.Split(got, "\n")
+	for i := range max(len(w), len(g)) {
+		if i >= len(w) || i >= len(g) || w[i] != g[i] {
+			t.Fatalf("line %d differs from %s; got from there on:\n%s", i+1, file, strings.Join(g[min(i, len(g)):], "\n"))
+		}
+	}
+}
+
+// onAzurite are the scenes that differ there, or take too long for a test.
+var onAzurite = map[string]string{
+	"files":         "Azurite has no files",
+	"lease-expired": "takes 16 s; azconc demo --engine azurite plays it",
+}
+
+// TestAzuriteGivesTheSameStatuses plays the scenes against Azurite, and compares with the statuses of the service in memory.
+func TestAzuriteGivesTheSameStatuses(t *testing.T) {
+	a := azuritetest.Account(t)
+	want, err := os.ReadFile(filepath.Join("testdata", "statuses.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	options := func() azcore.ClientOptions {
+		return azcore.ClientOptions{Transport: &http.Client{Transport: transport}}
+	}
+	// A pop receipt that is no longer valid: 404 MessageNotFound from accounts, 400 PopReceiptMismatch from Azurite.
+	for _, scene := range All {
+		if onAzurite[scene.Name] != "" && scene.Name != "files" {
+			continue
+		}
+		r, err := Play(t.Context(), rig(a.ConnectionString(), options), scene)
+		if err != nil {
+			t.Error(err)
+		}
+		if scene.Name == "files" {
+			if r.Outcome != "skipped" || r.Reason == "" {
+				t.Errorf("files: %+v, want a scene that is skipped, with the reason", r)
+			}
+			continue
+		}
+		if got := strings.Replace(statuses(r, "ab12"), "400 PopReceiptMismatch", "404 MessageNotFound", 1); !strings.Contains(strings.ReplaceAll(string(want), "\r\n", "\n"), got) {
+			t.Errorf("other statuses than the service in memory gives:\n%s", got)
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package idempotent
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/azconc/azconc/idempotent/internal/format"
+	"github.com/azconc/azconc/idempotent/internal/markers"
+)
+
+// Between its copy in the poison queue and its deletion, a message is marked: a crash after a deletion that came first would leave a
+// marker that claims the key for a message that is gone.
+func TestAPoisonMessageIsMarkedBeforeItIsDeleted(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.send("m")
+		r.service.Reset()
+		r.consume(func(context.Context, *Message) error { return Poison(errors.New("broken")) }, ConsumerOptions{Markers: r.markers, Poison: r.poison})
+		var order []string
+		for _, q := range r.service.Log() {
+			written := strings.Contains(q.Op, "Entit") && q.Method != "GET"
+			switch {
+			case written:
+				order = append(order, "marked")
+			case q.Op == "Put Message", q.Op == "Delete Message":
+				order = append(order, q.Op)
+			}
+		}
+		if want := []string{"marked", "Put Message", "marked", "Delete Message"}; !slices.Equal(order, want) {
+			t.Errorf("%v, want %v", order, want)
+		}
+	})
+}
+
+// Whether a claim has ended is judged by the queue's clock, which all consumers share, and not by this machine's, which may be hours
+// wrong.
+func TestAClaimEndsByTheQueuesClock(t *testing.T) {
+	for name, tt := range map[string]struct {
+		queue, until time.Duration // from the local clock
+		want         decision
+	}{
+		"the local clock is ahead":  {-2 * time.Hour, -time.Hour, busy},
+		"the local clock is behind": {2 * time.Hour, time.Hour, run},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *rig) {
+				now := time.Now()
+				c := r.consumer(func(context.Context, *Message) error { return nil }, ConsumerOptions{Markers: r.markers})
+				o := c.dedupe.(*owner)
+				other := markers.Marker{Owner: "another", State: markers.Owned, Expires: now.Add(100 * time.Hour), Until: now.Add(tt.until)}
+				if err := r.markers.note(t.Context(), c.queue.Path, "k", other); err != nil {
+					t.Fatal(err)
+				}
+				d := &delivery{c: c, m: &Message{ID: "this", Key: "k", Expires: now.Add(100 * time.Hour)}, e: format.Message{As: format.Envelope}, carries: true, window: 30 * time.Second,
+					received: now, at: now.Add(tt.queue), partition: markers.PartitionOf(c.queue.Path, "k"), row: markers.RowOf("k")}
+				if err := o.consult(t.Context(), d, &claimer{}); err != nil || d.fate != tt.want {
+					t.Errorf("fate %d, %v, want %d", d.fate, err, tt.want)
+				}
+			})
+		})
+	}
+}
+
+// The time of a claim is counted from before the message was received: how long the claim took is a part of it.
+func TestAClaimIsCountedFromTheReceive(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		c := r.consumer(func(context.Context, *Message) error { return nil }, ConsumerOptions{Markers: r.markers})
+		o, received, at := c.dedupe.(*owner), time.Now(), time.Now().Add(time.Hour)
+		d := &delivery{c: c, m: &Message{ID: "m"}, carries: true, received: received, at: at}
+		pass(4 * time.Minute)
+		o.claimed(d, &claimer{}, at.Add(5*time.Minute))
+		if left := time.Until(d.claim.until); left != time.Minute {
+			t.Errorf("%v are left, want 1m", left)
+		}
+	})
+}

@@ -1,0 +1,100 @@
+package once
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+// Run is a key that the caller is working on: its lock is held, and no result is stored. The caller must call
+// Do, or Release.
+type Run struct {
+	*pessimistic.Hold
+	once      *Once
+	key, hash string
+}
+
+// Do runs fn, stores its result as Finish does, and releases the lock. fn's context ends when the lock is lost.
+//
+// Errors: fn's own, after which nothing is stored; *pessimistic.LostError if the lock was lost meanwhile, whatever fn returned;
+// and those of Finish. Requests: 2.
+func (a *Run) Do(ctx context.Context, fn func(ctx context.Context, h *pessimistic.Hold) ([]byte, error)) (Result, error) {
+	defer func() { _ = a.Release(ctx) }() // also after a panic; a stored result stays
+	result, err := fn(a.Context(), a.Hold)
+	if lost := context.Cause(a.Context()); errors.Is(lost, pessimistic.ErrLost) {
+		return Result{}, lost
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	return a.Finish(ctx, result)
+}
+
+// finishGrace is for how long a result is stored after the caller's context has ended: the work is done, and would be done again.
+const finishGrace = 15 * time.Second
+
+// Finish stores the result, of up to 64 KiB. While the table does not answer, it tries again every 0.5 to 5.5 seconds, for as
+// long as the lock is held: without the result, the next process would repeat the work. It gives up 15 s after ctx has ended.
+//
+// Errors: *pessimistic.LostError if the lock is lost, and the service's error. After these the result may or may not be stored.
+// If another process has stored one, which believed that it held the lock, that one is returned. Requests: 1.
+func (a *Run) Finish(ctx context.Context, result []byte) (out Result, err error) {
+	ctx, end := a.once.span(ctx, "once.Finish", a.key)
+	defer func() { end(err) }()
+	if len(result) > maxResult {
+		return Result{}, fmt.Errorf("once: the result has %d bytes, more than the limit of %d: store it in a blob and return the blob's name", len(result), maxResult)
+	}
+	storing, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancel(nil)
+	defer context.AfterFunc(ctx, func() {
+		_ = retry.Sleep(storing, finishGrace)
+		cancel(context.Cause(ctx))
+	})()
+	e := entity{Payload: a.hash, Result: result, At: time.Now().UTC(), Fence: int64(a.Fence())}
+	for n := 0; ; n++ {
+		if lost := a.Guard(storing); lost != nil {
+			if storing.Err() != nil && err != nil {
+				return Result{}, err
+			}
+			return Result{}, lost
+		}
+		if out, err = a.store(storing, e); err == nil || !passes(err) {
+			return out, err
+		}
+		_ = retry.Sleep(storing, pause(n))
+	}
+}
+
+// store stores the result once.
+func (a *Run) store(ctx context.Context, e entity) (Result, error) {
+	_, err := optimistic.Create(ctx, a.once.at(a.key), e, &optimistic.WriteOptions{SendOptions: a.once.sending()})
+	if !errors.Is(err, optimistic.ErrExists) {
+		return Result{Value: e.Result, At: e.At}, err
+	}
+	there, found, err := a.once.read(ctx, a.key)
+	switch {
+	case err != nil || !found: // it was forgotten at once
+		return Result{}, err
+	case there.Payload != a.hash:
+		return Result{}, fmt.Errorf("%w: %s", ErrMismatch, a.key)
+	}
+	return Result{Value: there.Result, Replayed: there.Fence != e.Fence, At: there.At}, nil
+}
+
+// passes reports whether an error may pass by itself: the service does not answer, or its answer is not known.
+func passes(err error) bool {
+	out := azerr.Classify(err)
+	return out.Transient() || out.Ambiguous() || errors.Is(err, azerr.ErrOutcomeUnknown)
+}
+
+// pause is the pause after n+1 tries: 0.5 to 5.5 seconds.
+func pause(n int) time.Duration {
+	pace := retry.Backoff{Base: time.Second, Cap: 5 * time.Second}
+	return pace.Base/2 + pace.Wait(n)
+}

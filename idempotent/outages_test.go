@@ -1,0 +1,110 @@
+package idempotent
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/azconc/azconc/optimistic/tables"
+	"github.com/azconc/azconc/pkg/aztest"
+)
+
+// An outage that begins at any request of a consumer, also while its session begins, neither ends it nor repeats or loses a message.
+func TestAnOutageAtAnyRequestOfAConsumerRepeatsAndLosesNothing(t *testing.T) {
+	for _, kind := range []aztest.FaultKind{aztest.Refuse, aztest.LoseAnswer, aztest.Throttle, aztest.Hang, aztest.Page} {
+		for _, lasts := range []time.Duration{200 * time.Millisecond, time.Second, 3 * time.Second, 10 * time.Second, 30 * time.Second} {
+			for _, mode := range []mode{{dedupe: DedupeOwner, sessions: true}, {dedupe: DedupeInbox, inbox: true}} {
+				t.Run(fmt.Sprint(kind, " for ", lasts, " ", mode.dedupe), func(t *testing.T) {
+					t.Parallel()
+					for n, more := 1, true; more; n++ {
+						synctest.Test(t, func(t *testing.T) { more = newRig(t).consumeInOutage(kind, lasts, n, mode) })
+					}
+				})
+			}
+		}
+	}
+}
+
+// consumeInOutage has a consumer handle messages while, from the n-th of its requests on, none is answered. It reports whether there
+// were so many.
+func (r *rig) consumeInOutage(kind aztest.FaultKind, lasts time.Duration, n int, mode mode) (begun bool) {
+	t := r.t
+	const messages = 6
+	for i := range messages {
+		r.send(fmt.Sprint("m", i))
+	}
+	if _, err := r.service.Container("sessions").Create(context.Background(), nil); err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	seen, handled := 0, map[string]int{}
+	var from time.Time
+	p := r.process()
+	p.wire.SetFaults(aztest.Fault{Kind: kind, Status: 502, Match: func(*aztest.Request) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		if seen++; seen == n {
+			from = time.Now()
+		}
+		return seen >= n && time.Since(from) < lasts
+	}})
+	o := ConsumerOptions{Concurrency: 2, Visibility: 45 * time.Second, Dedupe: mode.dedupe, Markers: p.markers, Poison: p.poison, MaxAttempts: 2, MaxDeliveries: 4}
+	if mode.sessions {
+		o.Sessions = r.sessions(p.wire, nil)
+	}
+	c, err := NewConsumer(p.queue, func(ctx context.Context, m *Message) error {
+		pass(500 * time.Millisecond)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if mode.inbox {
+			return p.inbox.Apply(ctx, m, "p", incrementEffect(m))
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		handled[m.Key]++
+		return nil
+	}, &o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(ctx) }()
+	left := messages
+	for began := time.Now(); left > 0 && time.Since(began) < 10*time.Minute && len(ended) == 0; {
+		pass(time.Second)
+		left = len(r.left(r.queue))
+	}
+	cancel()
+	err = <-ended
+	for i := range messages {
+		key := fmt.Sprint("m", i)
+		if mode.inbox {
+			handled[key] = r.applied(key)
+		}
+		if handled[key] != 1 {
+			t.Errorf("from request %d: %s had %d effects", n, key, handled[key])
+		}
+	}
+	if err != nil || left > 0 || len(r.buried()) > 0 {
+		t.Errorf("from request %d: Run: %v, %d messages left, %d poison", n, err, left, len(r.buried()))
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	return seen >= n
+}
+
+// incrementEffect is an effect that shows how often it was applied.
+func incrementEffect(m *Message) func(context.Context, *tables.Tx) error {
+	return func(ctx context.Context, tx *tables.Tx) error {
+		var e effect
+		if _, err := tx.Get(ctx, "effect-"+m.Key, &e); err != nil {
+			return err
+		}
+		return tx.Upsert("effect-"+m.Key, effect{e.N + 1})
+	}
+}

@@ -1,0 +1,147 @@
+package protocol
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+
+	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+// creates reports whether w creates a resource that must not exist.
+//
+// Such a write can be applied a second time if the resource was deleted in between. A write with a condition on a
+// version cannot.
+func (w Change) creates() bool { return !w.Base.Exists && !w.AnyBase && !w.Remove && !w.Pinned }
+
+// lost reports whether the request may have been carried out although no response confirms it. A service that says it
+// is too busy for a request has not carried it out (REST: "Common REST API error codes", ServerBusy). The same status
+// from an intermediary proves nothing. The difference matters only here, where absence would be taken as a proof.
+func lost(out azerr.Outcome) bool {
+	return out.Ambiguous() && (out.Kind != azerr.Throttled || out.Code == "")
+}
+
+// Reasons of an UnknownError.
+const (
+	// WhyAbsent is the reason if the response to a create was lost and the resource is not there.
+	WhyAbsent = "it is not there: the create may still be under way, or it was applied and the resource was deleted since"
+
+	whyUnread = "the resource could not be read back"
+)
+
+// findCreated looks for a resource whose create may have been applied. It does not send the request again: if another
+// client has consumed the resource, it would be created a second time. It looks until the pauses are spent, because the
+// request may still be under way. again is true if Recreate is set and the resource is not there.
+func (c *Call) findCreated(ctx context.Context, w Change, pauses *retry.Loop, cause error) (etag azcore.ETag, again bool, err error) {
+	for {
+		now, err := c.Look(ctx, w.Look)
+		if ctx.Err() != nil {
+			etag, err = c.lastLook(ctx, w, context.Cause(ctx))
+			return etag, false, err
+		}
+		if err != nil {
+			return "", false, c.Unknown(w, whyUnread, errors.Join(azerr.Clean(cause), azerr.Clean(err)))
+		}
+		f, why := c.Judge(w, now)
+		switch {
+		case f == Committed, f == Performed:
+			return "", false, c.proved(ctx, f, now)
+		case f == Refused:
+			c.Resolved(ctx)
+			return "", false, c.Observed(&azerr.ConflictError{Op: c.Op, Resource: c.Resource, Reason: azerr.Exists, Err: azerr.Clean(cause)}, w, now)
+		case f == Unprovable:
+			return "", false, c.Unknown(w, why, cause)
+		case c.S.Recreate:
+			return "", true, nil
+		case pauses.Next(ctx, 0) != nil:
+			if ctx.Err() != nil {
+				etag, err = c.lastLook(ctx, w, context.Cause(ctx))
+				return etag, false, err
+			}
+			return "", false, c.Unknown(w, WhyAbsent, cause)
+		}
+	}
+}
+
+// Dated returns the state with the Date of the response that showed it, which makes Created an age.
+func Dated(s State, date *time.Time) State {
+	if date != nil {
+		s.date = *date
+	}
+	return s
+}
+
+// RemoveAny returns the deletion of a resource at any version. remove returns the deletion of one version, or of any for
+// State{}.
+//
+// If a request may have been carried out, the resource that a look finds may be another one that was created since. So a
+// repetition deletes only the version that was found, and only if the resource is older than the first request. Where
+// the service does not show when a resource was created, every version that is found is deleted.
+func RemoveAny(remove func(State) (Write, error), look func(context.Context) (State, error)) (Change, error) {
+	send, err := remove(State{})
+	r := &removal{remove: remove, look: look, send: send}
+	return Change{AnyBase: true, Remove: true, Send: r.try, Look: r.find}, err
+}
+
+// removal is the deletion of a resource at any version.
+type removal struct {
+	remove func(State) (Write, error)
+	look   func(context.Context) (State, error)
+	send   Write
+
+	began time.Time // when the first request was sent, by the local clock
+	lost  bool      // some request may have been carried out
+	seen  bool      // found is of a look since the latest request
+	found State
+	older bool // found existed before the first request
+}
+
+// find looks at the resource.
+func (r *removal) find(ctx context.Context) (State, error) {
+	now, err := r.look(ctx)
+	if r.seen = err == nil; !r.seen {
+		return now, err
+	}
+	// By the wall clock too, because a monotonic one stands still while the machine is suspended; and the Date may be
+	// that of an intermediary.
+	passed := max(time.Since(r.began), time.Now().Round(0).Sub(r.began.Round(0)))
+	sent := now.date.Add(-passed)
+	if r.began.Before(sent) {
+		sent = r.began
+	}
+	r.found, r.older = now, now.Created.IsZero() || !now.date.IsZero() && now.Created.Add(clockMargin).Before(sent)
+	return now, nil
+}
+
+var errCreatedSince = errors.New("what is there now may have been created after the first request was sent")
+
+// try sends the deletion.
+func (r *removal) try(ctx context.Context) (azcore.ETag, error) {
+	if r.began.IsZero() {
+		r.began = time.Now()
+	}
+	if r.lost {
+		if !r.seen {
+			if _, err := r.find(ctx); err != nil {
+				return "", err
+			}
+		}
+		switch {
+		case !r.found.Exists:
+			return "", nil // gone as requested, no matter who deleted it
+		case !r.older:
+			return "", errCreatedSince
+		}
+		var err error
+		if r.send, err = r.remove(r.found); err != nil {
+			return "", err
+		}
+	}
+	etag, err := r.send(ctx)
+	// If it is called again after a success, that was the response of an intermediary.
+	r.lost, r.seen = r.lost || err == nil || lost(azerr.Classify(err)), false
+	return etag, err
+}

@@ -1,0 +1,23 @@
+package sealed
+
+import "testing"
+
+type client struct{ url string }
+
+func (c client) URL() string { return c.url }
+
+type placed struct{ client any }
+
+func (p placed) Resource() string { return "box/n" }
+func (p placed) Traits() Traits   { return Traits{Client: p.client} }
+
+// TestAPlaceHasItsAccount: a crowd on a blob of one account delayed the changes of the blobs of the same path in 99 others.
+func TestAPlaceHasItsAccount(t *testing.T) {
+	places := map[string]bool{}
+	for _, c := range []any{client{"https://a.blob.core.windows.net/box/n?sig=x"}, client{"https://b.blob.core.windows.net/box/n"}, &placed{}, &placed{}, nil} {
+		places[Place(placed{c})] = true
+	}
+	if !places["a.blob.core.windows.net/box/n"] || !places["box/n"] || len(places) != 5 {
+		t.Errorf("%v: want a place for each account", places)
+	}
+}

@@ -1,0 +1,4 @@
+package sharded
+
+// ShardName is for tests that write a shard by other means.
+var ShardName = shardName
