@@ -42,7 +42,7 @@ func (d *delivery) dispose(o outcome) {
 		if errors.As(o.err, new(*outage)) {
 			pause = probing.Base
 		}
-		d.giveBack(observe.Retried, pause, o.err)
+		d.giveBack(d.returning(), pause, o.err)
 	case o.verdict == poison:
 		d.poison(o.err)
 	case o.verdict == postpone:
@@ -91,7 +91,7 @@ func (d *delivery) undeleted() {
 // fail redelivers the message after a pause. The attempt counts, if the handler has run.
 func (d *delivery) fail(after time.Duration, why error) {
 	if !d.handled.Load() {
-		d.giveBack(observe.Retried, after, why)
+		d.giveBack(observe.Returned, after, why)
 		return
 	}
 	_ = d.settle(observe.Retried, func(ctx context.Context) error {
@@ -99,6 +99,14 @@ func (d *delivery) fail(after time.Duration, why error) {
 		e.Attempts, e.LastError = d.m.Attempt, format.Clip(why.Error())
 		return d.putBack(ctx, after, e)
 	}, why)
+}
+
+// returning is the kind of event that says that the message returns: Retried counts the runs of the handler that failed.
+func (d *delivery) returning() observe.Kind {
+	if d.handled.Load() {
+		return observe.Retried
+	}
+	return observe.Returned
 }
 
 // giveBack redelivers the message after a pause. The delivery does not count: its handler has not run, or has not failed.

@@ -21,7 +21,7 @@ func TestARefusalNamesItsCauseAndTheWayOut(t *testing.T) {
 		why, way                string
 	}{
 		{"a wrong key", "AuthenticationFailed", "", "SharedKey acct:x", now, "does not accept the account key", "az storage account keys list"},
-		{"a clock that is wrong", "AuthenticationFailed", "", "SharedKey acct:x", now.Add(-time.Hour), "clock is wrong by 1h0m0s", "set the clock"},
+		{"a clock that is wrong", "AuthenticationFailed", "", "SharedKey acct:x", now.Add(-time.Hour), "clock is wrong by 1h0m", "set the clock"},
 		{"a SAS that has expired", "AuthenticationFailed", signed + "&se=1999-12-31T12:00:00Z", "", now, "expired on 1999-12-31T12:00:00Z", "create a new one"},
 		{"a SAS of tomorrow", "AuthenticationFailed", signed + "&st=2999-12-31", "", now, "not valid before 2999-12-31", "starts earlier"},
 		{"a wrong SAS", "AuthenticationFailed", signed, "", now, "does not accept the SAS", "is it complete"},
