@@ -62,15 +62,15 @@ func (o *options) once(f *cli.Factory) (*idem.Once, error) {
 	if err != nil {
 		return nil, err
 	}
-	return o.results(f, k)
+	return o.results(f, k, nil)
 }
 
-func (o *options) results(f *cli.Factory, k *pessimistic.Locker) (*idem.Once, error) {
+func (o *options) results(f *cli.Factory, k *pessimistic.Locker, opts *idem.Options) (*idem.Once, error) {
 	tables, err := f.TableService()
 	if err != nil {
 		return nil, err
 	}
-	return idem.New(k, tables.NewClient(o.Results), nil)
+	return idem.New(k, tables.NewClient(o.Results), opts)
 }
 
 // maxKept bounds the stored output of a command: what fits into a property as JSON.
