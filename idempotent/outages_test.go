@@ -5,32 +5,24 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/azconc/azconc/optimistic/tables"
-	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/outages"
 )
 
 // An outage that begins at any request of a consumer, also while its session begins, neither ends it nor repeats or loses a message.
 func TestAnOutageAtAnyRequestOfAConsumerRepeatsAndLosesNothing(t *testing.T) {
-	for _, kind := range []aztest.FaultKind{aztest.Refuse, aztest.LoseAnswer, aztest.Throttle, aztest.Hang, aztest.Page} {
-		for _, lasts := range []time.Duration{200 * time.Millisecond, time.Second, 3 * time.Second, 10 * time.Second, 30 * time.Second} {
-			for _, mode := range []mode{{dedupe: DedupeOwner, sessions: true}, {dedupe: DedupeInbox, inbox: true}} {
-				t.Run(fmt.Sprint(kind, " for ", lasts, " ", mode.dedupe), func(t *testing.T) {
-					t.Parallel()
-					for n, more := 1, true; more; n++ {
-						synctest.Test(t, func(t *testing.T) { more = newRig(t).consumeInOutage(kind, lasts, n, mode) })
-					}
-				})
-			}
-		}
+	for _, mode := range []mode{{dedupe: DedupeOwner, sessions: true}, {dedupe: DedupeInbox, inbox: true}} {
+		t.Run(string(mode.dedupe), func(t *testing.T) {
+			t.Parallel()
+			outages.Each(t, func(t *testing.T, o *outages.Outage) { newRig(t).consumeInOutage(o, mode) })
+		})
 	}
 }
 
-// consumeInOutage has a consumer handle messages while, from the n-th of its requests on, none is answered. It reports whether there
-// were so many.
-func (r *rig) consumeInOutage(kind aztest.FaultKind, lasts time.Duration, n int, mode mode) (begun bool) {
+// consumeInOutage has a consumer handle messages in an outage of its own requests.
+func (r *rig) consumeInOutage(outage *outages.Outage, mode mode) {
 	t := r.t
 	const messages = 6
 	for i := range messages {
@@ -40,17 +32,9 @@ func (r *rig) consumeInOutage(kind aztest.FaultKind, lasts time.Duration, n int,
 		t.Fatal(err)
 	}
 	var mu sync.Mutex
-	seen, handled := 0, map[string]int{}
-	var from time.Time
+	handled := map[string]int{}
 	p := r.process()
-	p.wire.SetFaults(aztest.Fault{Kind: kind, Status: 502, Match: func(*aztest.Request) bool {
-		mu.Lock()
-		defer mu.Unlock()
-		if seen++; seen == n {
-			from = time.Now()
-		}
-		return seen >= n && time.Since(from) < lasts
-	}})
+	p.wire.SetFaults(outage.Fault())
 	o := ConsumerOptions{Concurrency: 2, Visibility: 45 * time.Second, Dedupe: mode.dedupe, Markers: p.markers, Poison: p.poison, MaxAttempts: 2, MaxDeliveries: 4}
 	if mode.sessions {
 		o.Sessions = r.sessions(p.wire, nil)
@@ -87,15 +71,12 @@ func (r *rig) consumeInOutage(kind aztest.FaultKind, lasts time.Duration, n int,
 			handled[key] = r.applied(key)
 		}
 		if handled[key] != 1 {
-			t.Errorf("from request %d: %s had %d effects", n, key, handled[key])
+			t.Errorf("%s had %d effects", key, handled[key])
 		}
 	}
 	if err != nil || left > 0 || len(r.buried()) > 0 {
-		t.Errorf("from request %d: Run: %v, %d messages left, %d poison", n, err, left, len(r.buried()))
+		t.Errorf("Run: %v, %d messages left, %d poison", err, left, len(r.buried()))
 	}
-	mu.Lock()
-	defer mu.Unlock()
-	return seen >= n
 }
 
 // incrementEffect is an effect that shows how often it was applied.

@@ -51,7 +51,7 @@ func (k *Locker) LockAny(ctx context.Context, all locks.Slots, opts *LockOptions
 			return nil, 0, err
 		}
 		if err := s.await(ctx); err != nil {
-			return nil, 0, azerr.Op(ctx, "acquire", s.claim.remote.path, err)
+			return nil, 0, azerr.Op("acquire", s.claim.remote.path, err)
 		}
 		i = s.pick(ctx)
 	}

@@ -390,3 +390,58 @@ func TestHandOversLeaveTimeForARenewal(t *testing.T) {
 		})
 	}
 }
+
+// TestACallerThatGivesUpTakesNoneAlong: goroutines of one process wait for a lock that another process holds, the first ones for a short
+// time. Those behind them wait on, and have it in the end.
+func TestACallerThatGivesUpTakesNoneAlong(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		other := locked(t, w.direct(nil), "job", nil)
+		k := w.lockerOf(nil)
+		results := make([]error, 6)
+		done := make(chan struct{})
+		for i := range results {
+			go func() {
+				defer func() { done <- struct{}{} }()
+				wait := 5 * time.Second
+				if i%2 == 1 {
+					wait = 5 * time.Minute
+				}
+				h, err := k.Lock(t.Context(), "job", &LockOptions{MaxWait: wait})
+				if results[i] = err; err == nil {
+					bubble.Sleep(time.Second)
+					results[i] = h.Release(t.Context())
+				}
+			}()
+			bubble.Sleep(10 * time.Millisecond)
+		}
+		bubble.Sleep(30 * time.Second)
+		mustRelease(t, other.Lease)
+		for range results {
+			<-done
+		}
+		for i, err := range results {
+			if i%2 == 0 && !errors.Is(err, ErrHeld) || i%2 == 1 && err != nil {
+				t.Errorf("goroutine %d: %v", i, err)
+			}
+		}
+	})
+}
+
+// TestAProcessLetsOthersIn: hand-overs within a process end when the lock has been held for the duration of a lease, however few they are.
+func TestAProcessLetsOthersIn(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		k := w.lockerOf(&LockerOptions{Duration: 15 * time.Second})
+		var q queued
+		q.start(t.Context(), k, 30, 4*time.Second)
+		q.done(t, k)
+		releases := 0
+		for _, op := range w.Ops() {
+			if op == "release" {
+				releases++
+			}
+		}
+		if releases < 6 || len(q.order) != 30 {
+			t.Errorf("%d releases in two minutes for %v, want one each 16 s or so", releases, q.order)
+		}
+	})
+}

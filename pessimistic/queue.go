@@ -106,17 +106,28 @@ func (q *queue) sleep(ctx context.Context, cause error) error {
 		}
 		pause = min(pause, q.wait-q.waited)
 	}
-	defer func() { q.waited = q.run() }()
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 	case <-q.woken:
 	case <-ctx.Done():
-		return context.Cause(ctx)
+	}
+	if q.waited = q.run(); ctx.Err() != nil {
+		return &endedWait{q.heldError(nil), context.Cause(ctx)}
 	}
 	return nil
 }
+
+// endedWait is the cause of a context that has ended while its caller waited: it says who had the lock then.
+type endedWait struct {
+	held *HeldError
+	err  error
+}
+
+func (e *endedWait) Error() string { return e.held.Error() + ": " + azerr.Summary(e.err) }
+func (e *endedWait) About() string { return e.held.Resource }
+func (e *endedWait) Unwrap() error { return e.err }
 
 // looks takes one look.
 func (q *queue) looks(ctx context.Context) (free bool, err error) {

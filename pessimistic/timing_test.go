@@ -306,3 +306,27 @@ func TestTheTimeCountsFromTheRequest(t *testing.T) {
 		t.Error(finding)
 	}
 }
+
+// TestAClockThatIsSetBackProlongsNoLease: nothing is renewed any more, and the work stops after 10 of 15 seconds whatever the wall clock
+// shows.
+func TestAClockThatIsSetBackProlongsNoLease(t *testing.T) {
+	for _, jump := range []time.Duration{0, -time.Second, -time.Minute, -time.Hour} {
+		inBubble(t, func(t *testing.T, w *world) {
+			var shown time.Duration
+			l := acquired(t, w, &AcquireOptions{Duration: 15 * time.Second, clockJump: func() time.Duration { return shown }})
+			began := time.Now()
+			w.Faults.SetFaults(aztest.Fault{Kind: aztest.Refuse})
+			bubble.Sleep(3 * time.Second)
+			shown = jump
+			<-l.Context().Done()
+			if took := time.Since(began); took > 10*time.Second {
+				t.Errorf("set back by %v: the work went on for %v", jump, took)
+			}
+			if left, _, _ := l.Remaining(); left > 5*time.Second {
+				t.Errorf("set back by %v: %v remain", jump, left)
+			}
+			w.Faults.SetFaults()
+			_ = l.Release(t.Context())
+		})
+	}
+}

@@ -35,6 +35,9 @@ var (
 
 	// ErrMismatch reports that the key was used before with another payload: nothing was run, and nothing is replayed.
 	ErrMismatch = errors.New("the key was used with another payload")
+
+	// ErrAttempts reports that the key was begun as often as Options.Attempts allows, and has no result: nothing was run.
+	ErrAttempts = errors.New("its attempts are used up")
 )
 
 // Once runs a function once per key, across all processes, and replays its result to later callers.
@@ -56,6 +59,8 @@ type Once struct {
 	locks     *pessimistic.Locker
 	table     *markers.Table
 	partition string
+	attempts  int
+	lock      func(key string) string
 }
 
 // New returns a Once whose locks are those of the Locker, under "once/", and whose results are in a table, in a
@@ -72,11 +77,26 @@ func New(locks *pessimistic.Locker, table *aztables.Client, opts *Options) (*Onc
 	if opts != nil {
 		o = *opts
 	}
-	return &Once{locks: locks, table: markers.NewTable(table, o.Hooks), partition: markers.RowUnder("once-", "once-!", strings.TrimSuffix(locks.Path(""), "/"))}, nil
+	if o.Attempts < 0 {
+		return nil, fmt.Errorf("once: Attempts of %d: it must not be negative; 0 is no bound", o.Attempts)
+	}
+	if o.Lock == nil {
+		o.Lock = func(key string) string { return key }
+	}
+	partition := markers.RowUnder("once-", "once-!", strings.TrimSuffix(locks.Path(""), "/"))
+	return &Once{locks: locks, table: markers.NewTable(table, o.Hooks), partition: partition, attempts: o.Attempts, lock: o.Lock}, nil
 }
 
 // Options configures a Once. The zero value selects the defaults.
 type Options struct {
+	// Attempts is how often a key is begun, over all processes, until it has a result: one that fails and one that dies count. After
+	// that, Do and Begin return ErrAttempts until the key is forgotten. It costs 2 requests for each time. Defaults to 0: no bound.
+	Attempts int
+
+	// Lock returns the name of the lock of a key, below "once/". Of the keys that share a lock, one at a time is worked on. Defaults to
+	// the key itself.
+	Lock func(key string) string
+
 	// Hooks receive a span for each call of Do, Begin, Finish, Look, Forget, List and GC, and one for each of their requests to the table;
 	// those to the lock go to the Hooks of the Locker. Defaults to none.
 	Hooks observe.Hooks
@@ -89,6 +109,7 @@ type Result struct {
 	Value    []byte
 	Replayed bool      // it was stored before
 	At       time.Time // when it was stored, by the clock of the process that stored it
+	Note     string    // Run.Note of the process that stored it
 }
 
 // entity is the stored entity.
@@ -97,6 +118,11 @@ type entity struct {
 	Result  []byte    `json:"result"`
 	At      time.Time `json:"at"`
 	Fence   int64     `json:"fence"`
+	Note    string    `json:"note,omitempty"`
+}
+
+func (e entity) stored(replayed bool) Result {
+	return Result{Value: e.Result, Replayed: replayed, At: e.At, Note: e.Note}
 }
 
 const (
@@ -121,8 +147,8 @@ func (o *Once) Do(ctx context.Context, key string, payload []byte, fn func(ctx c
 }
 
 // Begin is the first half of Do, for work that is not a function. If the key was done before, there is no Run, and
-// Result is the stored result. Errors: ErrInProgress; ErrMismatch; and the service's error. After an error nothing is
-// held. Requests: 1 to replay; otherwise 6, and 5 for a key that was tried before.
+// Result is the stored result. Errors: ErrInProgress; ErrMismatch; ErrAttempts; and the service's error. After an error nothing is
+// held. Requests: 1 to replay; otherwise 6, and 5 for a key that was tried before; 2 more with Options.Attempts.
 func (o *Once) Begin(ctx context.Context, key string, payload []byte) (run *Run, out Result, err error) {
 	ctx, end := o.span(ctx, "once.Begin", key)
 	defer func() { end(err) }()
@@ -138,7 +164,7 @@ func (o *Once) Begin(ctx context.Context, key string, payload []byte) (run *Run,
 	if done || err != nil {
 		return nil, out, err
 	}
-	h, err := o.locks.TryLock(ctx, "once/"+url.PathEscape(key))
+	h, err := o.locks.TryLock(ctx, "once/"+url.PathEscape(o.lock(key)))
 	if errors.Is(err, pessimistic.ErrHeld) {
 		return nil, Result{}, fmt.Errorf("%w: %w", ErrInProgress, err)
 	}
@@ -148,6 +174,10 @@ func (o *Once) Begin(ctx context.Context, key string, payload []byte) (run *Run,
 	if out, done, err := o.look(h.Context(), key, hash); done || err != nil { // done between our look and our lock
 		_ = h.Release(ctx)
 		return nil, out, err
+	}
+	if err := o.attempt(h.Context(), key); err != nil {
+		_ = h.Release(ctx)
+		return nil, Result{}, err
 	}
 	return &Run{Hold: h, once: o, key: key, hash: hash}, Result{}, nil
 }
@@ -167,11 +197,15 @@ func (o *Once) Look(ctx context.Context, key string) (out Result, done bool, err
 }
 
 // Forget deletes the result stored for a key, as if the key had never been used; the next caller runs the function
-// again. A call that is working on the key is not disturbed. Forget reports whether there was a result. Requests: 1.
+// again. A call that is working on the key is not disturbed. Forget reports whether there was a result. Requests: 1, and 1 more
+// with Options.Attempts.
 func (o *Once) Forget(ctx context.Context, key string) (forgotten bool, err error) {
 	ctx, end := o.span(ctx, "once.Forget", key)
 	defer func() { end(err) }()
 	if err := checkKey(key); err != nil {
+		return false, err
+	}
+	if err := o.forgetAttempts(ctx, key); err != nil {
 		return false, err
 	}
 	_, err = optimistic.Delete(ctx, o.at(key), optimistic.State{}, &optimistic.WriteOptions{SendOptions: o.sending()})
@@ -202,7 +236,7 @@ func (o *Once) look(ctx context.Context, key, hash string) (Result, bool, error)
 	case hash != "" && e.Payload != hash:
 		return Result{}, false, fmt.Errorf("%w: %s", ErrMismatch, key)
 	}
-	return Result{Value: e.Result, Replayed: true, At: e.At}, true, nil
+	return e.stored(true), true, nil
 }
 
 func (o *Once) read(ctx context.Context, key string) (e entity, found bool, err error) {

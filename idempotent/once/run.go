@@ -16,6 +16,10 @@ import (
 // Do, or Release.
 type Run struct {
 	*pessimistic.Hold
+
+	// Note is stored with the result, for whatever reads it later: up to 1 KiB. Set it before Do or Finish.
+	Note string
+
 	once      *Once
 	key, hash string
 }
@@ -36,6 +40,8 @@ func (a *Run) Do(ctx context.Context, fn func(ctx context.Context, h *pessimisti
 	return a.Finish(ctx, result)
 }
 
+const maxNote = 1 << 10
+
 // finishGrace is for how long a result is stored after the caller's context has ended: the work is done, and would be done again.
 const finishGrace = 15 * time.Second
 
@@ -50,13 +56,16 @@ func (a *Run) Finish(ctx context.Context, result []byte) (out Result, err error)
 	if len(result) > maxResult {
 		return Result{}, fmt.Errorf("once: the result has %d bytes, more than the limit of %d: store it in a blob and return the blob's name", len(result), maxResult)
 	}
+	if len(a.Note) > maxNote {
+		return Result{}, fmt.Errorf("once: the note has %d bytes, more than the limit of %d", len(a.Note), maxNote)
+	}
 	storing, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	defer context.AfterFunc(ctx, func() {
 		_ = retry.Sleep(storing, finishGrace)
 		cancel(context.Cause(ctx))
 	})()
-	e := entity{Payload: a.hash, Result: result, At: time.Now().UTC(), Fence: int64(a.Fence())}
+	e := entity{Payload: a.hash, Result: result, At: time.Now().UTC(), Fence: int64(a.Fence()), Note: a.Note}
 	for n := 0; ; n++ {
 		if lost := a.Guard(storing); lost != nil {
 			if storing.Err() != nil && err != nil {
@@ -75,7 +84,7 @@ func (a *Run) Finish(ctx context.Context, result []byte) (out Result, err error)
 func (a *Run) store(ctx context.Context, e entity) (Result, error) {
 	_, err := optimistic.Create(ctx, a.once.at(a.key), e, &optimistic.WriteOptions{SendOptions: a.once.sending()})
 	if !errors.Is(err, optimistic.ErrExists) {
-		return Result{Value: e.Result, At: e.At}, err
+		return e.stored(false), err
 	}
 	there, found, err := a.once.read(ctx, a.key)
 	switch {
@@ -84,7 +93,7 @@ func (a *Run) store(ctx context.Context, e entity) (Result, error) {
 	case there.Payload != a.hash:
 		return Result{}, fmt.Errorf("%w: %s", ErrMismatch, a.key)
 	}
-	return Result{Value: there.Result, Replayed: there.Fence != e.Fence, At: there.At}, nil
+	return there.stored(there.Fence != e.Fence), nil
 }
 
 // passes reports whether an error may pass by itself: the service does not answer, or its answer is not known.

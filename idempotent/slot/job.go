@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/azconc/azconc/idempotent/once"
@@ -33,7 +34,8 @@ type Job struct {
 // Do runs fn for the slot that is due, unless it is completed, and returns its result. Where another process works on the slot,
 // Do waits for the result, and takes over if that process dies or fails, for as long as the slot lasts.
 //
-// Errors: fn's own; ErrEnded, which wraps the *pessimistic.HeldError; those of Schedule.Due and of once.Once.Do. Requests: one
+// Errors: fn's own; ErrEnded, which wraps the *pessimistic.HeldError; those of Schedule.Due and of once.Once.Do. A slot whose fn fails
+// is free for the next starter, unless Keys bounds the attempts. Requests: one
 // for the time and those of once.Once.Do, which are 1 if the slot is completed; while it waits, 2 every 3 to 8 seconds.
 func (j *Job) Do(ctx context.Context, fn func(ctx context.Context, h *pessimistic.Hold, due Slot) ([]byte, error)) (once.Result, error) {
 	if j.Keys == nil || j.Schedule == nil || j.Clock == nil || j.Name == "" || fn == nil {
@@ -48,25 +50,15 @@ func (j *Job) Do(ctx context.Context, fn func(ctx context.Context, h *pessimisti
 	if run == nil {
 		return out, err
 	}
+	run.Note = j.Schedule.Note()
 	return run.Do(ctx, func(ctx context.Context, h *pessimistic.Hold) ([]byte, error) { return fn(ctx, h, due) })
 }
 
-// maxMissed is how many slots are looked for.
-const maxMissed = 10
-
-// Missed returns the slots before one that have no result, the latest first, back to the last one that has. Without a result among
-// the ten before, it returns none: the job is new, or the results were collected. Requests: 1 if the slot before is completed, 10
-// at most.
-func Missed(ctx context.Context, keys *once.Once, job string, schedule *Schedule, due Slot) ([]Slot, error) {
-	earlier := schedule.Before(due, maxMissed)
-	for i, s := range earlier {
-		_, done, err := keys.Look(ctx, s.Key(job))
-		if err != nil {
-			return nil, err
-		}
-		if done {
-			return earlier[:i], nil
-		}
+// JobOf returns the job in the key of a slot. As once.Options.Lock, it gives all slots of a job one lock: none begins while an earlier
+// one is worked on, and a slot that ends meanwhile is missed.
+func JobOf(key string) string {
+	if i := strings.LastIndexByte(key, '@'); i >= 0 {
+		return key[:i]
 	}
-	return nil, nil
+	return key
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -31,6 +32,7 @@ type machine struct {
 	policy.Transporter
 	dead  atomic.Bool
 	lease time.Duration // of the lock; 15 s if it is 0
+	keys  once.Options
 }
 
 func (m *machine) Do(r *http.Request) (*http.Response, error) {
@@ -65,7 +67,7 @@ func (m *machine) job(t *testing.T, s *aztest.Service, name, expression string) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys, err := once.New(locks, table, nil)
+	keys, err := once.New(locks, table, &m.keys)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,13 +215,101 @@ func TestMissedSlotsAreNamed(t *testing.T) {
 				t.Errorf("%v, %v in %d requests, want %s in %d", names, err, s.Requests(), want, requests)
 			}
 		}
-		missed(run(), "[]", 10) // the first one
+		missed(run(), "[]", 2) // the first one
 		bubble.Sleep(5 * time.Minute)
 		missed(run(), "[]", 1)
 		bubble.Sleep(15 * time.Minute)
-		missed(run(), "[report@2000-01-01T00:15Z report@2000-01-01T00:10Z]", 3)
+		missed(run(), "[report@2000-01-01T00:15Z report@2000-01-01T00:10Z]", 2)
+		bubble.Sleep(200 * 5 * time.Minute)
+		due := run()
+		if got, err := Missed(t.Context(), j.Keys, "report", j.Schedule, due); err != nil || len(got) != 199 {
+			t.Errorf("%d slots were missed, %v, want 199", len(got), err)
+		}
+		bubble.Sleep(15 * time.Minute)
+		j.Schedule = parsed(t, "*/3 * * * *", "")
+		if got, err := Missed(t.Context(), j.Keys, "report", j.Schedule, run()); !errors.Is(err, ErrChanged) || !strings.Contains(err.Error(), `"*/5 * * * * UTC`) || got != nil {
+			t.Errorf("%v, %v, want ErrChanged", got, err)
+		}
 	})
 }
+
+// TestSlotsOfAJobThatShareALockDoNotOverlap: a job that is longer than its period worked on two slots at a time.
+func TestSlotsOfAJobThatShareALockDoNotOverlap(t *testing.T) {
+	for _, share := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			s := start(t)
+			m := &machine{Transporter: s}
+			if share {
+				m.keys.Lock = JobOf
+			}
+			j := m.job(t, s, "report", "*/5 * * * *")
+			var working, most, ran, ended atomic.Int64
+			var all sync.WaitGroup
+			for range 4 {
+				all.Go(func() {
+					_, err := j.Do(t.Context(), func(context.Context, *pessimistic.Hold, Slot) ([]byte, error) {
+						most.Store(max(most.Load(), working.Add(1)))
+						bubble.Sleep(7 * time.Minute)
+						working.Add(-1)
+						ran.Add(1)
+						return nil, nil
+					})
+					switch {
+					case errors.Is(err, ErrEnded):
+						ended.Add(1)
+					case err != nil:
+						t.Error(err)
+					}
+				})
+				bubble.Sleep(5 * time.Minute)
+			}
+			all.Wait()
+			if share && (most.Load() != 1 || ran.Load() < 2 || ran.Load()+ended.Load() != 4) || !share && (most.Load() != 2 || ran.Load() != 4) {
+				t.Errorf("a lock for all: %v: %d at a time, %d ran, %d ended", share, most.Load(), ran.Load(), ended.Load())
+			}
+		})
+	}
+}
+
+// TestAFailingJobIsTriedAsOftenAsItsAttemptsSay: three replicas started it three times for each slot, and a fourth one a fourth time.
+func TestAFailingJobIsTriedAsOftenAsItsAttemptsSay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t)
+		m := &machine{Transporter: s}
+		m.keys.Attempts = 2
+		j := m.job(t, s, "report", "*/5 * * * *")
+		runs := 0
+		try := func() error {
+			_, err := j.Do(t.Context(), func(context.Context, *pessimistic.Hold, Slot) ([]byte, error) { runs++; return nil, errBad })
+			return err
+		}
+		for range 2 {
+			if err := try(); !errors.Is(err, errBad) {
+				t.Error(err)
+			}
+		}
+		s.Reset()
+		if err := try(); !errors.Is(err, once.ErrAttempts) || runs != 2 {
+			t.Errorf("%v after %d runs", err, runs)
+		}
+		keys, err := j.Keys.List(t.Context())
+		if err != nil || len(keys) != 1 || keys[0].Done {
+			t.Errorf("%+v, %v: the attempts are no key", keys, err)
+		}
+		if forgotten, err := j.Keys.Forget(t.Context(), keys[0].Key); err != nil || forgotten {
+			t.Errorf("%v, %v", forgotten, err)
+		}
+		if err := try(); !errors.Is(err, errBad) || runs != 3 {
+			t.Errorf("after it was forgotten: %v, %d runs", err, runs)
+		}
+		bubble.Sleep(5 * time.Minute)
+		if err := try(); !errors.Is(err, errBad) || runs != 4 {
+			t.Errorf("the next slot: %v, %d runs", err, runs)
+		}
+	})
+}
+
+var errBad = errors.New("it cannot be done")
 
 // TestARunOfASlotCostsTheDocumentedRequests: one more than once.Once.Do.
 func TestARunOfASlotCostsTheDocumentedRequests(t *testing.T) {

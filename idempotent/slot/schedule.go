@@ -13,6 +13,7 @@ package slot
 import (
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"strings"
 	"time"
 
@@ -30,8 +31,13 @@ type Schedule struct {
 // Parse returns the schedule of a cron expression of five fields, such as "*/5 * * * *", or one of @hourly, @daily, @weekly,
 // @monthly and @yearly, in a time zone of the IANA database; "" is UTC.
 //
-// An expression that names hours follows the clock on the wall: when clocks are set back it is due the first time only, and a
-// time that is skipped when they are set forward is due when they are. An expression whose hours begin with * counts real time.
+// An expression that names hours, */3 too, follows the clock on the wall: when clocks are set back it is due the first time only, and
+// a time that is skipped when they are set forward is due when they are. One whose hours are * is due whenever clocks show its
+// minute: twice in an hour that is repeated, and not at a minute that is skipped.
+//
+// The rules of the zone are those of the system, or of the package time/tzdata where the program imports it and the system has none.
+// Missed compares them with those of the machines that worked before.
+//
 // Where both the day of the month and the day of the week are given, either suffices, as in cron; */2 gives a day, while crontab(5)
 // counts whatever begins with * as none. Sunday is 0 or 7.
 func Parse(expression, zone string) (*Schedule, error) {
@@ -48,7 +54,7 @@ func Parse(expression, zone string) (*Schedule, error) {
 		return nil, fmt.Errorf("%q is no cron expression of five fields (minute hour day month weekday): %w", expression, err)
 	}
 	fields := strings.Fields(text)
-	wall := len(fields) == 5 && !strings.HasPrefix(fields[1], "*") || len(fields) == 1 && fields[0] != "@hourly"
+	wall := len(fields) == 5 && fields[1] != "*" && fields[1] != "*/1" || len(fields) == 1 && fields[0] != "@hourly"
 	s := &Schedule{expression: text, zone: location, times: times, wall: wall}
 	if s.next(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
 		return nil, fmt.Errorf("%q is never due: no such day exists", expression)
@@ -79,6 +85,19 @@ func sundays(expression string) string {
 
 // String returns the expression and the zone.
 func (s *Schedule) String() string { return s.expression + " " + s.zone.String() }
+
+// Note is what a Job stores with the result of a slot, as once.Run.Note: the expression, the zone, and a hash of the zone's rules from
+// 2020 to 2036.
+func (s *Schedule) Note() string {
+	rules := fnv.New32a()
+	for at, end := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2037, 1, 1, 0, 0, 0, 0, time.UTC); !at.IsZero() && at.Before(end); {
+		local := at.In(s.zone)
+		_, offset := local.Zone()
+		fmt.Fprint(rules, at.Unix(), offset, ";")
+		_, at = local.ZoneBounds()
+	}
+	return fmt.Sprintf("%s %08x", s, rules.Sum32())
+}
 
 // next returns the first time after t at which the job is due, or the zero time if there is none.
 func (s *Schedule) next(t time.Time) time.Time {

@@ -129,8 +129,11 @@ func ServiceClock(client *container.Client) func(ctx context.Context) (time.Time
 			if resp == nil {
 				return err
 			}
-			if now, err = http.ParseTime(resp.Header.Get("Date")); err != nil || resp.Header.Get("X-Ms-Request-Id") == "" {
-				return errors.New("the response has no Date, or is not the service's: name the slot itself")
+			if foreign := azerr.FromService(resp); foreign != nil {
+				return foreign
+			}
+			if now, err = http.ParseTime(resp.Header.Get("Date")); err != nil {
+				return errors.New("the response has no Date: name the slot itself")
 			}
 			return nil
 		})

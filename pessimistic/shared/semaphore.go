@@ -145,7 +145,7 @@ func (s *Semaphore) enter(ctx context.Context, o pessimistic.LockOptions) error 
 	case <-s.front:
 		return nil
 	case <-ctx.Done():
-		return azerr.Op(ctx, "acquire", s.path, context.Cause(ctx))
+		return azerr.Op("acquire", s.path, context.Cause(ctx))
 	case <-over:
 		held.Holder, held.Waited = s.locker.Options().Owner, o.MaxWait
 		return held

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -9,17 +8,18 @@ import (
 
 // chore is one part of the workload: what workers do with one kind of azconc's operations, and the proof that it went
 // well.
-type chore interface {
-	// create makes what the workers need, before they start.
-	create(ctx context.Context, s *site) error
+type chore struct {
 	// work does the chore in a worker, until ctx ends. Once the weather is over it only finishes what was begun.
-	work(ctx context.Context, w *worker)
-	// judge holds what the journals say against what the service has, and returns how much it has judged.
-	judge(ctx context.Context, s *site, j *judgement) error
+	work func(ctx context.Context, w *worker)
+	// judge holds what the journals say against what the service has.
+	judge func(ctx context.Context, s *site, j *judgement) error
 }
 
 func chores() []chore {
-	return []chore{tallies{}, transfers{}, logs{}, registers{}, creations{}, locks{}, turns{}, messages{}, onces{}}
+	return []chore{
+		{workTallies, judgeTallies}, {workTransfers, judgeTransfers}, {workLogs, judgeLogs}, {workRegisters, judgeRegisters},
+		{workCreations, judgeCreations}, {workLocks, judgeLocks}, {workTurns, judgeTurns}, {workMessages, judgeMessages}, {workOnces, judgeOnces},
+	}
 }
 
 // judgement collects what is found.
@@ -82,16 +82,10 @@ func (j *judgement) troubled(process string, from, to int64) bool {
 	return false
 }
 
-// forgets reports whether the service forgot all leases: Azurite does when it is restarted, and when the machine's clock,
-// which is its own too, is set forward.
-func (t trouble) forgets() bool { return t.what == restart || t.what == shift }
-
-// forgot reports whether the service forgot all leases between two moments.
+// forgot reports whether the service forgot all leases between two moments: Azurite does when it is restarted.
 func (j *judgement) forgot(from, to int64) bool {
-	return slices.ContainsFunc(j.troubles, func(t trouble) bool { return t.forgets() && t.from < to && t.to > from })
+	return slices.ContainsFunc(j.troubles, func(t trouble) bool { return t.what == restart && t.from < to && t.to > from })
 }
-
-func compare[T cmp.Ordered](a, b T) int { return cmp.Compare(a, b) }
 
 // single judges the calls of one lane that each added 1 to a number that no other lane changes: note.N is what the change
 // saw. It returns the least and the most that the number can be at the end.

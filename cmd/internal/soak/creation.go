@@ -10,9 +10,6 @@ import (
 	"github.com/azconc/azconc/optimistic/blobs"
 )
 
-// creations are races: all workers create the same blob, and one wins.
-type creations struct{}
-
 const creationLife = 2 * time.Second
 
 type created struct {
@@ -23,12 +20,8 @@ func creation(s *site, of string) blobs.Blob[created] {
 	return blobs.NewJSON[created](s.container("creations").NewBlockBlobClient(of))
 }
 
-func (creations) create(ctx context.Context, s *site) error {
-	_, err := s.container("creations").Create(ctx, nil)
-	return err
-}
-
-func (creations) work(ctx context.Context, w *worker) {
+// workCreations has races: all workers create the same blob, and one wins.
+func workCreations(ctx context.Context, w *worker) {
 	w.lanes("creation", 1, func(l *lane) {
 		last := ""
 		for !w.calmed() {
@@ -48,7 +41,7 @@ func (creations) work(ctx context.Context, w *worker) {
 	})
 }
 
-func (creations) judge(ctx context.Context, s *site, j *judgement) error {
+func judgeCreations(ctx context.Context, s *site, j *judgement) error {
 	race := j.say("races with one winner")
 	for of, notes := range j.records.of("creation").by(func(n note) string { return n.Of }) {
 		race.judged++

@@ -5,17 +5,25 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/aztest/history"
+	"github.com/azconc/azconc/pkg/fence"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
 // holdCheck is how often a holder records that it holds.
 const holdCheck = 40 * time.Millisecond
 
+// holding is a hold, or a slot with a hold.
+type holding interface {
+	Context() context.Context
+	Fence() fence.Token
+	Valid() bool
+	Release(context.Context) error
+}
+
 // hold records that a lane holds a lock from now on, for d, or until it no longer does. step, if any, is called at each
 // record.
-func (l *lane) hold(ctx context.Context, asked note, h *pessimistic.Hold, d time.Duration, step func(ctx context.Context)) {
+func (l *lane) hold(ctx context.Context, asked note, h holding, d time.Duration, step func(ctx context.Context)) {
 	asked.V = int64(h.Fence())
 	l.journal.end(asked, ok)
 	for until := time.Now().Add(d); time.Now().Before(until); {
@@ -50,7 +58,7 @@ func (j *judgement) holds() map[string][]history.Hold {
 		}
 		to := max(last[fmt.Sprint(n.Process, " ", n.ID)], n.End)
 		for _, t := range j.troubles {
-			if t.forgets() && t.to > n.Begin {
+			if t.what == restart && t.to > n.Begin {
 				to = min(to, max(t.from, n.End))
 			}
 		}

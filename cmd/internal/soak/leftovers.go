@@ -41,7 +41,7 @@ func (s *soak) leftovers(ctx context.Context, j *judgement) error {
 		return err
 	}
 	leases := j.say("no lease left")
-	for _, name := range []string{"tallies", "registers", "creations", "logs", "fenced", "locks", "turns", "onces", "bodies", "sessions"} {
+	for _, name := range boxes {
 		if err := eachBlob(ctx, s.site, name, func(b *container.BlobItem) {
 			leases.judged++
 			if state := b.Properties.LeaseState; state != nil && (*state == lease.StateTypeLeased || *state == lease.StateTypeBreaking) {

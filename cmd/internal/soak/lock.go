@@ -13,10 +13,6 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// locks are named locks whose holders write with their fence: to a blob and to a partition. Some locks are broken by others
-// while they are held, so that only the fence keeps their holders apart.
-type locks struct{}
-
 const (
 	lockLanes   = 3
 	leaseTime   = 15 * time.Second // the shortest that there is
@@ -31,15 +27,8 @@ type fenced struct {
 	N     int64 `json:"n"`
 }
 
-func (locks) create(ctx context.Context, s *site) error {
-	for _, name := range []string{"locks", "fenced"} {
-		if _, err := s.container(name).Create(ctx, nil); err != nil {
-			return err
-		}
-	}
-	if _, err := s.table("fenced").CreateTable(ctx, nil); err != nil {
-		return err
-	}
+// seedFenced stores the blobs that are written under a lock.
+func seedFenced(ctx context.Context, s *site) error {
 	for _, name := range lockNames {
 		if _, err := optimistic.Create(ctx, fencedBlob(s, name), fenced{}, nil); err != nil {
 			return err
@@ -56,7 +45,9 @@ func fencedEntity(s *site, name string) tables.Entity[fenced] {
 	return tables.NewEntity[fenced](s.table("fenced"), name, "r")
 }
 
-func (locks) work(ctx context.Context, w *worker) {
+// workLocks takes named locks whose holders write with their fence: to a blob and to a partition. Some locks are broken by
+// others while they are held, so that only the fence keeps their holders apart.
+func workLocks(ctx context.Context, w *worker) {
 	locker, err := pessimistic.NewLocker(w.site.container("locks"), &pessimistic.LockerOptions{Owner: w.Process, Duration: leaseTime,
 		Poll: retry.Backoff{Base: 100 * time.Millisecond, Cap: time.Second}})
 	must(err)
@@ -131,7 +122,7 @@ func (l *lane) writeEntity(ctx context.Context, name string, h *pessimistic.Hold
 	l.done(ctx, n, err)
 }
 
-func (locks) judge(ctx context.Context, s *site, j *judgement) error {
+func judgeLocks(ctx context.Context, s *site, j *judgement) error {
 	judgeHolds(j, "locks", func(of string) bool { return strings.HasPrefix(of, "gate-") }, func(of string) bool { return strings.HasPrefix(of, "broken-") })
 	stale := j.say("no write by a stale holder")
 	counted := j.say("writes under a lock applied once")

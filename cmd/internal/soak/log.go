@@ -13,17 +13,10 @@ import (
 	"github.com/azconc/azconc/optimistic/blobs"
 )
 
-// logs append records to append blobs, a new one every so often.
-type logs struct{}
-
 const logLife = 20 * time.Second
 
-func (logs) create(ctx context.Context, s *site) error {
-	_, err := s.container("logs").Create(ctx, nil)
-	return err
-}
-
-func (logs) work(ctx context.Context, w *worker) {
+// workLogs appends records to append blobs, a new one every so often.
+func workLogs(ctx context.Context, w *worker) {
 	box := w.site.container("logs")
 	w.lanes("log", 1, func(l *lane) {
 		for i := int64(0); !w.calmed(); i++ {
@@ -37,7 +30,7 @@ func (logs) work(ctx context.Context, w *worker) {
 	})
 }
 
-func (logs) judge(ctx context.Context, s *site, j *judgement) error {
+func judgeLogs(ctx context.Context, s *site, j *judgement) error {
 	found := map[string]int{}
 	box := s.container("logs")
 	for pages := box.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{}); pages.More(); {

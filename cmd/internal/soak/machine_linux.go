@@ -3,7 +3,6 @@ package main
 import (
 	"os"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -24,22 +23,4 @@ func stop(p *os.Process) error { return p.Signal(syscall.SIGSTOP) }
 func goOn(p *os.Process) error { return p.Signal(syscall.SIGCONT) }
 func endWithUs() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-}
-
-// shiftClock sets the machine's wall clock forward, or back if by is negative. It needs CAP_SYS_TIME.
-func shiftClock(by time.Duration) error {
-	t := offset(by)
-	_, err := unix.ClockAdjtime(unix.CLOCK_REALTIME, &t)
-	return err
-}
-
-// offset is what the kernel is asked for: whole seconds, and nanoseconds that are not negative.
-func offset(by time.Duration) unix.Timex {
-	t := unix.Timex{Modes: unix.ADJ_SETOFFSET | unix.ADJ_NANO}
-	t.Time.Sec, t.Time.Usec = int64(by/time.Second), int64(by%time.Second) // ns, by ADJ_NANO
-	if t.Time.Usec < 0 {
-		t.Time.Sec--
-		t.Time.Usec += int64(time.Second)
-	}
-	return t
 }

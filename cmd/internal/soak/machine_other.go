@@ -6,7 +6,6 @@ import (
 	"errors"
 	"os"
 	"syscall"
-	"time"
 )
 
 const supported = false
@@ -15,4 +14,3 @@ func now() int64                      { return 0 }
 func stop(*os.Process) error          { return errors.ErrUnsupported }
 func goOn(*os.Process) error          { return errors.ErrUnsupported }
 func endWithUs() *syscall.SysProcAttr { return nil }
-func shiftClock(time.Duration) error  { return errors.ErrUnsupported }

@@ -17,43 +17,16 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// messages are sent one to three times each, to three queues: orders with markers and large bodies, jobs with sessions,
-// payments with an inbox. Some handlers fail, some messages become poison and are redriven.
-type messages struct{}
-
 const (
 	orders   = "orders"
 	jobs     = "jobs"
 	payments = "payments"
 )
 
-var queues = []string{orders, jobs, payments}
-
 const poisonSuffix = "-poison"
 
 // parts is how many partitions the payments are spread over.
 const parts = 4
-
-func (messages) create(ctx context.Context, s *site) error {
-	for _, q := range queues {
-		for _, name := range []string{q, q + poisonSuffix} {
-			if _, err := s.queue(name).Create(ctx, nil); err != nil {
-				return err
-			}
-		}
-	}
-	for _, name := range []string{"markers", payments} {
-		if _, err := s.table(name).CreateTable(ctx, nil); err != nil {
-			return err
-		}
-	}
-	for _, name := range []string{"bodies", "sessions"} {
-		if _, err := s.container(name).Create(ctx, nil); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 func markersOf(s *site) *idempotent.Markers {
 	k, err := idempotent.NewMarkers(s.table("markers"), nil)
@@ -73,7 +46,9 @@ func sessionsOf(s *site) *idempotent.Sessions {
 	return k
 }
 
-func (messages) work(ctx context.Context, w *worker) {
+// workMessages sends messages one to three times each, to three queues: orders with markers and large bodies, jobs with
+// sessions, payments with an inbox. Some handlers fail, some messages become poison and are redriven.
+func workMessages(ctx context.Context, w *worker) {
 	var all sync.WaitGroup
 	for _, q := range queues {
 		all.Go(func() { w.consume(ctx, q) })

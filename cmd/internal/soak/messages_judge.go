@@ -15,7 +15,7 @@ import (
 // aftermath is how long after an effect a trouble of its process can keep it from being recorded.
 const aftermath = 15 * time.Second
 
-func (messages) judge(ctx context.Context, s *site, j *judgement) error {
+func judgeMessages(ctx context.Context, s *site, j *judgement) error {
 	effects := j.records.of("effect").by(func(n note) string { return n.Of + " " + n.Text })
 	lost, once, paidOnce := j.say("no message lost"), j.say("one effect for each message with markers, or a reason"), j.say("one effect for each message with an inbox")
 	for _, sent := range j.records.of("send") {
@@ -71,15 +71,13 @@ func (j *judgement) repeated(what string, effects records) error {
 // resumed is how long a process that was stopped may take to notice that time has passed.
 const resumed = 2 * time.Second
 
-// judgeHandlers judges that no two handlers of a message, or of its copies, worked at a time, where markers promise that. A
-// message that is hidden by the service's clock is not, when that clock is set forward.
+// judgeHandlers judges that no two handlers of a message, or of its copies, worked at a time, where markers promise that.
 func (j *judgement) judgeHandlers() {
 	alone := j.say("handlers of a message alone")
 	for what, notes := range j.records.of("handle").by(func(n note) string { return n.Of + " " + n.Text }) {
 		var holds []history.Hold
 		for _, n := range notes {
-			jumped := slices.ContainsFunc(j.troubles, func(t trouble) bool { return t.what == shift && t.from < n.V && t.to > n.Begin })
-			if n.Of != payments && !jumped && !j.troubled(n.Process, n.V-int64(resumed), n.V) {
+			if n.Of != payments && !j.troubled(n.Process, n.V-int64(resumed), n.V) {
 				holds = append(holds, history.Hold{Who: n.Process, From: time.Unix(0, n.Begin), To: time.Unix(0, n.V)})
 			}
 		}

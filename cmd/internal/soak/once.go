@@ -10,23 +10,13 @@ import (
 	"github.com/azconc/azconc/pessimistic"
 )
 
-// onces run a function once per key; all workers try the same keys at the same time.
-type onces struct{}
-
 const (
 	onceLife  = 5 * time.Second
 	onceLanes = 2
 )
 
-func (onces) create(ctx context.Context, s *site) error {
-	if _, err := s.container("onces").Create(ctx, nil); err != nil {
-		return err
-	}
-	_, err := s.table("onces").CreateTable(ctx, nil)
-	return err
-}
-
-func (onces) work(ctx context.Context, w *worker) {
+// workOnces runs a function once per key; all workers try the same keys at the same time.
+func workOnces(ctx context.Context, w *worker) {
 	locker, err := pessimistic.NewLocker(w.site.container("onces"), &pessimistic.LockerOptions{Owner: w.Process, Duration: leaseTime, QuickFirst: true})
 	must(err)
 	once, err := idem.New(locker, w.site.table("onces"), nil)
@@ -56,7 +46,7 @@ func (onces) work(ctx context.Context, w *worker) {
 	})
 }
 
-func (onces) judge(_ context.Context, _ *site, j *judgement) error {
+func judgeOnces(_ context.Context, _ *site, j *judgement) error {
 	same, once := j.say("one result for each key of a Once"), j.say("one run for each key of a Once, or a reason")
 	calls := j.records.of("once").by(func(n note) string { return n.Of })
 	runs := j.records.of("ran").by(func(n note) string { return n.Of })

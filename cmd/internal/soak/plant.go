@@ -2,17 +2,24 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"encoding/json"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
+
+	"github.com/azconc/azconc/optimistic"
 )
 
-// plant is a deliberate mistake in the workload, to see that the judge convicts it. Several are separated by commas.
+// plant is a deliberate mistake in the workload, which a test plants to see that the judge convicts it. Several are separated by commas.
 type plant string
 
 // The mistakes.
@@ -26,18 +33,7 @@ const (
 	grow       = "grow"        // keeps a goroutine and a mebibyte of each update
 )
 
-var plants = []string{plainRetry, noFence, noMarkers, noRelease, noSend, noIfMatch, grow}
-
 func (p plant) has(one string) bool { return slices.Contains(strings.Split(string(p), ","), one) }
-
-func (p plant) check() error {
-	for one := range strings.SplitSeq(string(p), ",") {
-		if one != "" && !slices.Contains(plants, one) {
-			return fmt.Errorf("--plant: %q is none of %s", one, strings.Join(plants, ", "))
-		}
-	}
-	return nil
-}
 
 // unconditional takes If-Match from each request. The SDK does not write names of headers in their usual case.
 type unconditional struct{}
@@ -56,4 +52,40 @@ func leaseForEver(ctx context.Context, client *blockblob.Client) {
 	l, err := lease.NewBlobClient(client, nil)
 	must(err)
 	_, _ = l.AcquireLease(ctx, -1, nil)
+}
+
+func content(s string) io.ReadSeekCloser { return streaming.NopCloser(strings.NewReader(s)) }
+
+// plainLoop is what many programs do: read, change, write with If-Match, start over on 412, and leave the rest to the
+// SDK's retries. It applies a change again when a response was lost.
+func plainLoop(ctx context.Context, client *blockblob.Client, change func(context.Context, *tally) error) error {
+	ctx = policy.WithRetryOptions(ctx, policy.RetryOptions{MaxRetries: 5, RetryDelay: 20 * time.Millisecond, MaxRetryDelay: 200 * time.Millisecond})
+	for range 50 {
+		resp, err := client.DownloadStream(ctx, nil)
+		if err != nil {
+			return err
+		}
+		data, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		var t tally
+		if err == nil {
+			err = json.Unmarshal(data, &t)
+		}
+		if err == nil {
+			err = change(ctx, &t)
+		}
+		if err != nil {
+			return err
+		}
+		data, err = json.Marshal(t)
+		if err != nil {
+			return err
+		}
+		_, err = client.Upload(ctx, content(string(data)), &blockblob.UploadOptions{Metadata: resp.Metadata, AccessConditions: &blob.AccessConditions{
+			ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfMatch: resp.ETag}}})
+		if !bloberror.HasCode(err, bloberror.ConditionNotMet) {
+			return err
+		}
+	}
+	return optimistic.ErrConflict
 }

@@ -12,9 +12,6 @@ import (
 	"github.com/azconc/azconc/pkg/aztest/history"
 )
 
-// registers are set and read, many at a time; each has a short history, which is judged as a whole.
-type registers struct{}
-
 const (
 	registerLife = 3 * time.Second
 	registerMost = 8 // calls of a lane on one register: histories that are too long cannot be judged
@@ -24,12 +21,8 @@ type register struct {
 	N int `json:"n"`
 }
 
-func (registers) create(ctx context.Context, s *site) error {
-	_, err := s.container("registers").Create(ctx, nil)
-	return err
-}
-
-func (registers) work(ctx context.Context, w *worker) {
+// workRegisters sets and reads registers, many at a time; each has a short history, which is judged as a whole.
+func workRegisters(ctx context.Context, w *worker) {
 	box := w.site.container("registers")
 	w.lanes("register", 1, func(l *lane) {
 		calls, last := 0, ""
@@ -74,7 +67,7 @@ func (l *lane) call(ctx context.Context, of string, target blobs.Blob[register])
 	l.done(ctx, n, err)
 }
 
-func (registers) judge(_ context.Context, _ *site, j *judgement) error {
+func judgeRegisters(_ context.Context, _ *site, j *judgement) error {
 	linear := j.say("histories of registers linearizable")
 	undecided := 0
 	for of, notes := range j.records.of("register").by(func(n note) string { return n.Of }) {

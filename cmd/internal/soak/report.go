@@ -22,15 +22,11 @@ type report struct {
 	Vitals     []vital
 	Verdicts   []*verdict
 	Problems   int
-	Clock      string // what was done to the machine's clock
 }
 
 func (s *soak) report(j *judgement, vitals []vital) report {
 	r := report{Seed: s.Seed, Length: s.ended.Sub(s.began), Kinds: map[string]int{}, Events: map[string]int{}, Restarts: s.service.restarts,
-		Operations: map[string]map[string]int{}, Vitals: vitals, Verdicts: j.verdicts, Problems: j.problems(), Clock: "not set: it is the whole machine's; --jump-clock sets it"}
-	if s.Jump {
-		r.Clock = "set forward and back"
-	}
+		Operations: map[string]map[string]int{}, Vitals: vitals, Verdicts: j.verdicts, Problems: j.problems()}
 	for _, c := range s.crews {
 		for kind, n := range c.line.met() {
 			r.Requests += n
@@ -65,7 +61,6 @@ func (r report) write(out io.Writer) {
 	p("kills and stops: %d; restarts of the service: %d", r.Events[kill]+r.Events[pause], r.Restarts)
 	p("faults      %s", counts(r.Kinds))
 	p("events      %s", counts(r.Events))
-	p("clock       %s", r.Clock)
 	p("operations")
 	for _, kind := range slices.Sorted(maps.Keys(r.Operations)) {
 		p("  %-10s%s", kind, counts(r.Operations[kind]))

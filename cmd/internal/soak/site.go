@@ -1,8 +1,14 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"net/http"
+	"net/url"
+	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
@@ -26,36 +32,52 @@ func newSite(a azurite.Account) *site {
 
 func (s *site) close() { s.http.CloseIdleConnections() }
 
-func (s *site) options() policy.ClientOptions {
-	return policy.ClientOptions{Transport: s.http, PerCallPolicies: s.calls}
-}
-
 func (s *site) container(name string) *container.Client {
-	credential, err := container.NewSharedKeyCredential(s.account.Name, s.account.Key)
-	must(err)
-	c, err := container.NewClientWithSharedKeyCredential(s.account.BlobURL+"/"+name, credential, &container.ClientOptions{ClientOptions: s.options()})
+	c, err := container.NewClientFromConnectionString(s.account.ConnectionString(), name, &container.ClientOptions{ClientOptions: policy.ClientOptions{Transport: s.http, PerCallPolicies: s.calls}})
 	must(err)
 	return c
 }
 
 func (s *site) table(name string) *aztables.Client {
-	credential, err := aztables.NewSharedKeyCredential(s.account.Name, s.account.Key)
+	c, err := aztables.NewServiceClientFromConnectionString(s.account.ConnectionString(), &aztables.ClientOptions{ClientOptions: policy.ClientOptions{Transport: s.http}})
 	must(err)
-	o := s.options()
-	o.PerCallPolicies = nil
-	c, err := aztables.NewClientWithSharedKey(s.account.TableURL+"/"+name, credential, &aztables.ClientOptions{ClientOptions: o})
+	return c.NewClient(name)
+}
+
+func (s *site) queue(name string) *azqueue.QueueClient {
+	o := policy.ClientOptions{Transport: s.http, PerRetryPolicies: []policy.Policy{idempotent.Policy()}}
+	c, err := azqueue.NewQueueClientFromConnectionString(s.account.ConnectionString(), name, &azqueue.ClientOptions{ClientOptions: o})
 	must(err)
 	return c
 }
 
-func (s *site) queue(name string) *azqueue.QueueClient {
-	credential, err := azqueue.NewSharedKeyCredential(s.account.Name, s.account.Key)
-	must(err)
-	o := s.options()
-	o.PerCallPolicies, o.PerRetryPolicies = nil, []policy.Policy{idempotent.Policy()}
-	c, err := azqueue.NewQueueClientWithSharedKeyCredential(s.account.QueueURL+"/"+name, credential, &azqueue.ClientOptions{ClientOptions: o})
-	must(err)
-	return c
+// What the workers use. Each queue has another one for poison messages.
+var (
+	boxes    = []string{"tallies", "registers", "creations", "logs", "fenced", "locks", "turns", "onces", "bodies", "sessions"}
+	tableSet = []string{"tallies", "transfers", "fenced", "markers", payments, "onces"}
+	queues   = []string{orders, jobs, payments}
+)
+
+// prepare creates what the workers need, before they start.
+func (s *site) prepare(ctx context.Context) error {
+	for _, name := range boxes {
+		if _, err := s.container(name).Create(ctx, nil); err != nil {
+			return err
+		}
+	}
+	for _, name := range tableSet {
+		if _, err := s.table(name).CreateTable(ctx, nil); err != nil {
+			return err
+		}
+	}
+	for _, q := range queues {
+		for _, name := range []string{q, q + poisonSuffix} {
+			if _, err := s.queue(name).Create(ctx, nil); err != nil {
+				return err
+			}
+		}
+	}
+	return errors.Join(seedTallies(ctx, s), seedAccounts(ctx, s), seedFenced(ctx, s))
 }
 
 // through returns the account behind other addresses.
@@ -71,3 +93,48 @@ func must(err error) {
 		panic(err)
 	}
 }
+
+// service is an Azurite with its data on disk, which can be ended and started again.
+type service struct {
+	options  azurite.Options
+	server   *azurite.Server
+	turn     sync.Mutex // held by a restart
+	restarts int
+}
+
+func startService(ctx context.Context, dir string) (*service, error) {
+	s := &service{options: azurite.Options{Location: dir}}
+	if err := s.start(ctx); err != nil {
+		return nil, err
+	}
+	a := s.server.Account()
+	for raw, port := range map[string]*int{a.BlobURL: &s.options.BlobPort, a.QueueURL: &s.options.QueuePort, a.TableURL: &s.options.TablePort} {
+		u, err := url.Parse(raw)
+		if err == nil {
+			*port, err = strconv.Atoi(u.Port())
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", raw, err)
+		}
+	}
+	return s, nil
+}
+
+func (s *service) start(ctx context.Context) (err error) {
+	s.server, err = azurite.Start(ctx, &s.options)
+	return err
+}
+
+// restart ends the service by SIGTERM in the midst of its requests, and starts it on the same folder and ports. Not by
+// SIGKILL: Azurite writes its data to disk some seconds after it has acknowledged them, so that it would lose writes
+// that a real account never loses. It does forget all leases when it is restarted, as no account does: for
+// their holders it is as if another client had broken them.
+func (s *service) restart(ctx context.Context) error {
+	s.restarts++
+	if err := s.server.Stop(); err != nil {
+		return err
+	}
+	return s.start(ctx)
+}
+
+func (s *service) stop() error { return s.server.Stop() }

@@ -20,14 +20,11 @@ type options struct {
 	Minutes float64
 	Workers int
 	Plant   plant
-	Rough   float64 // how many times as many faults as usual
-	Jump    bool    // set the machine's clock
-	Keep    bool
+	Rough   float64       // how many times as many faults as usual
 	Drain   time.Duration // how long the queues may take to be empty once the weather is over
 	// Patience is how long a worker may take to end in order: handlers finish, and leases are released, over a faulty network.
 	Patience time.Duration
-	Dir      string // for the journals; removed unless it is given
-	Verbose  bool
+	Dir      string        // for the journals; removed unless it is given
 	Vitals   time.Duration // how often workers record their memory and goroutines. Defaults to vitalsEvery
 }
 
@@ -51,14 +48,6 @@ type soak struct {
 
 func (s *soak) length() time.Duration { return time.Duration(s.Minutes * float64(time.Minute)) }
 
-func (s *soak) log(format string, args ...any) {
-	if s.Verbose {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		_, _ = fmt.Fprintf(s.out, format+"\n", args...)
-	}
-}
-
 // run runs a soak and writes its report to out. The error says why it could not be run; a violation is none, but in the
 // report.
 func run(ctx context.Context, o options, out io.Writer) (r report, err error) {
@@ -68,12 +57,12 @@ func run(ctx context.Context, o options, out io.Writer) (r report, err error) {
 			return r, err
 		}
 	}
-	s := &soak{options: o, out: out, dir: dir, events: forecast(o.Seed, time.Duration(o.Minutes*float64(time.Minute)), o.Workers, o.Jump)}
+	s := &soak{options: o, out: out, dir: dir, events: forecast(o.Seed, time.Duration(o.Minutes*float64(time.Minute)), o.Workers)}
 	defer func() {
 		if o.Dir != "" {
 			return
 		}
-		if err == nil && r.Problems == 0 && !o.Keep {
+		if err == nil && r.Problems == 0 {
 			err = os.RemoveAll(dir)
 			return
 		}
@@ -90,10 +79,8 @@ func run(ctx context.Context, o options, out io.Writer) (r report, err error) {
 }
 
 func (s *soak) play(ctx context.Context) (r report, err error) {
-	for _, c := range chores() {
-		if err := c.create(ctx, s.site); err != nil {
-			return r, fmt.Errorf("prepare: %w", err)
-		}
+	if err := s.site.prepare(ctx); err != nil {
+		return r, fmt.Errorf("prepare: %w", err)
 	}
 	defer s.end()
 	for i := range s.Workers {

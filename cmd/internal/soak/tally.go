@@ -16,10 +16,6 @@ import (
 	"github.com/azconc/azconc/optimistic/tables"
 )
 
-// tallies count with Update, Document and OperationID: a tally has a number for each lane, and all lanes change the same
-// few blobs and entities.
-type tallies struct{}
-
 // tally is the content.
 type tally map[string]int64
 
@@ -45,13 +41,8 @@ func tallyEntity(s *site) tables.Entity[tally] {
 	return tables.NewEntity[tally](s.table("tallies"), "p", "r")
 }
 
-func (tallies) create(ctx context.Context, s *site) error {
-	if _, err := s.container("tallies").Create(ctx, nil); err != nil {
-		return err
-	}
-	if _, err := s.table("tallies").CreateTable(ctx, nil); err != nil {
-		return err
-	}
+// seedTallies stores what the tallies begin with.
+func seedTallies(ctx context.Context, s *site) error {
 	for i := range tallyBlobs + 1 {
 		_, err := s.container("tallies").NewBlockBlobClient(tallyName(i)).Upload(ctx, content("{}"), &blockblob.UploadOptions{
 			Metadata:    map[string]*string{"owner": to.Ptr("soak")},
@@ -77,7 +68,9 @@ func (l *lane) increment(ctx context.Context, of string, update func(context.Con
 	l.done(ctx, n, err)
 }
 
-func (tallies) work(ctx context.Context, w *worker) {
+// workTallies counts with Update, Document and OperationID: a tally has a number for each lane, and all lanes change the
+// same few blobs and entities.
+func workTallies(ctx context.Context, w *worker) {
 	document, err := optimistic.NewDocument(tallyBlob(w.site, tallyBlobs), nil)
 	must(err)
 	var kept [][]byte // by the plant
@@ -129,7 +122,7 @@ func (l *lane) operation(ctx context.Context) {
 	l.done(ctx, n, err)
 }
 
-func (tallies) judge(ctx context.Context, s *site, j *judgement) error {
+func judgeTallies(ctx context.Context, s *site, j *judgement) error {
 	final := map[string]tally{}
 	kept := j.say("metadata, headers and tags kept")
 	for i := range tallyBlobs + 1 {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
@@ -10,10 +11,6 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/tables"
 )
-
-// transfers move money between the accounts of a partition with Transact. Each transaction also counts itself in a row of
-// its lane.
-type transfers struct{}
 
 const (
 	accounts      = 8
@@ -34,20 +31,10 @@ func transferTable(s *site) *aztables.Client { return s.table("transfers") }
 func accountRow(i int) string { return fmt.Sprintf("account-%d", i) }
 
 // rowOf is a lane's row: a row key may not have a slash.
-func rowOf(lane string) string {
-	b := []byte(lane)
-	for i := range b {
-		if b[i] == '/' {
-			b[i] = '-'
-		}
-	}
-	return string(b)
-}
+func rowOf(lane string) string { return strings.ReplaceAll(lane, "/", "-") }
 
-func (transfers) create(ctx context.Context, s *site) error {
-	if _, err := transferTable(s).CreateTable(ctx, nil); err != nil {
-		return err
-	}
+// seedAccounts opens the accounts.
+func seedAccounts(ctx context.Context, s *site) error {
 	for i := range accounts {
 		if _, err := optimistic.Create(ctx, tables.NewEntity[balance](transferTable(s), "p", accountRow(i)), balance{opening}, nil); err != nil {
 			return err
@@ -56,7 +43,9 @@ func (transfers) create(ctx context.Context, s *site) error {
 	return nil
 }
 
-func (transfers) work(ctx context.Context, w *worker) {
+// workTransfers moves money between the accounts of a partition with Transact. Each transaction also counts itself in a row
+// of its lane.
+func workTransfers(ctx context.Context, w *worker) {
 	table := transferTable(w.site)
 	w.lanes("transfer", transferLanes, func(l *lane) {
 		for !w.calmed() {
@@ -93,7 +82,7 @@ func (transfers) work(ctx context.Context, w *worker) {
 	})
 }
 
-func (transfers) judge(ctx context.Context, s *site, j *judgement) error {
+func judgeTransfers(ctx context.Context, s *site, j *judgement) error {
 	table := transferTable(s)
 	sum := int64(0)
 	for i := range accounts {

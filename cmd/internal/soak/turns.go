@@ -12,21 +12,14 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// turns are the other ways to take turns: a lock for readers and writers, a semaphore, an election.
-type turns struct{}
-
 const (
 	readers   = 4
 	seats     = 2
 	turnLanes = 2 // of each kind
 )
 
-func (turns) create(ctx context.Context, s *site) error {
-	_, err := s.container("turns").Create(ctx, nil)
-	return err
-}
-
-func (turns) work(ctx context.Context, w *worker) {
+// workTurns takes turns in the other ways: with a lock for readers and writers, a semaphore, an election.
+func workTurns(ctx context.Context, w *worker) {
 	locker, err := pessimistic.NewLocker(w.site.container("turns"), &pessimistic.LockerOptions{Owner: w.Process, Duration: leaseTime,
 		Poll: retry.Backoff{Base: 200 * time.Millisecond, Cap: time.Second}})
 	must(err)
@@ -44,44 +37,27 @@ func (turns) work(ctx context.Context, w *worker) {
 			case kind == 2*turnLanes:
 				l.campaign(ctx, election)
 			case kind < turnLanes:
-				l.turn(ctx, "seats", 0, func(ctx context.Context) (*pessimistic.Hold, func(context.Context) error, error) {
-					return slot(semaphore.Acquire(ctx, wait))
-				})
+				l.turn(ctx, "seats", 0, func() (holding, error) { return semaphore.Acquire(ctx, wait) })
 			case l.roll(4) == 0:
-				l.turn(ctx, "paper", 0, func(ctx context.Context) (*pessimistic.Hold, func(context.Context) error, error) {
-					h, err := rw.Lock(ctx, wait)
-					if err != nil {
-						return nil, nil, err
-					}
-					return h, h.Release, nil
-				})
+				l.turn(ctx, "paper", 0, func() (holding, error) { return rw.Lock(ctx, wait) })
 			default:
-				l.turn(ctx, "paper", nonExclusive, func(ctx context.Context) (*pessimistic.Hold, func(context.Context) error, error) {
-					return slot(rw.RLock(ctx, wait))
-				})
+				l.turn(ctx, "paper", nonExclusive, func() (holding, error) { return rw.RLock(ctx, wait) })
 			}
 			l.rest(ctx, 300*time.Millisecond)
 		}
 	})
 }
 
-func slot(s *shared.Slot, err error) (*pessimistic.Hold, func(context.Context) error, error) {
-	if err != nil {
-		return nil, nil, err
-	}
-	return s.Hold, s.Release, nil
-}
-
 // turn takes one turn.
-func (l *lane) turn(ctx context.Context, of string, n int64, take func(ctx context.Context) (*pessimistic.Hold, func(context.Context) error, error)) {
+func (l *lane) turn(ctx context.Context, of string, n int64, take func() (holding, error)) {
 	asked := l.journal.begin(note{Kind: "ask", Lane: l.name, Of: of, N: n})
-	h, release, err := take(ctx)
+	h, err := take()
 	if err != nil {
 		l.done(ctx, asked, err)
 		return
 	}
 	l.hold(h.Context(), asked, h, time.Duration(50+l.roll(1500))*time.Millisecond, nil)
-	_ = release(ctx)
+	_ = h.Release(ctx)
 }
 
 // campaign runs for the lead until it has had it once, or the weather is over.
@@ -114,7 +90,7 @@ func (l *lane) campaign(ctx context.Context, e *election.Election) {
 	}
 }
 
-func (turns) judge(_ context.Context, _ *site, j *judgement) error {
+func judgeTurns(_ context.Context, _ *site, j *judgement) error {
 	judgeHolds(j, "readers and writers", func(of string) bool { return of == "paper" }, nil)
 	judgeHolds(j, "terms of a leader", func(of string) bool { return of == "leader" }, nil)
 	limit := j.say(fmt.Sprintf("at most %d in a semaphore of %d", seats, seats))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
@@ -51,7 +52,7 @@ func vitalsOf(r records) (all []vital) {
 		}
 		all = append(all, v)
 	}
-	slices.SortFunc(all, func(a, b vital) int { return compare(a.process, b.process) })
+	slices.SortFunc(all, func(a, b vital) int { return cmp.Compare(a.process, b.process) })
 	return all
 }
 

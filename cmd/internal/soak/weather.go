@@ -1,12 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"slices"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/azconc/azconc/pkg/retry"
 )
@@ -26,7 +27,6 @@ const (
 	replace = "replace" // asked to end, and a new process
 	sever   = "sever"   // its network is cut
 	restart = "restart" // of the service
-	shift   = "shift"   // the machine's clock is set forward, and back later
 )
 
 func (e event) String() string {
@@ -39,7 +39,7 @@ func (e event) String() string {
 
 // forecast returns the events of a soak. It follows from the arguments alone. Worker 0 is never ended: its memory and its
 // goroutines are followed from the beginning to the end.
-func forecast(seed uint64, length time.Duration, workers int, shifts bool) (all []event) {
+func forecast(seed uint64, length time.Duration, workers int) (all []event) {
 	rng := rand.New(rand.NewPCG(seed, 0x736f616b))
 	between := func(least, most time.Duration) time.Duration {
 		return least + time.Duration(rng.Int64N(int64(most-least)))
@@ -48,17 +48,22 @@ func forecast(seed uint64, length time.Duration, workers int, shifts bool) (all 
 	var deck []event
 	for at := between(time.Second, 3*time.Second); at < length-time.Second; at += between(2*time.Second, 6*time.Second) {
 		if len(deck) == 0 { // each kind has its share, also of a short soak
-			deck = hand(between, shifts)
+			deck = hand(between)
 			rng.Shuffle(len(deck), func(i, j int) { deck[i], deck[j] = deck[j], deck[i] })
 		}
 		e := deck[0]
 		e.at, e.worker = at, -1
-		if e.what != restart && e.what != shift {
+		if e.what != restart {
 			first := 0
 			if e.what == kill || e.what == replace {
 				first = 1
 			}
-			free := slices.DeleteFunc(makeRange(first, workers), func(w int) bool { return busy[w] > at })
+			var free []int
+			for w := first; w < workers; w++ {
+				if busy[w] <= at {
+					free = append(free, w)
+				}
+			}
 			if len(free) == 0 {
 				continue
 			}
@@ -73,7 +78,7 @@ func forecast(seed uint64, length time.Duration, workers int, shifts bool) (all 
 }
 
 // hand returns the events of about a minute.
-func hand(between func(least, most time.Duration) time.Duration, shifts bool) []event {
+func hand(between func(least, most time.Duration) time.Duration) []event {
 	deck := []event{{what: kill}, {what: kill}, {what: kill}, {what: kill}, {what: replace}, {what: restart}}
 	for range 3 {
 		deck = append(deck, event{what: pause, lasts: between(leaseTime+time.Second, leaseTime+6*time.Second)}) // past its leases
@@ -81,68 +86,38 @@ func hand(between func(least, most time.Duration) time.Duration, shifts bool) []
 	for range 2 {
 		deck = append(deck, event{what: pause, lasts: between(500*time.Millisecond, 8*time.Second)}, event{what: sever, lasts: between(time.Second, 20*time.Second)})
 	}
-	if shifts {
-		deck = append(deck, event{what: shift, lasts: between(2*time.Second, 30*time.Second)})
-	}
 	return deck
-}
-
-func makeRange(from, to int) (all []int) {
-	for i := from; i < to; i++ {
-		all = append(all, i)
-	}
-	return all
 }
 
 // storm lets the events happen, and returns when all are over.
 func (s *soak) storm(ctx context.Context) error {
 	began := time.Now()
-	var all sync.WaitGroup
-	defer all.Wait()
-	errs := make(chan error, len(s.events)+1)
-	var serviceTurn sync.Mutex
+	all, within := errgroup.WithContext(ctx)
 	for _, e := range s.events {
-		if err := retry.Sleep(ctx, time.Until(began.Add(e.at))); err != nil {
-			return err
+		if retry.Sleep(within, time.Until(began.Add(e.at))) != nil {
+			break
 		}
-		all.Go(func() {
-			if e.worker < 0 {
-				serviceTurn.Lock()
-				defer serviceTurn.Unlock()
+		all.Go(func() error {
+			if err := s.happen(within, e); err != nil {
+				return fmt.Errorf("%v: %w", e, err)
 			}
-			if err := s.happen(ctx, e); err != nil {
-				errs <- fmt.Errorf("%v: %w", e, err)
-			}
+			return nil
 		})
-		select {
-		case err := <-errs:
-			return err
-		default:
-		}
 	}
-	if err := retry.Sleep(ctx, time.Until(began.Add(s.length()))); err != nil {
-		return err
-	}
-	all.Wait()
-	select {
-	case err := <-errs:
-		return err
-	default:
-		return nil
-	}
+	_ = retry.Sleep(within, time.Until(began.Add(s.length())))
+	return cmp.Or(all.Wait(), ctx.Err())
 }
 
 // happen lets one event happen, and notes the trouble that it makes.
 func (s *soak) happen(ctx context.Context, e event) error {
-	s.log("%v", e)
-	t := trouble{what: e.what, from: now(), to: forever}
+	t := trouble{what: e.what, to: forever}
 	if e.worker < 0 {
+		s.service.turn.Lock()
+		defer s.service.turn.Unlock()
+		t.from = now()
 		at := s.note(t)
 		defer s.over(at)
-		if e.what == restart {
-			return s.service.restart(ctx)
-		}
-		return s.jump(ctx, e)
+		return s.service.restart(ctx)
 	}
 	c := s.crews[e.worker]
 	c.turn.Lock()
@@ -178,18 +153,6 @@ func (s *soak) happen(ctx context.Context, e event) error {
 		}
 		return slept
 	}
-}
-
-// jump sets the machine's clock forward, and back.
-func (s *soak) jump(ctx context.Context, e event) error {
-	if err := shiftClock(e.lasts); err != nil {
-		return err
-	}
-	slept := retry.Sleep(ctx, 3*time.Second)
-	if err := shiftClock(-e.lasts); err != nil {
-		return err
-	}
-	return slept
 }
 
 const forever = 1 << 62

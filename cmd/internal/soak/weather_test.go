@@ -12,17 +12,17 @@ const (
 )
 
 func TestASeedIsAForecast(t *testing.T) {
-	first := forecast(7, 10*time.Minute, 4, false)
-	if !slices.Equal(first, forecast(7, 10*time.Minute, 4, false)) {
+	first := forecast(7, 10*time.Minute, 4)
+	if !slices.Equal(first, forecast(7, 10*time.Minute, 4)) {
 		t.Error("the same seed gave two forecasts")
 	}
-	if slices.Equal(first, forecast(8, 10*time.Minute, 4, false)) {
+	if slices.Equal(first, forecast(8, 10*time.Minute, 4)) {
 		t.Error("two seeds gave one forecast")
 	}
 	for seed := range uint64(50) {
 		count := map[string]int{}
 		past := 0
-		for _, e := range forecast(seed, 10*time.Minute, 4, true) {
+		for _, e := range forecast(seed, 10*time.Minute, 4) {
 			count[e.what]++
 			if e.what == pause && e.lasts > leaseTime {
 				past++
@@ -34,7 +34,7 @@ func TestASeedIsAForecast(t *testing.T) {
 				t.Fatalf("seed %d: %v lasts too long", seed, e)
 			}
 		}
-		if count[kill]+count[pause] < 30 || past < 10 || count[restart] < 3 || count[sever] < 5 || count[replace] < 3 || count[shift] < 3 {
+		if count[kill]+count[pause] < 30 || past < 10 || count[restart] < 3 || count[sever] < 5 || count[replace] < 3 {
 			t.Errorf("seed %d: %v, %d stops past a lease", seed, count, past)
 		}
 	}
@@ -42,7 +42,7 @@ func TestASeedIsAForecast(t *testing.T) {
 
 func TestTheShortForecastHasEverything(t *testing.T) {
 	has := map[string]bool{}
-	for _, e := range forecast(shortSeed, time.Duration(shortMinutes*float64(time.Minute)), 3, false) {
+	for _, e := range forecast(shortSeed, time.Duration(shortMinutes*float64(time.Minute)), 3) {
 		has[e.what] = true
 		if e.what == pause && e.lasts > leaseTime {
 			has["past its leases"] = true

@@ -18,6 +18,9 @@ func (l Lineage) crowd(now time.Time) float64 {
 	if !slices.ContainsFunc(recent, func(e Entry) bool { return e.Passed > 0 }) {
 		return 1 // the mean of nothing but 0, whatever the age of the entries, which takes longer to find out
 	}
+	if recent[0].Passed == 0 && (len(recent) == 1 || recent[1].Passed == 0) {
+		return 1 // the last two calls met nobody: the crowd has left, or never was, if another program wrote the entries
+	}
 	var window [crowdWindow]int
 	passed := window[:0]
 	var newest int64

@@ -215,10 +215,13 @@ func (p *pace) slot(crowd float64) time.Duration {
 	return min(slot, 8*p.best)
 }
 
-// slots returns the length of n slots, at most maxAhead.
+// slots returns the length of n slots, at most maxAhead and maxPause.
 func (p *pace) slots(n float64, slot time.Duration) time.Duration {
-	return time.Duration(min(n, maxAhead) * float64(slot))
+	return min(time.Duration(min(n, maxAhead)*float64(slot)), maxPause)
 }
+
+// maxPause bounds a wait, since it is others who say how large the crowd is: 128 clients need it 25 ms from the service.
+const maxPause = 5 * time.Second
 
 // maxAhead bounds a wait, in slots, so that it does not outlast the marks of a lineage.
 const maxAhead = marksKept / 2

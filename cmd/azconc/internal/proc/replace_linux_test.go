@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -50,12 +52,24 @@ func TestProcessesThatReplaceThemselvesAreEnded(t *testing.T) {
 	r := startWith(t, &Command{}, fmt.Sprintf("exec %s -e '%s' %s", perl, replacing, mark))
 	r.out.wait(1)
 	r.stop <- 0
-	if s := <-r.status; s.Signal != "killed" || s.Left {
+	s := <-r.status
+	if s.Left && busy() {
+		t.Skip("SKIP: this machine is so busy that new processes come faster than they are ended, which azconc has reported")
+	}
+	if s.Signal != "killed" || s.Left {
 		t.Errorf("%+v", s)
 	}
 	if left := marked(t, mark); len(left) > 0 {
 		t.Errorf("%d processes are left", len(left))
 	}
+}
+
+// busy reports whether more than three processes wait for each processor.
+func busy() bool {
+	text, err := os.ReadFile("/proc/loadavg")
+	load, _, _ := strings.Cut(string(text), " ")
+	n, _ := strconv.ParseFloat(load, 64)
+	return err == nil && n > 3*float64(runtime.NumCPU())
 }
 
 // marked returns the living processes with a word in their command line.

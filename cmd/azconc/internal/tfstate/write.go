@@ -7,11 +7,14 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/blobs"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/retry"
+	"github.com/azconc/azconc/pkg/wire"
 )
 
 var (
@@ -74,7 +77,7 @@ func (s *Session) patiently(until time.Time, do func() error) error {
 	for {
 		err := do()
 		out := azerr.Classify(err)
-		if err == nil || !out.Transient() && !errors.Is(err, optimistic.ErrOutcomeUnknown) || time.Now().After(until) {
+		if err == nil || !out.Transient() && !out.Ambiguous() && !errors.Is(err, optimistic.ErrOutcomeUnknown) || time.Now().After(until) {
 			return err
 		}
 		if retry.Sleep(s.closing, 2*time.Second) != nil {
@@ -132,8 +135,15 @@ func (s *Session) keep(until time.Time) {
 	s.kept = s.held != nil
 }
 
+// keepTry bounds the request for the properties, which the SDK alone would let wait for ever.
+const keepTry = 10 * time.Second
+
 func (s *Session) keepOnce() error {
-	p, err := s.blockBlob().GetProperties(s.ctx, nil)
+	var p blob.GetPropertiesResponse
+	err := wire.Wire{}.Once(s.ctx, "", keepTry, func(ctx context.Context) (err error) {
+		p, err = s.blockBlob().GetProperties(ctx, nil)
+		return err
+	})
 	switch {
 	case azerr.NoBlob(err):
 		return nil

@@ -3,18 +3,16 @@ package workload
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
-	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/retry"
@@ -26,9 +24,9 @@ import (
 var fullJitter = retry.Backoff{Base: 5 * time.Millisecond, Cap: 200 * time.Millisecond}
 
 // again repeats try as long as the service refuses it because of another client.
-func again(ctx context.Context, pause retry.Backoff, try func(context.Context) error) error {
+func again(ctx context.Context, pause retry.Backoff, try func(ctx context.Context, leaseID *string) error) error {
 	for n := 0; ; n++ {
-		err := try(ctx)
+		err := try(ctx, nil)
 		if kind := azerr.Classify(err).Kind; err == nil || kind != azerr.Conflict && kind != azerr.Held {
 			return err
 		}
@@ -38,78 +36,13 @@ func again(ctx context.Context, pause retry.Backoff, try func(context.Context) e
 	}
 }
 
-type counter struct {
-	N int `json:"n"`
-}
-
-func increment(_ context.Context, c *counter) error {
-	c.N++
-	return nil
-}
-
-func content(n int) io.ReadSeekCloser {
-	return streaming.NopCloser(bytes.NewReader(fmt.Appendf(nil, `{"n":%d}`, n)))
-}
-
-// readBlob returns the counter in a blob.
-func readBlob(ctx context.Context, client *blockblob.Client) (c counter, etag *azcore.ETag, err error) {
-	got, err := client.DownloadStream(ctx, nil)
-	if err != nil {
-		return c, nil, err
-	}
-	data, err := io.ReadAll(got.Body)
-	_ = got.Body.Close()
-	if err != nil {
-		return c, nil, err
-	}
-	return c, got.ETag, json.Unmarshal(data, &c)
-}
-
-// tryBlob increments the counter in a blob, unless another client is faster. leaseID may be nil.
-func tryBlob(ctx context.Context, client *blockblob.Client, leaseID *string) error {
-	c, etag, err := readBlob(ctx, client)
-	if err != nil {
-		return err
-	}
-	_, err = client.Upload(ctx, content(c.N+1), &blockblob.UploadOptions{AccessConditions: &blob.AccessConditions{
-		ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfMatch: etag},
-		LeaseAccessConditions:    &blob.LeaseAccessConditions{LeaseID: leaseID},
-	}})
-	return err
-}
-
-// partition is that of the counters.
-const partition = "p"
-
-func readEntity(ctx context.Context, table *aztables.Client, row string) (c counter, etag azcore.ETag, err error) {
-	got, err := table.GetEntity(ctx, partition, row, nil)
-	if err != nil {
-		return c, "", err
-	}
-	return c, got.ETag, json.Unmarshal(got.Value, &c)
-}
-
-// tryEntity increments the counter in an entity, unless another client is faster.
-func tryEntity(ctx context.Context, table *aztables.Client, row string) error {
-	c, etag, err := readEntity(ctx, table, row)
-	if err != nil {
-		return err
-	}
-	_, err = table.UpdateEntity(ctx, entity(row, c.N+1), &aztables.UpdateEntityOptions{IfMatch: &etag, UpdateMode: aztables.UpdateModeReplace})
-	return err
-}
-
-func entity(row string, n int) []byte {
-	return fmt.Appendf(nil, `{"PartitionKey":%q,"RowKey":%q,"n":%d}`, partition, row, n)
-}
-
 // underLease runs work under the lease of a blob.
-func underLease(ctx context.Context, client *blockblob.Client, work func(ctx context.Context, id *string) error) error {
+func underLease(ctx context.Context, client *blockblob.Client, work func(ctx context.Context, leaseID *string) error) error {
 	l, err := lease.NewBlobClient(client, nil)
 	if err != nil {
 		return err
 	}
-	if err := again(ctx, fullJitter, func(ctx context.Context) error {
+	if err := again(ctx, fullJitter, func(ctx context.Context, _ *string) error {
 		_, err := l.AcquireLease(ctx, 15, nil)
 		return err
 	}); err != nil {
@@ -122,4 +55,35 @@ func underLease(ctx context.Context, client *blockblob.Client, work func(ctx con
 		err = problem
 	}
 	return err
+}
+
+func content(n int) io.ReadSeekCloser {
+	return streaming.NopCloser(bytes.NewReader(fmt.Appendf(nil, `{"n":%d}`, n)))
+}
+
+func entity(row string, n int) []byte {
+	return fmt.Appendf(nil, `{"PartitionKey":%q,"RowKey":%q,"n":%d}`, partition, row, n)
+}
+
+// bare receives 32 messages at a time and deletes them one after the other, with as many requests under way as there are workers.
+func bare(ctx context.Context, workers int, queue *azqueue.QueueClient, d *deliveries) error {
+	all, ctx := errgroup.WithContext(ctx)
+	for range workers {
+		all.Go(func() error {
+			for ctx.Err() == nil {
+				got, err := queue.DequeueMessages(ctx, &azqueue.DequeueMessagesOptions{NumberOfMessages: to.Ptr(int32(32))})
+				if err != nil || len(got.Messages) == 0 {
+					return err
+				}
+				for _, m := range got.Messages {
+					if _, err := queue.DeleteMessage(ctx, *m.MessageID, *m.PopReceipt, nil); err != nil {
+						return err
+					}
+					d.one()
+				}
+			}
+			return nil
+		})
+	}
+	return all.Wait()
 }

@@ -90,12 +90,12 @@ type Bounds struct {
 
 // settling is how much passes before the measurement, so that the clients have found their rhythm: four commits for each client,
 // but no longer than the measurement, and no more than half of the requests.
-func (b Bounds) settling(clients int) (commits int, after time.Duration, requests int) {
+func (b Bounds) settling(clients int) (commits, requests int) {
 	commits = 4 * clients
 	if b.Commits > 0 {
 		commits = min(commits, b.Commits)
 	}
-	return commits, b.For, b.Requests / 2
+	return commits, b.Requests / 2
 }
 
 // Cost returns the most requests that the cells cost within b, preparation and removal included. It needs a bound of requests.

@@ -6,9 +6,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/azconc/azconc/idempotent"
 	"github.com/azconc/azconc/optimistic/tables"
@@ -85,29 +85,15 @@ func fill(ctx context.Context, queue *azqueue.QueueClient, n int) error {
 	if err != nil {
 		return err
 	}
-	work := make(chan int)
-	var mu sync.Mutex
-	var failures error
-	var wg sync.WaitGroup
-	for range 16 {
-		wg.Go(func() {
-			for i := range work {
-				if _, err := producer.Send(ctx, idempotent.Outgoing{Body: fmt.Appendf(nil, `{"n":%d}`, i)}); err != nil {
-					mu.Lock()
-					if failures == nil {
-						failures = err
-					}
-					mu.Unlock()
-				}
-			}
+	var all errgroup.Group
+	all.SetLimit(16)
+	for i := range n {
+		all.Go(func() error {
+			_, err := producer.Send(ctx, idempotent.Outgoing{Body: fmt.Appendf(nil, `{"n":%d}`, i)})
+			return err
 		})
 	}
-	for i := range n {
-		work <- i
-	}
-	close(work)
-	wg.Wait()
-	return failures
+	return all.Wait()
 }
 
 // deliveries counts the messages that are gone.
@@ -207,42 +193,4 @@ func (s *Site) handle(ctx context.Context, c Cell, m *meter, queue *azqueue.Queu
 		return err
 	}
 	return consumer.Run(ctx)
-}
-
-// bare receives 32 messages at a time and deletes them one after the other, with as many requests under way as there are workers.
-func bare(ctx context.Context, workers int, queue *azqueue.QueueClient, d *deliveries) error {
-	var mu sync.Mutex
-	var failure error
-	failed := func(err error) {
-		mu.Lock()
-		defer mu.Unlock()
-		if failure == nil {
-			failure = err
-		}
-		d.stop()
-	}
-	var wg sync.WaitGroup
-	for range workers {
-		wg.Go(func() {
-			for ctx.Err() == nil {
-				got, err := queue.DequeueMessages(ctx, &azqueue.DequeueMessagesOptions{NumberOfMessages: to.Ptr(int32(32))})
-				if err != nil {
-					failed(err)
-					return
-				}
-				if len(got.Messages) == 0 {
-					return
-				}
-				for _, m := range got.Messages {
-					if _, err := queue.DeleteMessage(ctx, *m.MessageID, *m.PopReceipt, nil); err != nil {
-						failed(err)
-						return
-					}
-					d.one()
-				}
-			}
-		})
-	}
-	wg.Wait()
-	return failure
 }

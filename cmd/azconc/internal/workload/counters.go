@@ -2,9 +2,13 @@ package workload
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 
 	"github.com/azconc/azconc/optimistic"
@@ -13,13 +17,124 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// unbounded lets an update go on until its context ends, as the other loops do.
-func unbounded() *optimistic.UpdateOptions {
-	return &optimistic.UpdateOptions{Attempts: -1, Elapsed: -1}
+type counter struct {
+	N int `json:"n"`
 }
+
+func increment(_ context.Context, c *counter) error {
+	c.N++
+	return nil
+}
+
+// place is where a client of a cell finds the counter: in a blob, or in an entity.
+type place struct {
+	blob  *blockblob.Client // of the counter, or the one whose lease stands in for that of an entity, which has none; nil for neither
+	table *aztables.Client  // nil if the counter is not in an entity
+	row   string
+}
+
+// partition is that of the counters.
+const partition = "p"
 
 // cell is the name of what the present cell creates.
 func (s *Site) cell() string { return fmt.Sprintf("cell-%d", s.cells) }
+
+// place returns the place for a client of a cell, with SDK clients of its own.
+func (s *Site) place(m *meter, c Cell) (place, error) {
+	p := place{row: s.cell()}
+	if c.Workload == Blob || c.Workload == Document || c.Way == Lease {
+		box, err := s.container(m)
+		if err != nil {
+			return p, err
+		}
+		p.blob = box.NewBlockBlobClient(p.row)
+	}
+	if c.Workload == Entity || c.Workload == TableLock {
+		service, err := s.tables(m)
+		if err != nil {
+			return p, err
+		}
+		p.table = service.NewClient(s.table("data"))
+	}
+	return p, nil
+}
+
+func (p place) target() optimistic.Target[counter] {
+	if p.table == nil {
+		return blobs.NewJSON[counter](p.blob)
+	}
+	return tables.NewEntity[counter](p.table, partition, p.row)
+}
+
+// zero stores a counter of zero.
+func (p place) zero(ctx context.Context) error {
+	if p.blob != nil {
+		if _, err := p.blob.Upload(ctx, content(0), nil); err != nil {
+			return err
+		}
+	}
+	if p.table == nil {
+		return nil
+	}
+	_, err := p.table.UpsertEntity(ctx, entity(p.row, 0), &aztables.UpsertEntityOptions{UpdateMode: aztables.UpdateModeReplace})
+	return err
+}
+
+// read returns the counter, by the SDK alone.
+func (p place) read(ctx context.Context) (c counter, etag *azcore.ETag, err error) {
+	if p.table != nil {
+		got, err := p.table.GetEntity(ctx, partition, p.row, nil)
+		if err != nil {
+			return c, nil, err
+		}
+		return c, &got.ETag, json.Unmarshal(got.Value, &c)
+	}
+	got, err := p.blob.DownloadStream(ctx, nil)
+	if err != nil {
+		return c, nil, err
+	}
+	data, err := io.ReadAll(got.Body)
+	_ = got.Body.Close()
+	if err != nil {
+		return c, nil, err
+	}
+	return c, got.ETag, json.Unmarshal(data, &c)
+}
+
+// try increments the counter by the SDK alone, unless another client is faster. leaseID is that of the blob, or nil.
+func (p place) try(ctx context.Context, leaseID *string) error {
+	c, etag, err := p.read(ctx)
+	if err != nil {
+		return err
+	}
+	if p.table != nil {
+		_, err = p.table.UpdateEntity(ctx, entity(p.row, c.N+1), &aztables.UpdateEntityOptions{IfMatch: etag, UpdateMode: aztables.UpdateModeReplace})
+		return err
+	}
+	_, err = p.blob.Upload(ctx, content(c.N+1), &blockblob.UploadOptions{AccessConditions: &blob.AccessConditions{
+		ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfMatch: etag},
+		LeaseAccessConditions:    &blob.LeaseAccessConditions{LeaseID: leaseID},
+	}})
+	return err
+}
+
+// counter stores a counter of zero for a cell, and returns a crowd without clients that checks it.
+func (s *Site) counter(ctx context.Context, c Cell) (*crowd, error) {
+	p, err := s.place(nil, c)
+	if err == nil {
+		err = p.zero(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &crowd{check: func(ctx context.Context, commits int) error {
+		stored, _, err := p.read(ctx)
+		if err != nil {
+			return err
+		}
+		return missing(stored.N, commits)
+	}}, nil
+}
 
 // missing convicts a way that has lost commits that it reported.
 func missing(stored, commits int) error {
@@ -29,169 +144,50 @@ func missing(stored, commits int) error {
 	return nil
 }
 
-// blob returns a client of a blob.
-func (s *Site) blob(m *meter, name string) (*blockblob.Client, error) {
-	box, err := s.container(m)
+// unbounded lets an update go on until its context ends, as the other loops do.
+func unbounded() *optimistic.UpdateOptions {
+	return &optimistic.UpdateOptions{Attempts: -1, Elapsed: -1}
+}
+
+// counters prepares Blob, Document and Entity.
+func (s *Site) counters(ctx context.Context, c Cell, m *meter) (*crowd, error) {
+	all, err := s.counter(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	return box.NewBlockBlobClient(name), nil
-}
-
-// put stores a counter of zero.
-func (s *Site) put(ctx context.Context, name string) (*blockblob.Client, error) {
-	client, err := s.blob(nil, name)
-	if err == nil {
-		_, err = client.Upload(ctx, content(0), nil)
-	}
-	return client, err
-}
-
-// blobs prepares Blob and Document.
-func (s *Site) blobs(ctx context.Context, c Cell, m *meter) (*crowd, error) {
-	name := s.cell()
-	stored, err := s.put(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	all := &crowd{check: func(ctx context.Context, commits int) error {
-		n, _, err := readBlob(ctx, stored)
-		if err != nil {
-			return err
-		}
-		return missing(n.N, commits)
-	}}
-	if c.Way == Shared {
-		client, err := s.blob(m, name)
-		if err != nil {
-			return nil, err
-		}
-		document, err := optimistic.NewDocument(blobs.NewJSON[counter](client), &optimistic.DocumentOptions{Update: *unbounded()})
-		if err != nil {
-			return nil, err
-		}
-		for range c.Clients {
-			all.clients = append(all.clients, func(ctx context.Context) error {
-				_, err := document.Update(ctx, increment)
-				return err
-			})
-		}
-		return all, nil
-	}
+	var document *optimistic.Document[counter]
 	for range c.Clients {
-		client, err := s.blob(m, name)
+		p, err := s.place(m, c)
 		if err != nil {
 			return nil, err
 		}
-		commit, err := blobWay(c.Way, client)
-		if err != nil {
-			return nil, err
+		var commit func(context.Context) error
+		switch c.Way {
+		case Shared:
+			if document == nil {
+				if document, err = optimistic.NewDocument(p.target(), &optimistic.DocumentOptions{Update: *unbounded()}); err != nil {
+					return nil, err
+				}
+			}
+			commit = func(ctx context.Context) error { _, err := document.Update(ctx, increment); return err }
+		case Azconc:
+			target := p.target()
+			commit = func(ctx context.Context) error {
+				_, err := optimistic.Update(ctx, target, increment, unbounded())
+				return err
+			}
+		case Plain:
+			commit = func(ctx context.Context) error { return again(ctx, retry.Backoff{}, p.try) }
+		case Jitter:
+			commit = func(ctx context.Context) error { return again(ctx, fullJitter, p.try) }
+		case Lease:
+			commit = func(ctx context.Context) error { return underLease(ctx, p.blob, p.try) }
+		default:
+			return nil, noWay(c.Way)
 		}
 		all.clients = append(all.clients, commit)
 	}
 	return all, nil
 }
 
-func blobWay(way string, client *blockblob.Client) (func(context.Context) error, error) {
-	switch way {
-	case Azconc:
-		target := blobs.NewJSON[counter](client)
-		return func(ctx context.Context) error {
-			_, err := optimistic.Update(ctx, target, increment, unbounded())
-			return err
-		}, nil
-	case Plain, Jitter:
-		pause := pauses(way)
-		return func(ctx context.Context) error {
-			return again(ctx, pause, func(ctx context.Context) error { return tryBlob(ctx, client, nil) })
-		}, nil
-	case Lease:
-		return func(ctx context.Context) error {
-			return underLease(ctx, client, func(ctx context.Context, id *string) error { return tryBlob(ctx, client, id) })
-		}, nil
-	}
-	return nil, noWay(way)
-}
-
 func noWay(way string) error { return fmt.Errorf("workload: there is no way %q", way) }
-
-func pauses(way string) retry.Backoff {
-	if way == Jitter {
-		return fullJitter
-	}
-	return retry.Backoff{}
-}
-
-// insert stores a counter of zero in an entity, and returns what checks it.
-func (s *Site) insert(ctx context.Context, row string) (check func(ctx context.Context, commits int) error, err error) {
-	service, err := s.tables(nil)
-	if err != nil {
-		return nil, err
-	}
-	table := service.NewClient(s.table("data"))
-	if _, err := table.UpsertEntity(ctx, entity(row, 0), &aztables.UpsertEntityOptions{UpdateMode: aztables.UpdateModeReplace}); err != nil {
-		return nil, err
-	}
-	return func(ctx context.Context, commits int) error {
-		n, _, err := readEntity(ctx, table, row)
-		if err != nil {
-			return err
-		}
-		return missing(n.N, commits)
-	}, nil
-}
-
-// entities prepares Entity. An entity has no lease: that of a blob stands in for it.
-func (s *Site) entities(ctx context.Context, c Cell, m *meter) (*crowd, error) {
-	row := s.cell()
-	check, err := s.insert(ctx, row)
-	if err != nil {
-		return nil, err
-	}
-	all := &crowd{check: check}
-	if c.Way == Lease {
-		if _, err := s.put(ctx, row); err != nil {
-			return nil, err
-		}
-	}
-	for range c.Clients {
-		service, err := s.tables(m)
-		if err != nil {
-			return nil, err
-		}
-		table := service.NewClient(s.table("data"))
-		switch c.Way {
-		case Azconc:
-			target := tables.NewEntity[counter](table, partition, row)
-			all.clients = append(all.clients, func(ctx context.Context) error {
-				_, err := optimistic.Update(ctx, target, increment, unbounded())
-				return err
-			})
-		case Plain, Jitter:
-			pause := pauses(c.Way)
-			all.clients = append(all.clients, func(ctx context.Context) error {
-				return again(ctx, pause, func(ctx context.Context) error { return tryEntity(ctx, table, row) })
-			})
-		case Lease:
-			commit, err := s.leasedEntity(m, table, row)
-			if err != nil {
-				return nil, err
-			}
-			all.clients = append(all.clients, commit)
-		default:
-			return nil, noWay(c.Way)
-		}
-	}
-	return all, nil
-}
-
-// leasedEntity increments an entity under the lease of the blob of the same name.
-func (s *Site) leasedEntity(m *meter, table *aztables.Client, row string) (func(context.Context) error, error) {
-	client, err := s.blob(m, row)
-	if err != nil {
-		return nil, err
-	}
-	return func(ctx context.Context) error {
-		return underLease(ctx, client, func(ctx context.Context, _ *string) error { return tryEntity(ctx, table, row) })
-	}, nil
-}

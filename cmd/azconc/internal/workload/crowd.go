@@ -28,10 +28,10 @@ type sample struct {
 
 // race is a running crowd.
 type race struct {
-	cell  Cell
-	limit time.Duration // of the measurement; 0 for none
-	meter *meter
-	stop  context.CancelFunc
+	cell   Cell
+	bounds Bounds
+	meter  *meter
+	stop   context.CancelFunc
 
 	mu      sync.Mutex // guards what follows
 	samples []sample
@@ -79,14 +79,10 @@ func (s *Site) run(ctx context.Context, c Cell, b Bounds) (Measured, error) {
 // crowd prepares the clients of c.
 func (s *Site) crowd(ctx context.Context, c Cell, m *meter) (*crowd, error) {
 	switch c.Workload {
-	case Blob, Document:
-		return s.blobs(ctx, c, m)
-	case Entity:
-		return s.entities(ctx, c, m)
-	case Lock:
+	case Blob, Document, Entity:
+		return s.counters(ctx, c, m)
+	case Lock, TableLock:
 		return s.locks(ctx, c, m)
-	case TableLock:
-		return s.tableLocks(ctx, c, m)
 	}
 	return nil, fmt.Errorf("workload: there is no workload %q", c.Workload)
 }
@@ -96,12 +92,11 @@ func (s *Site) crowd(ctx context.Context, c Cell, m *meter) (*crowd, error) {
 func (all *crowd) run(ctx context.Context, c Cell, b Bounds, m *meter) (Measured, error) {
 	inside, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r := &race{cell: c, limit: b.For, meter: m, stop: cancel, settled: -1, start: time.Now()}
+	r := &race{cell: c, bounds: b, meter: m, stop: cancel, settled: -1, start: time.Now()}
 	r.began = r.start
-	commits, after, requests := b.settling(len(all.clients))
 	m.full = r.end
 	if b.For > 0 {
-		settle := time.AfterFunc(after, r.settle)
+		settle := time.AfterFunc(b.For, r.settle)
 		defer settle.Stop()
 	}
 	var wg sync.WaitGroup
@@ -110,14 +105,7 @@ func (all *crowd) run(ctx context.Context, c Cell, b Bounds, m *meter) (Measured
 			for inside.Err() == nil {
 				began := time.Now()
 				err := commit(inside)
-				r.committed(i, time.Since(began), err, inside, func(n int) {
-					if n >= commits || requests > 0 && m.sent.Load() >= int64(requests) {
-						r.settleLocked()
-					}
-					if b.Commits > 0 && r.settled >= 0 && n-r.settled >= b.Commits {
-						r.endLocked()
-					}
-				})
+				r.committed(i, time.Since(began), err, inside)
 			}
 		})
 	}
@@ -134,15 +122,19 @@ func (all *crowd) run(ctx context.Context, c Cell, b Bounds, m *meter) (Measured
 	return r.result, nil
 }
 
-// committed records a commit. then is called with the number of commits so far, with mu held.
-func (r *race) committed(client int, took time.Duration, err error, ctx context.Context, then func(n int)) { //nolint:revive // ctx tells why err came
+// committed records a commit, with which the measurement may begin or end.
+func (r *race) committed(client int, took time.Duration, err error, ctx context.Context) { //nolint:revive // ctx tells why err came
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
 	case err == nil:
 		r.samples = append(r.samples, sample{client, took}) // also after the end, for the check
-		if !r.over {
-			then(len(r.samples))
+		commits, requests := r.bounds.settling(r.cell.Clients)
+		if n := len(r.samples); n >= commits || requests > 0 && r.meter.sent.Load() >= int64(requests) {
+			r.settleLocked()
+		}
+		if r.bounds.Commits > 0 && r.settled >= 0 && len(r.samples)-r.settled >= r.bounds.Commits {
+			r.endLocked()
 		}
 	case r.over || ctx.Err() != nil:
 	default:
@@ -163,8 +155,8 @@ func (r *race) settle() {
 func (r *race) settleLocked() {
 	if r.settled < 0 && !r.over {
 		r.settled, r.base, r.began = len(r.samples), r.meter.sent.Load(), time.Now()
-		if r.limit > 0 {
-			r.timer = time.AfterFunc(r.limit, r.end)
+		if r.bounds.For > 0 {
+			r.timer = time.AfterFunc(r.bounds.For, r.end)
 		}
 	}
 }

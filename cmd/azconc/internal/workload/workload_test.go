@@ -268,19 +268,19 @@ func TestALostCommitIsNoticed(t *testing.T) {
 		}
 		s.cells++
 		m := &meter{}
-		all, err := s.blobs(t.Context(), Cell{Blob, Plain, 2}, m)
+		all, err := s.counters(t.Context(), Cell{Blob, Plain, 2}, m)
 		if err != nil {
 			t.Fatal(err)
 		}
-		client, err := s.blob(m, s.cell())
+		p, err := s.place(m, Cell{Blob, Plain, 2})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i := range all.clients {
 			all.clients[i] = func(ctx context.Context) error {
-				c, _, err := readBlob(ctx, client)
+				c, _, err := p.read(ctx)
 				if err == nil {
-					_, err = client.Upload(ctx, content(c.N+1), nil)
+					_, err = p.blob.Upload(ctx, content(c.N+1), nil)
 				}
 				return err
 			}

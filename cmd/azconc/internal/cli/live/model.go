@@ -61,6 +61,9 @@ type tab struct {
 func newModel(v View, account string, interval time.Duration, e driver, redact func(string) string) *model {
 	m := &model{view: v, account: account, interval: interval, engine: e, redact: redact, width: 80, height: 24, filter: textinput.New(), page: viewport.New()}
 	m.filter.Prompt = "/"
+	still := m.filter.Styles()
+	still.Cursor.Blink = false // a blink draws the screen again
+	m.filter.SetStyles(still)
 	m.page.SoftWrap = true
 	for _, s := range v.Sections {
 		m.tabs = append(m.tabs, tab{Section: s, table: table.New(table.WithFocused(true), table.WithStyles(tableStyles), table.WithKeyMap(tableKeys))})

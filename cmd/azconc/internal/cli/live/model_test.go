@@ -51,7 +51,9 @@ func (d *desk) say(m tea.Msg) (quit bool) {
 	if cmd == nil {
 		return false
 	}
-	_, quit = cmd().(tea.QuitMsg) // others make the cursor of the filter blink
+	if _, quit = cmd().(tea.QuitMsg); !quit {
+		d.t.Errorf("%v starts something that draws the screen again", m)
+	}
 	return quit
 }
 

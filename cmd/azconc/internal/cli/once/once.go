@@ -62,15 +62,15 @@ func (o *options) once(f *cli.Factory) (*idem.Once, error) {
 	if err != nil {
 		return nil, err
 	}
-	return o.results(f, k)
+	return o.results(f, k, nil)
 }
 
-func (o *options) results(f *cli.Factory, k *pessimistic.Locker) (*idem.Once, error) {
+func (o *options) results(f *cli.Factory, k *pessimistic.Locker, opts *idem.Options) (*idem.Once, error) {
 	tables, err := f.TableService()
 	if err != nil {
 		return nil, err
 	}
-	return idem.New(k, tables.NewClient(o.Results), nil)
+	return idem.New(k, tables.NewClient(o.Results), opts)
 }
 
 // maxKept bounds the stored output of a command: what fits into a property as JSON.
@@ -87,6 +87,9 @@ func replay(f *cli.Factory, key string, out idem.Result) error {
 	var k keptOutput
 	if err := json.Unmarshal(out.Value, &k); err != nil {
 		return fmt.Errorf("the result stored for %s was not written by azconc once run: %w", key, err)
+	}
+	if !f.Quiet {
+		f.Notef("%s was run before, at %s; this is what it printed", key, show.Time(out.At))
 	}
 	if k.Bytes > len(k.Output) {
 		f.Notef("the output of %s had %d bytes, of which the first %d were kept", key, k.Bytes, len(k.Output))

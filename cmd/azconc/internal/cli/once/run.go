@@ -15,6 +15,7 @@ import (
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/lock"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/cmd/azconc/internal/proc"
@@ -27,7 +28,8 @@ type runOptions struct {
 	options
 	lock.UnderFlags
 	slotFlags
-	Payload string // file
+	Payload  string // file
+	Attempts int
 }
 
 func runVerb() cli.Verb[runOptions] {
@@ -36,7 +38,7 @@ func runVerb() cli.Verb[runOptions] {
 		Short: "Run a command once per key, and replay its output after that",
 		Long: `Run a command unless it has already run for the key, on any machine. If it exits with 0, its stdout, up to 47 KiB, is stored in
 the table --results, and printed instead whenever the key is used again; its stderr is not stored. A command that fails leaves
-no result, and the key can be tried again. A result stays until azconc once forget or azconc once gc deletes it.
+no result, and the key can be tried again; with --attempts that many times in all, on whatever machines, and those that die count. A result stays until azconc once forget or azconc once gc deletes it.
 
 One process at a time works on a key: it holds the lock "container/once/<key>", and others wait for it, up to --wait;
 with --no-wait they exit with 75 at once. If the machine dies after the command took effect and before the result is stored, the
@@ -58,6 +60,7 @@ AZCONC_ONCE_SLOT, the time of the slot.
 			opts.options.add(set)
 			opts.UnderFlags.Add(set)
 			opts.slotFlags.add(set)
+			flags.Int(set, &opts.Attempts, "attempts", 1, "how often the command is begun, over all machines, until it succeeds (default unbounded)")
 			set.StringVar(&opts.Payload, "payload", "", "`file` that identifies the operation; - is stdin (default the command line)")
 		},
 		Parse: func(opts *runOptions, in cli.Input) (err error) {
@@ -101,23 +104,40 @@ func runRun(ctx context.Context, f *cli.Factory, opts *runOptions) error {
 	if err != nil {
 		return err
 	}
-	once, err := opts.results(f, k)
+	once, err := opts.results(f, k, &idem.Options{Attempts: opts.Attempts, Lock: opts.lockOf})
 	if err != nil {
 		return err
 	}
-	key := opts.Key.Blob
+	slots, err := opts.caughtUp(ctx, f, once)
+	if err != nil {
+		return err
+	}
+	for _, s := range slots {
+		if opts.schedule != nil {
+			opts.enter(s)
+		}
+		if err := opts.runKey(ctx, f, k, once, payload); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runKey runs the command for the key, or replays its output.
+func (o *runOptions) runKey(ctx context.Context, f *cli.Factory, k *pessimistic.Locker, once *idem.Once, payload []byte) error {
+	key := o.Key.Blob
 	kept := &proc.Head{Limit: maxKept}
-	err = lock.RunUnder(f, ctx, &opts.UnderFlags, lock.Acquisition{
-		What:    opts.Key.String(),
-		Acquire: func(ctx context.Context) (lock.Held, error) { return opts.begin(ctx, f, once, key, payload) },
+	err := lock.RunUnder(f, ctx, &o.UnderFlags, lock.Acquisition{
+		What:    o.Key.String(),
+		Acquire: func(ctx context.Context) (lock.Held, error) { return o.begin(ctx, f, once, key, payload) },
 		Env: func(h lock.Held) []string {
-			env := append(lock.Env(opts.lockName(), h.(*idem.Run).Hold), "AZCONC_ONCE_KEY="+key)
-			if opts.schedule != nil {
-				env = append(env, "AZCONC_ONCE_SLOT="+opts.due.At.Format(time.RFC3339))
+			env := append(lock.Env(o.lockName(), h.(*idem.Run).Hold), "AZCONC_ONCE_KEY="+key)
+			if o.schedule != nil {
+				env = append(env, "AZCONC_ONCE_SLOT="+o.due.At.Format(time.RFC3339))
 			}
 			return env
 		},
-		Facts: func(h lock.Held) map[string]any { return lock.Facts(opts.lockName(), h.(*idem.Run).Hold) },
+		Facts: func(h lock.Held) map[string]any { return lock.Facts(o.lockName(), h.(*idem.Run).Hold) },
 		Breaking: func(ctx context.Context, h lock.Held) (time.Duration, error) {
 			return lock.Breaking(ctx, k, h.(*idem.Run).Hold)
 		},
@@ -130,23 +150,27 @@ func runRun(ctx context.Context, f *cli.Factory, opts *runOptions) error {
 			if kept.Cut() {
 				f.Notef("the output has %d bytes, of which the first %d are kept", kept.N, len(kept.Data))
 			}
-			if _, err := h.(*idem.Run).Finish(ctx, result); err != nil {
+			run := h.(*idem.Run)
+			if o.schedule != nil {
+				run.Note = o.schedule.Note()
+			}
+			if _, err := run.Finish(ctx, result); err != nil {
 				return fmt.Errorf("the command has ended, but its result is not stored, so it will run again: %w", err)
 			}
 			return nil
 		},
 	})
 	if before, ok := errors.AsType[*doneBefore](err); ok {
-		return replay(f, opts.Key.String(), before.out)
+		return replay(f, o.Key.String(), before.out)
 	}
 	if errors.Is(err, idem.ErrMismatch) {
-		return &mismatch{err: err, key: opts.Key.String()}
+		return &mismatch{err: err, key: o.Key.String()}
 	}
 	return err
 }
 
 func (o *runOptions) lockName() string {
-	return o.Key.Container + "/once/" + url.PathEscape(o.Key.Blob)
+	return o.Key.Container + "/once/" + url.PathEscape(o.lockOf(o.Key.Blob))
 }
 
 // begin acquires the key, and waits while another process works on it, or the service does not answer.

@@ -2,6 +2,8 @@ package once
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"strings"
 	"time"
 	_ "time/tzdata" // images, and Windows, have no time zones
@@ -20,6 +22,7 @@ type slotFlags struct {
 	Expression, Zone string
 	Start            time.Time // --at
 	Tolerance        time.Duration
+	Overlap, CatchUp string
 
 	schedule *slot.Schedule // nil without --slot
 	job      string         // the key as it was given
@@ -31,18 +34,24 @@ const slotLong = `With --slot, a cron expression, the key is a job's name, and e
 report@2026-11-22T12:00Z. However many machines start the job, by cron, timers or loops, each slot runs once: what starts up to
 --tolerance before a slot, by the service's clock, and until that long before the next one, belongs to it. A starter that
 knows the time passes it as --at. Others wait while one machine works on the slot, take over if it dies, and exit with 75 when
-the slot ends. Slots without a result, back to the last one with a result (10 at most), are named on stderr.`
+the slot ends. With --overlap forbid, a slot also waits for an earlier one that is still worked on.
+
+Slots that were missed, back to the last one with a result (1000 at most), are named on stderr; --catch-up last or all runs the
+latest or all of them first, the oldest first, until one fails. After a change of --slot, or where machines have other rules for
+the time zone, azconc says so, and that it does not know what was missed.`
 
 func (s *slotFlags) add(set *pflag.FlagSet) {
 	set.StringVar(&s.Expression, "slot", "", "`cron` expression of five fields: once for each time at which the job is due")
 	set.StringVar(&s.Zone, "tz", "", "time `zone` of --slot, such as Europe/Berlin (default UTC)")
 	flags.Time(set, &s.Start, "at", "the `time` of the slot, in place of the service's clock")
+	flags.OneOf(set, &s.Overlap, "overlap", "whether to begin a slot while an earlier one is worked on", allow, forbid)
+	flags.OneOf(set, &s.CatchUp, "catch-up", "which missed slots to run", "none", "last", "all")
 	flags.Duration(set, &s.Tolerance, "tolerance", false, "how long before its slot the job may be started (default 30s, or 2s less than half of the time between slots)")
 }
 
 func (s *slotFlags) parse(in cli.Input, key string) (err error) {
 	if s.Expression == "" {
-		for _, name := range []string{"tz", "at", "tolerance"} {
+		for _, name := range []string{"tz", "at", "tolerance", "overlap", "catch-up"} {
 			if in.Flags.Changed(name) {
 				return fail.Usagef("--%s needs --slot", name)
 			}
@@ -70,7 +79,18 @@ func (s *slotFlags) parse(in cli.Input, key string) (err error) {
 	return nil
 }
 
-// slot replaces the key, a job's name, by that of the slot that is due. Requests: 1, or none with --at.
+// The values of --overlap.
+const allow, forbid = "allow", "forbid"
+
+// lockOf returns the key whose lock is that of a key.
+func (s *slotFlags) lockOf(key string) string {
+	if s.Overlap == forbid {
+		return slot.JobOf(key)
+	}
+	return key
+}
+
+// slot determines the slot that is due. Requests: 1, or none with --at.
 func (o *runOptions) slot(ctx context.Context, f *cli.Factory) error {
 	if o.schedule == nil {
 		return nil
@@ -87,26 +107,54 @@ func (o *runOptions) slot(ctx context.Context, f *cli.Factory) error {
 	} else if now := time.Now(); o.due.Next.After(now) {
 		o.ends = o.due.Next
 	}
-	o.Key.Blob = o.due.Key(o.job)
+	o.enter(o.due)
 	return nil
+}
+
+// enter replaces the key, a job's name, by that of one of its slots.
+func (o *runOptions) enter(s slot.Slot) { o.due, o.Key.Blob = s, s.Key(o.job) }
+
+// caughtUp returns the slots to run: those that were missed as far as --catch-up says, and the one that is due.
+func (o *runOptions) caughtUp(ctx context.Context, f *cli.Factory, once *idem.Once) ([]slot.Slot, error) {
+	due := []slot.Slot{o.due}
+	if o.schedule == nil || o.CatchUp == "none" {
+		return due, nil
+	}
+	earlier, err := slot.Missed(ctx, once, o.job, o.schedule, o.due)
+	switch {
+	case errors.Is(err, slot.ErrChanged):
+		f.Notef("%v", err)
+		return due, nil
+	case err != nil:
+		return nil, err
+	case o.CatchUp == "last":
+		earlier = earlier[:min(len(earlier), 1)]
+	}
+	all := append(due, earlier...)
+	slices.Reverse(all)
+	return all, nil
 }
 
 // missed names the slots before this one that have no result.
 func (s *slotFlags) missed(ctx context.Context, f *cli.Factory, once *idem.Once) {
-	if s.schedule == nil {
+	if s.schedule == nil || s.CatchUp != "none" {
 		return
 	}
 	earlier, err := slot.Missed(ctx, once, s.job, s.schedule, s.due)
-	if err != nil {
+	switch {
+	case errors.Is(err, slot.ErrChanged):
+		f.Notef("%v", err)
+	case err != nil:
 		f.Notef("whether slots were missed is not known: %v", err)
-		return
+	case len(earlier) > 10:
+		f.Notef("%s has no result for %d earlier slots: %s to %s", s.job, len(earlier), at(earlier[len(earlier)-1]), at(earlier[0]))
+	case len(earlier) > 0:
+		names := make([]string, len(earlier))
+		for i, m := range earlier {
+			names[i] = at(m)
+		}
+		f.Notef("%s has no result for %d earlier slots: %s", s.job, len(names), strings.Join(names, ", "))
 	}
-	if len(earlier) == 0 {
-		return
-	}
-	names := make([]string, len(earlier))
-	for i, m := range earlier {
-		names[i] = m.At.Format(time.RFC3339)
-	}
-	f.Notef("%s has no result for %d earlier slots: %s", s.job, len(names), strings.Join(names, ", "))
 }
+
+func at(s slot.Slot) string { return s.At.Format(time.RFC3339) }
