@@ -75,11 +75,11 @@ func (c *claim) acquire(parent, ctx context.Context, o AcquireOptions) (*Lease, 
 			if held {
 				return nil, q.heldError(err)
 			}
-			return nil, azerr.Op(ctx, "acquire", c.remote.path, err)
+			return nil, azerr.Op("acquire", c.remote.path, err)
 		}
 		if err := q.untilFree(ctx, err); err != nil {
 			c.abandon(ctx)
-			return nil, azerr.Op(ctx, "acquire", c.remote.path, err)
+			return nil, azerr.Op("acquire", c.remote.path, err)
 		}
 	}
 }
@@ -243,7 +243,7 @@ func Adopt(ctx context.Context, target Resource, id string, opts *AcquireOptions
 	t0, err := c.prove(asking)
 	end(err)
 	if err != nil {
-		return nil, azerr.Op(ctx, "adopt", c.remote.path, err)
+		return nil, azerr.Op("adopt", c.remote.path, err)
 	}
 	l := newLease(ctx, c, t0, o)
 	l.emit(observe.Event{Kind: observe.Acquired, Took: l.remote.clock().now().since(t0)})

@@ -71,7 +71,7 @@ func (a *acquisition) turns(ctx context.Context, handed *handOver) (*Hold, error
 			h, err = a.settle(ctx, base, g)
 		} else {
 			a.claim.abandon(ctx)
-			err = azerr.Op(ctx, "lock", a.claim.remote.path, failed)
+			err = azerr.Op("lock", a.claim.remote.path, failed)
 		}
 		o := azerr.Classify(err)
 		again := errors.Is(err, ErrLost) || o.Kind == azerr.Conflict && o.Reason == azerr.Changed
@@ -152,7 +152,7 @@ func (a *acquisition) settle(ctx context.Context, base lease.Observation, g gran
 	if delay > 0 && unclean {
 		if err := retry.Sleep(l.Context(), delay); err != nil {
 			l.abandon(ctx, base)
-			return nil, azerr.Op(ctx, "lock", a.claim.remote.path, err)
+			return nil, azerr.Op("lock", a.claim.remote.path, err)
 		}
 	}
 	h, err := a.stamped(ctx, l, base, moment{g.date, g.at}, g.t0)
@@ -184,7 +184,7 @@ func (a *acquisition) stamped(ctx context.Context, l *Lease, base lease.Observat
 		err = l.lose(reason, err)
 	}
 	if err != nil {
-		return nil, azerr.Op(ctx, "lock", a.claim.remote.path, err)
+		return nil, azerr.Op("lock", a.claim.remote.path, err)
 	}
 	base.ETag, base.Metadata = etag, lowered(s.record.over(base.Metadata))
 	held := &holding{line: a.line, owner: s.record.owner, token: s.record.fence, seen: base, since: s.record.since, date: s.date, at: at, limit: a.limit(),

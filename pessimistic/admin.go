@@ -63,7 +63,7 @@ func (k *Locker) Show(ctx context.Context, name string) (LockInfo, error) {
 	seen, err := w.lookUntil(ctx, "")
 	end(err)
 	if err != nil {
-		return LockInfo{}, azerr.Op(ctx, "show", w.path, err)
+		return LockInfo{}, azerr.Op("show", w.path, err)
 	}
 	if !recordIn(seen.Metadata).lock {
 		return LockInfo{}, notALock(w)
@@ -84,7 +84,7 @@ func (k *Locker) Waiters(ctx context.Context, name string) (names []string, err 
 	if err == nil {
 		names, err = k.tickets(w, name).Names(ctx, recordIn(seen.Metadata).order.Next)
 	}
-	return names, azerr.Op(ctx, "show waiters of", w.path, err)
+	return names, azerr.Op("show waiters of", w.path, err)
 }
 
 // notALock keeps a mistyped name from addressing an arbitrary blob as a lock.
@@ -154,7 +154,7 @@ func (k *Locker) list(ctx context.Context, w remote, o ListOptions) iter.Seq2[Lo
 				return err
 			})
 			if err != nil {
-				yield(LockInfo{}, azerr.Op(ctx, "list locks in", k.path, err))
+				yield(LockInfo{}, azerr.Op("list locks in", k.path, err))
 				return
 			}
 			from.Marker = page.NextMarker
@@ -228,7 +228,7 @@ func (k *Locker) Break(ctx context.Context, name string, opts *BreakOptions) (Br
 func (k *Locker) breaks(ctx context.Context, w remote, name string, period int32, c lease.Conditions) (BreakResult, error) {
 	seen, err := w.lookUntil(ctx, "")
 	if err != nil {
-		return BreakResult{}, azerr.Op(ctx, "break", w.path, err)
+		return BreakResult{}, azerr.Op("break", w.path, err)
 	}
 	if !recordIn(seen.Metadata).lock {
 		return BreakResult{}, notALock(w)
@@ -247,7 +247,7 @@ func (k *Locker) breaks(ctx context.Context, w remote, name string, period int32
 		return out, nil // released or expired in between, or broken by the first try
 	}
 	if err != nil {
-		return out, azerr.Op(ctx, "break", w.path, err)
+		return out, azerr.Op("break", w.path, err)
 	}
 	out.Broken = true
 	return out, nil

@@ -85,7 +85,7 @@ func Break(ctx context.Context, target Resource, opts *BreakOptions) (remaining 
 	if v, reason := judge(err); v == definitive && reason != Deleted {
 		return 0, &LostError{Resource: w.path, Reason: Taken, Err: err}
 	}
-	return 0, azerr.Op(ctx, "break", w.path, err)
+	return 0, azerr.Op("break", w.path, err)
 }
 
 // adminTry is the timeout of a single request about a lease that this process does not hold.
@@ -150,7 +150,7 @@ func (l *Lease) Break(ctx context.Context, opts *BreakOptions) (err error) {
 		return l.lose(reason, err)
 	}
 	if err != nil && !errors.Is(err, ErrOutcomeUnknown) {
-		return azerr.Op(ctx, "break", l.remote.path, err)
+		return azerr.Op("break", l.remote.path, err)
 	}
 	// A break that may have been applied counts as applied: the work stops earlier than it might have to.
 	grace := remaining

@@ -69,7 +69,7 @@ func (l *Lease) Verify(ctx context.Context) (err error) {
 		return l.lose(reason, err)
 	}
 	if err != nil {
-		return azerr.Op(ctx, "verify", l.remote.path, err)
+		return azerr.Op("verify", l.remote.path, err)
 	}
 	if !seen.State.Free() {
 		return nil
@@ -169,7 +169,7 @@ func (l *Lease) changeUntil(ctx context.Context, from, to string) error {
 	l.mu.Lock()
 	l.next = ""
 	l.mu.Unlock()
-	return azerr.Op(ctx, "change", l.remote.path, err)
+	return azerr.Op("change", l.remote.path, err)
 }
 
 // changeOnce sends one change. overlapped reports that another one was under way meanwhile.
@@ -243,7 +243,7 @@ func (l *Lease) Reclaim(ctx context.Context) (*Lease, error) {
 		if lost, ok := errors.AsType[*LostError](err); ok {
 			_ = l.lose(lost.Reason, lost.Err)
 		}
-		return nil, azerr.Op(ctx, "reclaim", l.remote.path, err)
+		return nil, azerr.Op("reclaim", l.remote.path, err)
 	}
 	l.mu.Lock()
 	if err := l.unclaimable(); err != nil {

@@ -223,7 +223,7 @@ func (a *acquisition) inherit(ctx context.Context, b *handOver) (*Hold, error) {
 		a.passed = true
 		l.entrust(&b.holding, 0)
 		_ = l.Release(ctx) // hands it over to the next
-		return nil, azerr.Op(ctx, "lock", a.claim.remote.path, context.Cause(ctx))
+		return nil, azerr.Op("lock", a.claim.remote.path, context.Cause(ctx))
 	}
 	h, err := a.stamped(ctx, l, b.holding.seen, b.holding.date, l.remote.clock().now())
 	if err != nil {

@@ -79,7 +79,7 @@ func (k *Locker) GC(ctx context.Context, opts *GCOptions) (GCResult, error) {
 	end(err)
 	c.res.Requests = int(c.remote.requests.Load())
 	if err != nil {
-		return c.res, azerr.Op(ctx, "collect locks in", k.path, err)
+		return c.res, azerr.Op("collect locks in", k.path, err)
 	}
 	return c.res, nil
 }
@@ -178,7 +178,7 @@ func (c *collection) remove(ctx context.Context, info LockInfo) error {
 	case err == nil, o.Kind == azerr.NotFound, o.Kind == azerr.Conflict:
 		c.count(&c.res.Recent)
 	default:
-		err = azerr.Op(ctx, "delete", w.path, err)
+		err = azerr.Op("delete", w.path, err)
 		c.giveBack(ctx, mine, info)
 		return err
 	}

@@ -105,9 +105,21 @@ func (q *queue) sleep(ctx context.Context, cause error) error {
 		pause = min(pause, q.wait-q.waited)
 	}
 	err := retry.Sleep(ctx, pause)
-	q.waited = q.run()
-	return err
+	if q.waited = q.run(); err != nil {
+		return &endedWait{q.heldError(nil), err}
+	}
+	return nil
 }
+
+// endedWait is the cause of a context that has ended while its caller waited: it says who had the lock then.
+type endedWait struct {
+	held *HeldError
+	err  error
+}
+
+func (e *endedWait) Error() string { return e.held.Error() + ": " + azerr.Summary(e.err) }
+func (e *endedWait) About() string { return e.held.Resource }
+func (e *endedWait) Unwrap() error { return e.err }
 
 // looks takes one look.
 func (q *queue) looks(ctx context.Context) (free bool, err error) {

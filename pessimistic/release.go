@@ -123,7 +123,7 @@ func (l *Lease) releaseID(ctx context.Context, id string) error {
 	case ambiguous:
 		return &UnknownError{Op: "release", Resource: l.remote.path, Why: "if it was not carried out, others wait for the lease to run out", Err: err}
 	}
-	return azerr.Op(ctx, "release", l.remote.path, err)
+	return azerr.Op("release", l.remote.path, err)
 }
 
 const (

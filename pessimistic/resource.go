@@ -63,7 +63,7 @@ func Look(ctx context.Context, target Resource, opts *LookOptions) (seen lease.O
 	defer func() { end(err) }()
 	seen, err = w.look(ctx, "", 0)
 	if err != nil {
-		return lease.Observation{}, azerr.Op(ctx, "look at", w.path, err)
+		return lease.Observation{}, azerr.Op("look at", w.path, err)
 	}
 	return seen, nil
 }

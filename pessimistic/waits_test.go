@@ -195,3 +195,17 @@ func TestAWaitIsReportedEveryMinute(t *testing.T) {
 		}
 	})
 }
+
+// TestAWaitThatEndsNamesTheHolder: a context that ended while a caller waited said nothing of the lock.
+func TestAWaitThatEndsNamesTheHolder(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		other := locked(t, w.direct(&LockerOptions{Owner: "web-1"}), "job", nil)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		_, err := w.lockerOf(nil).Lock(ctx, "job", nil)
+		if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrHeld) || !strings.HasPrefix(err.Error(), "box/job: held by web-1 since ") || !strings.HasSuffix(err.Error(), ", after waiting for 5s: context deadline exceeded") {
+			t.Errorf("%v", err)
+		}
+		mustRelease(t, other.Lease)
+	})
+}

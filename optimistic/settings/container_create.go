@@ -73,7 +73,7 @@ func CreateContainer(ctx context.Context, client *container.Client, opts *Create
 		if etag, err = createdBy(ctx, look, client, id, began, err); err == nil {
 			r.Changed, r.Resolved = true, r.Ambiguous
 		}
-		err = azerr.Op(ctx, u.Op, u.Resource, err)
+		err = azerr.Op(u.Op, u.Resource, err)
 	}
 	r.Created, r.ETag = r.Changed, etag
 	return optimistic.Result(r), err

@@ -116,7 +116,7 @@ func (c *call) forceClose(ctx context.Context, open handleTarget, ids []string) 
 			})
 			sum.AtLeast = sum.AtLeast || unclear
 			if err != nil {
-				return sum, azerr.Op(ctx, "close handles of", c.path, err)
+				return sum, azerr.Op("close handles of", c.path, err)
 			}
 			sum.Closed, sum.Failed, marker = sum.Closed+page.closed, sum.Failed+page.failed, page.next
 		}
@@ -159,7 +159,7 @@ func (c *call) handles(ctx context.Context, open handleTarget) ([]Handle, error)
 			return err
 		})
 		if err != nil {
-			return nil, azerr.Op(ctx, "list handles of", c.path, err)
+			return nil, azerr.Op("list handles of", c.path, err)
 		}
 		all, marker = append(all, page...), next
 	}

@@ -24,7 +24,7 @@ func (c *call) refusal(ctx context.Context, op string, write bool, err error) er
 	case err == nil:
 		return nil
 	case ctx.Err() != nil, azerr.Named(err):
-		return azerr.Op(ctx, op, c.path, err)
+		return azerr.Op(op, c.path, err)
 	}
 	o := azerr.Classify(err)
 	reason, used := inUse(err)
@@ -40,5 +40,5 @@ func (c *call) refusal(ctx context.Context, op string, write bool, err error) er
 	case write && o.Ambiguous():
 		return &pessimistic.UnknownError{Op: op, Resource: c.path, Err: err}
 	}
-	return azerr.Op(ctx, op, c.path, err)
+	return azerr.Op(op, c.path, err)
 }

@@ -128,7 +128,7 @@ func (s sending) refusal(ctx context.Context, op string, err error) error {
 	case o.Kind == azerr.Lost:
 		return &pessimistic.LostError{Resource: s.r.String(), Reason: pessimistic.Taken, Err: err}
 	}
-	return azerr.Op(ctx, op, s.r.String(), err)
+	return azerr.Op(op, s.r.String(), err)
 }
 
 func (s sending) release(ctx context.Context, id string) error {

@@ -107,7 +107,7 @@ func (w *RWLock) drain(ctx context.Context, h *pessimistic.Hold, limit time.Dura
 			pause = min(pause, limit-time.Since(began))
 		}
 		if err := w.readers.pause(h.Context(), pause); err != nil {
-			return azerr.Op(ctx, "lock", w.readers.path, err)
+			return azerr.Op("lock", w.readers.path, err)
 		}
 	}
 }

@@ -190,7 +190,7 @@ var errWaited = errors.New("the time to wait has passed")
 // waited returns the error with which the wait ends.
 func (s *Semaphore) waited(ctx context.Context, began time.Time, holder pessimistic.LockInfo, local bool) error {
 	if cause := context.Cause(ctx); !errors.Is(cause, errWaited) {
-		return azerr.Op(ctx, "acquire", s.path, cause)
+		return azerr.Op("acquire", s.path, cause)
 	}
 	e := s.heldBy(holder, began)
 	e.Local = local

@@ -44,7 +44,7 @@ func TestARefusalNamesItsCauseAndTheWayOut(t *testing.T) {
 		header := http.Header{"Date": {tt.date.Format(http.TimeFormat)}, "X-Ms-Request-Id": {"r"}}
 		refusal := &azcore.ResponseError{StatusCode: 403, ErrorCode: tt.code, RawResponse: &http.Response{StatusCode: 403, Header: header,
 			Body: io.NopCloser(strings.NewReader("<Error/>")), Request: &http.Request{Method: http.MethodPut, URL: u, Header: http.Header{"Authorization": {tt.auth}}}}}
-		text := Op(t.Context(), "update", "jobs/a", refusal).Error()
+		text := Op("update", "jobs/a", refusal).Error()
 		if !strings.Contains(text, tt.why) || !strings.Contains(text, tt.way) || !strings.HasPrefix(text, "update jobs/a: 403 "+tt.code) || strings.Contains(text, "c2VjcmV0") {
 			t.Errorf("%s: %s\nwant it to say %q and %q", tt.name, text, tt.why, tt.way)
 		}

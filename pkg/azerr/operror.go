@@ -1,9 +1,6 @@
 package azerr
 
-import (
-	"context"
-	"errors"
-)
+import "errors"
 
 // Sentinels that are the same in every package. Each package has them under the same name.
 var (
@@ -51,10 +48,9 @@ func (e *OpError) Unwrap() []error {
 	return []error{e.Err}
 }
 
-// Op returns err as an *OpError, unless an error in its chain names its resource itself, in a method About, or err is the
-// cause of ctx's end. Op of nil is nil.
-func Op(ctx context.Context, op, resource string, err error) error {
-	if err == nil || ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) || Named(err) {
+// Op returns err as an *OpError, unless an error in its chain names its resource itself, in a method About. Op of nil is nil.
+func Op(op, resource string, err error) error {
+	if err == nil || Named(err) {
 		return err
 	}
 	return &OpError{Op: op, Resource: resource, Err: err}

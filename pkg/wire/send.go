@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/azconc/azconc/pkg/azerr"
@@ -108,11 +109,19 @@ func (w Wire) Send(ctx context.Context, op string, a Again, send func(ctx contex
 		}
 		if a.pause(ctx, loop, azerr.Classify(err).RetryAfter) != nil {
 			if ctx.Err() != nil {
-				err = context.Cause(ctx)
+				return s, context.Cause(ctx)
 			}
-			return s, err
+			return s, s.givenUp(err)
 		}
 	}
+}
+
+// givenUp adds to an error how often a request was tried.
+func (s Sent) givenUp(err error) error {
+	if err == nil || s.Tries < 2 {
+		return err
+	}
+	return fmt.Errorf("%w, the last of %d tries in %v", err, s.Tries, time.Since(s.First).Round(100*time.Millisecond))
 }
 
 func (a Again) judge(ctx context.Context, f Failed) (Verdict, error) {

@@ -63,11 +63,11 @@ func (u Unproved) Do(ctx context.Context) (r Result, err error) {
 		}
 		err = &azerr.UnknownError{Op: u.Op, Resource: u.Resource, Why: why, Elapsed: r.Elapsed, Err: azerr.Clean(last)}
 	case azerr.Has(err, u.Exists...):
-		err = azerr.Op(ctx, u.Op, u.Resource, fmt.Errorf("%w: %w", azerr.ErrExists, azerr.Clean(err)))
+		err = azerr.Op(u.Op, u.Resource, fmt.Errorf("%w: %w", azerr.ErrExists, azerr.Clean(err)))
 	case azerr.Classify(err).Kind == azerr.NotFound:
 		err = &azerr.NotFoundError{Op: u.Op, Resource: u.Resource, Err: azerr.Clean(err)}
 	default:
-		err = azerr.Op(ctx, u.Op, u.Resource, azerr.Clean(err))
+		err = azerr.Op(u.Op, u.Resource, azerr.Clean(err))
 	}
 	return r, err
 }

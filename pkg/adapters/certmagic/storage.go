@@ -144,7 +144,7 @@ func (s *Storage) below(ctx context.Context, path string, limit *int32) (keys []
 	for pager.More() && (limit == nil || len(keys) == 0) {
 		page, err := pager.NextPage(ctx)
 		if err != nil {
-			return nil, azerr.Op(ctx, "list", path, err)
+			return nil, azerr.Op("list", path, err)
 		}
 		for _, item := range page.Segment.BlobItems {
 			keys = append(keys, strings.TrimPrefix(*item.Name, s.prefix))

@@ -23,19 +23,8 @@ type WriteResult struct {
 	BaseETag  string `json:"base_etag"`
 	Attempts  int    `json:"attempts"`
 	Conflicts int    `json:"conflicts"`
-	Ambiguous int    `json:"ambiguous"`
-	Resolved  int    `json:"resolved"`
-	Requests  int    `json:"requests"`
-	ElapsedMS int64  `json:"elapsed_ms"`
-	Diff      string `json:"diff,omitempty"`
-}
-
-// PrintWrite prints the result of a write, or returns err with the cost of the write.
-func (f *Factory) PrintWrite(on fmt.Stringer, done string, r optimistic.Result, err error) error {
-	if err != nil {
-		return fail.Tally(err, r)
-	}
-	return f.Print(NewWriteResult(on, done, r))
+	Sent
+	Diff string `json:"diff,omitempty"`
 }
 
 // Written returns the result of a write, or err with the cost of the write.
@@ -55,8 +44,7 @@ func (f *Factory) Sending() optimistic.SendOptions {
 func NewWriteResult(on fmt.Stringer, done string, r optimistic.Result) WriteResult {
 	out := WriteResult{
 		Resource: on.String(), Changed: r.Changed, Created: r.Created, ETag: string(r.ETag), BaseETag: string(r.BaseETag),
-		Attempts: r.Attempts, Conflicts: r.Conflicts, Ambiguous: r.Ambiguous, Resolved: r.Resolved,
-		Requests: r.Requests, ElapsedMS: r.Elapsed.Milliseconds(),
+		Attempts: r.Attempts, Conflicts: r.Conflicts, Sent: SentFor(r),
 	}
 	switch {
 	case r.AlreadyApplied:
@@ -90,12 +78,10 @@ func (r WriteResult) Text(w io.Writer) {
 }
 
 type DeleteResult struct {
-	Outcome   string `json:"outcome"`
-	Resource  string `json:"resource"`
-	BaseETag  string `json:"base_etag,omitempty"`
-	Ambiguous int    `json:"ambiguous"`
-	Resolved  int    `json:"resolved"`
-	Cost
+	Outcome  string `json:"outcome"`
+	Resource string `json:"resource"`
+	BaseETag string `json:"base_etag,omitempty"`
+	Sent
 }
 
 func (r DeleteResult) Text(w io.Writer) { fmt.Fprintf(w, "%s %s\n", r.Outcome, r.Resource) }
@@ -120,4 +106,16 @@ type Cost struct {
 // Cost returns the requests and the time so far.
 func (f *Factory) Cost() Cost {
 	return Cost{Requests: f.Requests.Load(), ElapsedMS: time.Since(f.Began).Milliseconds()}
+}
+
+// Sent is what a write has sent: the requests whose responses were lost, those of them whose outcome was then found out, and all.
+type Sent struct {
+	Ambiguous int `json:"ambiguous"`
+	Resolved  int `json:"resolved"`
+	Cost
+}
+
+// SentFor returns what was sent for r.
+func SentFor(r optimistic.Result) Sent {
+	return Sent{Ambiguous: r.Ambiguous, Resolved: r.Resolved, Cost: Cost{Requests: int64(r.Requests), ElapsedMS: r.Elapsed.Milliseconds()}}
 }

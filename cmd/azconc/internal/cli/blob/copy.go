@@ -7,7 +7,8 @@ import (
 	"io"
 	"time"
 
-	"github.com/spf13/pflag"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -18,65 +19,6 @@ import (
 	"github.com/azconc/azconc/optimistic/blobs"
 	"github.com/azconc/azconc/pkg/azerr"
 )
-
-type copyOptions struct {
-	From, To         ref.Blob
-	Metadata         map[string]string
-	Wait             bool
-	Poll             time.Duration
-	Conditions       optimistic.Conditions
-	SourceConditions optimistic.Conditions
-}
-
-func copyVerb() cli.Verb[copyOptions] {
-	var snapshot string
-	return cli.Verb[copyOptions]{
-		Use:   "copy <container/blob> <container/blob>",
-		Short: "Copy a blob onto another within the service",
-		Long: `Copy the first blob onto the second, within the service. Content and metadata come from one version of the source.
-
-Conditions apply to the destination; those whose names begin with --source apply to the source. The service reads the source,
-so it may also be a URL with a SAS. If the response to the request is lost, an id in the destination's metadata shows whether
-the copy started. A copy that does not end at once is pending: --wait waits for it, azconc blob abort-copy ends it.`,
-		Annotations: map[string]string{cli.ResourceArg: "true"},
-		Example: `  azconc blob copy jobs/state.json backup/state.json --wait
-  azconc blob copy jobs/state.json jobs/next.json --source-if-match 0x8DE0A1B2C3D4E5F --if-none-match '*'`,
-		Args: cli.ResourceArgs("<container/blob> to copy", "<container/blob> to copy it to"),
-		Flags: func(opts *copyOptions, set *pflag.FlagSet) {
-			set.BoolVar(&opts.Wait, "wait", false, "return when the copy has ended")
-			opts.Poll = time.Second
-			flags.Duration(set, &opts.Poll, "poll", false, "with --wait, how often to check")
-			flags.Metadata(set, &opts.Metadata, "`name=value` to store instead of the source's metadata")
-			flags.WriteConditions(set, &opts.Conditions, flags.CondAll)
-			flags.AddSnapshot(set, &snapshot, " of the source")
-			source := &opts.SourceConditions
-			flags.ETag(set, &source.IfMatch, "source-if-match", "only if the source has this `ETag`")
-			flags.ETag(set, &source.IfNoneMatch, "source-if-none-match", "only if the source does not have this `ETag`")
-			flags.Time(set, &source.IfModifiedSince, "source-if-modified-since", "only if the source changed after this `time`")
-			flags.Time(set, &source.IfUnmodifiedSince, "source-if-unmodified-since", "only if the source did not change after this `time`")
-			flags.Header(set, &source.IfTags, "source-if-tags", "only if the source's index tags satisfy this `predicate`")
-		},
-		Parse: func(opts *copyOptions, in cli.Input) (err error) {
-			if opts.From, err = ref.ParseBlob(in.Args[0]); err != nil {
-				return err
-			}
-			if opts.From, err = opts.From.At(snapshot); err != nil {
-				return err
-			}
-			if opts.To, err = ref.ParseWritable(in.Args[1]); err != nil {
-				return err
-			}
-			if opts.SourceConditions.IfNoneMatch == "*" {
-				return fail.Usagef("--source-if-none-match '*' can never hold: a source has to exist")
-			}
-			if err := flags.CheckWrite(opts.SourceConditions); err != nil { // the rules of a write apply to the source, too
-				return fail.Usagef("on the source: %w", err)
-			}
-			return nil
-		},
-		Run: copyRun,
-	}
-}
 
 type copyResult struct {
 	cli.WriteResult
@@ -89,30 +31,69 @@ func (r copyResult) Text(w io.Writer) {
 	fmt.Fprintf(w, "%s %s to %s etag %s, copy %s\n", r.Outcome, r.Source, r.Resource, r.ETag, r.CopyID)
 }
 
-func copyRun(ctx context.Context, f *cli.Factory, opts *copyOptions) error {
-	from, err := f.Blob(opts.From)
-	if err != nil {
-		return err
+func newCopyCmd(f *cli.Factory) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "copy <container/blob> <container/blob>",
+		Short: "Copy a blob onto another within the service",
+		Long: `Copy the first blob onto the second, within the service. Content and metadata come from one version of the source.
+
+Conditions apply to the destination; those whose names begin with --source apply to the source. The service reads the source,
+so it may also be a URL with a SAS. If the response to the request is lost, an id in the destination's metadata shows whether
+the copy started. A copy that does not end at once is pending: --wait waits for it, azconc blob abort-copy ends it.`,
+		Annotations: map[string]string{cli.ResourceArg: "true"},
+		Example: `  azconc blob copy jobs/state.json backup/state.json --wait
+  azconc blob copy jobs/state.json jobs/next.json --source-if-match 0x8DE0A1B2C3D4E5F --if-none-match '*'`,
+		Args: cli.ResourceArgs("<container/blob> to copy", "<container/blob> to copy it to"),
 	}
-	to, err := f.Blob(opts.To)
-	if err != nil {
-		return err
-	}
-	r, err := blobs.Copy(ctx, to, from, &blobs.CopyOptions{
-		Conditions: opts.Conditions, Source: opts.SourceConditions, Metadata: opts.Metadata, Wait: opts.Wait, Poll: opts.Poll,
-	})
-	if err != nil {
-		err = &copyError{err: fail.Tally(err, r.Result), id: r.CopyID, status: string(r.Status)}
-		if r.CopyID != "" && r.Status == "pending" {
-			return fail.WithHint(err, "the copy continues; to end it: azconc blob abort-copy "+show.Quote(opts.To.String())+" "+r.CopyID)
+	set := cmd.Flags()
+	var conditions, source optimistic.Conditions
+	var metadata map[string]string
+	poll := time.Second
+	wait := set.Bool("wait", false, "return when the copy has ended")
+	flags.Duration(set, &poll, "poll", false, "with --wait, how often to check")
+	flags.Metadata(set, &metadata, "`name=value` to store instead of the source's metadata")
+	flags.WriteConditions(set, &conditions, flags.CondAll)
+	flags.ETag(set, &source.IfMatch, "source-if-match", "only if the source has this `ETag`")
+	flags.ETag(set, &source.IfNoneMatch, "source-if-none-match", "only if the source does not have this `ETag`")
+	flags.Time(set, &source.IfModifiedSince, "source-if-modified-since", "only if the source changed after this `time`")
+	flags.Time(set, &source.IfUnmodifiedSince, "source-if-unmodified-since", "only if the source did not change after this `time`")
+	flags.Header(set, &source.IfTags, "source-if-tags", "only if the source's index tags satisfy this `predicate`")
+	version := readable(cmd, " of the source")
+	var to ref.Blob
+	parse := func(arg string) (from ref.Blob, err error) {
+		if from, err = version(arg); err != nil {
+			return from, err
 		}
-		return copyHint(err)
+		if to, err = ref.ParseWritable(set.Arg(1)); err != nil {
+			return from, err
+		}
+		if source.IfNoneMatch == "*" {
+			return from, fail.Usagef("--source-if-none-match '*' can never hold: a source has to exist")
+		}
+		if err := flags.CheckWrite(source); err != nil { // the rules of a write apply to the source, too
+			return from, fail.Usagef("on the source: %w", err)
+		}
+		return from, nil
 	}
-	out := cli.NewWriteResult(opts.To, "copied", r.Result)
-	if out.Outcome = "copied"; r.Status == "pending" {
-		out.Outcome = "copying"
-	}
-	return f.Print(copyResult{WriteResult: out, Source: opts.From.String(), CopyID: r.CopyID, Status: string(r.Status)})
+	return cli.On(f, cmd, parse, f.Blob, func(ctx context.Context, from ref.Blob, client *blob.Client) (cli.Result, error) {
+		onto, err := f.Blob(to)
+		if err != nil {
+			return nil, err
+		}
+		r, err := blobs.Copy(ctx, onto, client, &blobs.CopyOptions{Conditions: conditions, Source: source, Metadata: metadata, Wait: *wait, Poll: poll})
+		if err != nil {
+			err = &copyError{err: fail.Tally(err, r.Result), id: r.CopyID, status: string(r.Status)}
+			if r.CopyID != "" && r.Status == "pending" {
+				return nil, fail.WithHint(err, "the copy continues; to end it: azconc blob abort-copy "+show.Quote(to.String())+" "+r.CopyID)
+			}
+			return nil, copyHint(err)
+		}
+		out := cli.NewWriteResult(to, "copied", r.Result)
+		if out.Outcome = "copied"; r.Status == "pending" {
+			out.Outcome = "copying"
+		}
+		return copyResult{WriteResult: out, Source: from.String(), CopyID: r.CopyID, Status: string(r.Status)}, nil
+	})
 }
 
 func copyHint(err error) error {
@@ -138,3 +119,61 @@ func (e *copyError) Facts() map[string]any {
 	}
 	return map[string]any{"copy_id": e.id, "copy_status": e.status}
 }
+
+type abortCopyResult struct {
+	Outcome  string `json:"outcome"`
+	Resource string `json:"resource"`
+	CopyID   string `json:"copy_id"`
+	cli.Sent
+}
+
+func (r abortCopyResult) Text(w io.Writer) {
+	fmt.Fprintf(w, "%s copy %s to %s\n", r.Outcome, r.CopyID, r.Resource)
+}
+
+func newAbortCopyCmd(f *cli.Factory) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "abort-copy <container/blob> <copy-id>",
+		Short: "End a pending copy and leave its destination empty",
+		Long: `End a pending copy and leave its destination empty. The id of the copy is the only condition that the service accepts.
+
+If the copy is no longer pending, the exit code is 4; if it was already aborted, it is 0.`,
+		Example: "  azconc blob abort-copy backup/state.json 1f812371-a41d-49e6-b123-f4b542e851c5",
+	}
+	var id, leaseID string
+	flags.LeaseID(cmd.Flags(), &leaseID, "`id` of the lease that you hold on it")
+	parse := func(arg string) (ref.Blob, error) {
+		on, err := ref.ParseWritable(arg)
+		if id = cmd.Flags().Arg(1); err == nil && !flags.GUID.MatchString(id) {
+			err = fail.Usagef("%q is not the id of a copy, which is a GUID", id)
+		}
+		return on, err
+	}
+	return cli.On(f, cmd, parse, f.Blob, func(ctx context.Context, on ref.Blob, client *blob.Client) (cli.Result, error) {
+		r, err := blobs.AbortCopy(ctx, client, id, &blobs.AbortCopyOptions{LeaseID: leaseID})
+		if errors.Is(err, blobs.ErrNoCopy) {
+			err = &stateError{err: err, outcome: "conflict", reason: "not pending"}
+		}
+		if err != nil {
+			return nil, fail.Tally(err, r)
+		}
+		out := abortCopyResult{Outcome: "aborted", Resource: on.String(), CopyID: id, Sent: cli.SentFor(r)}
+		if r.AlreadyApplied {
+			out.Outcome = "already_applied"
+		}
+		return out, nil
+	})
+}
+
+// stateError is a conflict with the state of a resource rather than with its version.
+type stateError struct {
+	err             error
+	outcome, reason string
+}
+
+func (e *stateError) Error() string { return e.err.Error() }
+func (e *stateError) Unwrap() error { return e.err }
+func (e *stateError) Verdict() fail.Verdict {
+	return fail.Verdict{Code: fail.ExitConflict, Outcome: e.outcome}
+}
+func (e *stateError) Facts() map[string]any { return map[string]any{"reason": e.reason} }

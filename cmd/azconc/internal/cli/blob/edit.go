@@ -10,7 +10,8 @@ import (
 	"os"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/spf13/pflag"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/change"
@@ -23,15 +24,8 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
-type editOptions struct {
-	Blob       ref.Blob
-	Create     bool
-	MaxSize    int64
-	Conditions optimistic.Conditions
-}
-
-func editVerb() cli.Verb[editOptions] {
-	return cli.Verb[editOptions]{
+func newEditCmd(f *cli.Factory) *cobra.Command {
+	cmd := &cobra.Command{
 		Use:   "edit <container/blob>",
 		Short: "Edit a blob in your editor without losing concurrent changes",
 		Long: `Edit a blob in $VISUAL or $EDITOR.
@@ -40,86 +34,80 @@ If another writer changes the blob meanwhile, nothing is written: azconc shows w
 whether to open your text again. Otherwise it ends with exit code 4. Text that was not written stays in its file, and azconc prints
 the command that writes it.`,
 		Example: "  EDITOR='code --wait' azconc blob edit jobs/config.yaml",
-		Flags: func(opts *editOptions, set *pflag.FlagSet) {
-			set.BoolVar(&opts.Create, "create", false, "start with an empty text if the blob does not exist")
-			flags.AddMaxSize(set, &opts.MaxSize)
-			flags.WriteConditions(set, &opts.Conditions, flags.CondAll)
-		},
-		Resource: func(opts *editOptions, arg string) (err error) { opts.Blob, err = ref.ParseWritable(arg); return err },
-		Parse: func(opts *editOptions, _ cli.Input) error {
-			if opts.Create && opts.Conditions.IfMatch != "" {
-				return fail.WithHint(fail.Usagef("--create and --if-match cannot both be given"), "--if-match asks for a blob that exists")
-			}
-			if opts.Conditions.IfNoneMatch == azcore.ETagAny {
-				opts.Create = true
-			}
-			return nil
-		},
-		Run: editRun,
 	}
+	set := cmd.Flags()
+	e := &editing{f: f}
+	var maxSize int64
+	set.BoolVar(&e.create, "create", false, "start with an empty text if the blob does not exist")
+	flags.AddMaxSize(set, &maxSize)
+	flags.WriteConditions(set, &e.conditions, flags.CondAll)
+	parse := func(arg string) (on ref.Blob, err error) {
+		if e.on, err = ref.ParseWritable(arg); err != nil {
+			return e.on, err
+		}
+		return e.on, creates(e.create, e.conditions)
+	}
+	return cli.On(f, cmd, parse, f.BlockBlob, func(ctx context.Context, on ref.Blob, client *blockblob.Client) (_ cli.Result, err error) {
+		if _, err := change.Editor(f); err != nil {
+			return nil, err
+		}
+		e.create = e.create || e.conditions.IfNoneMatch == azcore.ETagAny
+		e.target = contentOf(client, on.Blob, flags.Headers{})
+		e.target.MaxSize = maxSize
+		if e.base, err = e.read(ctx); err != nil {
+			return nil, flags.MaxSizeHint(err)
+		}
+		if err := e.conditions.Check("edit", on.String(), e.base.State); err != nil {
+			return nil, err
+		}
+		if e.file, err = change.TempCopy(on.Blob, e.base.Value); err != nil {
+			return nil, err
+		}
+		return e.finish(e.run(ctx))
+	})
 }
 
 // editing is the editing of a blob: the version that the text in file is based on, and the text.
 type editing struct {
-	f      *cli.Factory
-	opts   *editOptions
-	target blobs.Blob[[]byte]
-	base   *optimistic.Version[[]byte]
-	file   string
-	mine   []byte
-	total  optimistic.Result
+	f          *cli.Factory
+	on         ref.Blob
+	create     bool
+	conditions optimistic.Conditions
+	target     blobs.Blob[[]byte]
+	base       *optimistic.Version[[]byte]
+	file       string
+	mine       []byte
+	total      optimistic.Result
 }
 
-func editRun(ctx context.Context, f *cli.Factory, opts *editOptions) error {
-	if _, err := change.Editor(f); err != nil {
-		return err
-	}
-	client, err := f.BlockBlob(opts.Blob)
+// finish returns the result of an edit, and removes the file unless its text was not written.
+func (e *editing) finish(outcome string, err error) (cli.Result, error) {
 	if err != nil {
-		return err
-	}
-	e := &editing{f: f, opts: opts, target: contentOf(client, opts.Blob.Blob, flags.Headers{})}
-	e.target.MaxSize = opts.MaxSize
-	if e.base, err = e.read(ctx); err != nil {
-		return flags.MaxSizeHint(err)
-	}
-	if err := e.permitted(); err != nil {
-		return err
-	}
-	if e.file, err = change.TempCopy(opts.Blob.Blob, e.base.Value); err != nil {
-		return err
-	}
-	outcome, err := e.run(ctx)
-	if err != nil {
-		return e.keep(fail.Tally(err, e.total))
+		return nil, e.keep(fail.Tally(err, e.total))
 	}
 	if outcome == "theirs" {
-		f.Notef("their version stays; your text is in %s", e.file)
+		e.f.Notef("their version stays; your text is in %s", e.file)
 		outcome = "cancelled"
 	} else if err := os.Remove(e.file); err != nil {
-		f.Notef("the temporary file was not removed: %v", err)
+		e.f.Notef("the temporary file was not removed: %v", err)
 	}
-	r := cli.NewWriteResult(opts.Blob, outcome, e.total)
+	r := cli.NewWriteResult(e.on, outcome, e.total)
 	if !e.total.Created {
 		r.Outcome = outcome
 	}
-	return f.Print(r)
+	return r, nil
 }
 
 // read is optimistic.Read, but with --create a missing blob is an empty version.
 func (e *editing) read(ctx context.Context) (*optimistic.Version[[]byte], error) {
 	v, err := optimistic.Read(ctx, e.target, nil)
-	if errors.Is(err, optimistic.ErrNotFound) && e.opts.Create {
+	if errors.Is(err, optimistic.ErrNotFound) && e.create {
 		return &optimistic.Version[[]byte]{}, nil
 	}
 	if v != nil {
 		e.total.Requests++
 	}
 	return v, err
-}
-
-func (e *editing) permitted() error {
-	return e.opts.Conditions.Check("edit", e.opts.Blob.String(), e.base.State)
 }
 
 func (e *editing) run(ctx context.Context) (outcome string, err error) {
@@ -132,7 +120,7 @@ func (e *editing) run(ctx context.Context) (outcome string, err error) {
 		if err == nil {
 			return "updated", nil
 		}
-		pinned := e.opts.Conditions.IfMatch != "" && e.opts.Conditions.IfMatch != azcore.ETagAny
+		pinned := e.conditions.IfMatch != "" && e.conditions.IfMatch != azcore.ETagAny
 		if !ok || pinned || conflict.Base != "" && conflict.Base == conflict.Current {
 			return "", err
 		}
@@ -161,7 +149,7 @@ func (e *editing) open(ctx context.Context) (outcome string, err error) {
 }
 
 func (e *editing) write(ctx context.Context) error {
-	c := e.opts.Conditions
+	c := e.conditions
 	o := &optimistic.WriteOptions{Conditions: optimistic.Conditions{IfTags: c.IfTags, LeaseID: c.LeaseID}}
 	// After a conflict the stored text is read and compared with the user's.
 	o.ConfirmConflicts, o.Hooks = optimistic.ConfirmNever, e.f.Monitor.Hooks()
@@ -228,13 +216,13 @@ func (e *editing) keep(err error) error {
 	} else if c, ok := errors.AsType[*optimistic.ConflictError](err); ok && (c.Current != "" || c.Reason == azerr.Gone) {
 		etag = c.Current
 	}
-	command := fmt.Sprintf("azconc blob update %s --file %s", show.Quote(e.opts.Blob.String()), show.Quote(e.file))
+	command := fmt.Sprintf("azconc blob update %s --file %s", show.Quote(e.on.String()), show.Quote(e.file))
 	if etag == "" {
 		command += " --create"
 	} else {
 		command += " --if-match " + show.Quote(string(etag))
 	}
-	if c := e.opts.Conditions; c.LeaseID != "" {
+	if c := e.conditions; c.LeaseID != "" {
 		command += " --lease-id " + c.LeaseID
 	}
 	return fail.WithHint(&keptError{err: err, file: e.file}, "your text is in "+e.file+"; to overwrite the current version with it: "+command)

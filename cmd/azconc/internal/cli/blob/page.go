@@ -5,141 +5,115 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/azconc/azconc/optimistic/pages"
-
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/pageblob"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/pages"
 	"github.com/azconc/azconc/pkg/ptr"
 )
 
 func newPageCmd(f *cli.Factory) *cobra.Command {
 	return cli.NewGroupCmd("page", "Create page blobs, and write and clear their pages",
-		pageCreateVerb().Command(f),
-		pagePutVerb().Command(f),
-		pageClearVerb().Command(f),
-		pageRangesVerb().Command(f),
+		newPageCreateCmd(f), newPagePutCmd(f), newPageClearCmd(f), newPageRangesCmd(f),
 	)
 }
 
-// pageBlob returns the client of a page blob.
-func pageBlob(f *cli.Factory, r ref.Blob) (*pageblob.Client, error) {
-	c, err := f.Container(r)
-	if err != nil {
-		return nil, err
+// pageBlob returns what opens a page blob.
+func pageBlob(f *cli.Factory) func(ref.Blob) (*pageblob.Client, error) {
+	return func(on ref.Blob) (*pageblob.Client, error) {
+		c, err := f.Container(on)
+		if err != nil {
+			return nil, err
+		}
+		return c.NewPageBlobClient(on.Blob), nil
 	}
-	return c.NewPageBlobClient(r.Blob), nil
 }
 
-type pageCreateOptions struct {
-	Blob        ref.Blob
-	Size        int64
-	Sequence    int64
-	ContentType string
-	Metadata    map[string]string
-	Conditions  optimistic.Conditions
+// wholePages refuses bytes that are fewer than least or end inside a page. what names them; multiple is "multiple", or "positive multiple".
+func wholePages(what, multiple string, bytes, least int64) error {
+	if bytes < least || bytes%pages.PageSize != 0 {
+		return fail.WithHint(fail.Usagef("%s is not a %s of %d", what, multiple, pages.PageSize), "pages have 512 bytes")
+	}
+	return nil
 }
 
-func pageCreateVerb() cli.Verb[pageCreateOptions] {
-	return cli.Verb[pageCreateOptions]{
+func newPageCreateCmd(f *cli.Factory) *cobra.Command {
+	cmd := &cobra.Command{
 		Use:   "create <container/blob> --size <bytes>",
 		Short: "Create a page blob of zeros, or replace an existing blob",
 		Long: `Create a page blob of zeros. An existing blob is replaced unless a condition forbids it; with --if-none-match '*' the blob
 must not exist.`,
 		Example: "  azconc blob page create jobs/disk --size 1048576 --if-none-match '*'",
-		Flags: func(opts *pageCreateOptions, set *pflag.FlagSet) {
-			set.Int64Var(&opts.Size, "size", 0, "length in `bytes`, a multiple of 512")
-			flags.Int(set, &opts.Sequence, "sequence", 0, "sequence `number` to begin with")
-			flags.Header(set, &opts.ContentType, "content-type", "Content-Type of the blob (default by its name)")
-			flags.Metadata(set, &opts.Metadata, "`name=value` to store with it")
-			flags.WriteConditions(set, &opts.Conditions, flags.CondAll)
-		},
-		Resource: func(opts *pageCreateOptions, arg string) (err error) {
-			opts.Blob, err = ref.ParseWritable(arg)
-			return err
-		},
-		Parse: func(opts *pageCreateOptions, in cli.Input) error {
-			switch {
-			case !in.Flags.Changed("size"):
-				return fail.Usagef("--size is missing")
-			case opts.Size < 0 || opts.Size%pages.PageSize != 0:
-				return fail.WithHint(fail.Usagef("--size %d is not a multiple of %d", opts.Size, pages.PageSize), "pages have 512 bytes")
-			}
-			return nil
-		},
-		Run: pageCreateRun,
 	}
-}
-
-func pageCreateRun(ctx context.Context, f *cli.Factory, opts *pageCreateOptions) error {
-	client, err := pageBlob(f, opts.Blob)
-	if err != nil {
-		return err
+	set := cmd.Flags()
+	var contentType string
+	var o pages.CreateOptions
+	size := set.Int64("size", 0, "length in `bytes`, a multiple of 512")
+	flags.Int(set, &o.SequenceNumber, "sequence", 0, "sequence `number` to begin with")
+	flags.Header(set, &contentType, "content-type", "Content-Type of the blob (default by its name)")
+	flags.Metadata(set, &o.Metadata, "`name=value` to store with it")
+	flags.WriteConditions(set, &o.Conditions, flags.CondAll)
+	parse := func(arg string) (ref.Blob, error) {
+		on, err := ref.ParseWritable(arg)
+		switch {
+		case err != nil:
+			return on, err
+		case !set.Changed("size"):
+			return on, fail.Usagef("--size is missing")
+		}
+		return on, wholePages(fmt.Sprintf("--size %d", *size), "multiple", *size, 0)
 	}
-	if opts.ContentType == "" {
-		opts.ContentType = cli.ContentType(opts.Blob.Blob)
-	}
-	r, err := pages.Create(ctx, client, opts.Size, &pages.CreateOptions{
-		Conditions: opts.Conditions, SequenceNumber: opts.Sequence, Metadata: opts.Metadata,
-		HTTPHeaders: &blob.HTTPHeaders{BlobContentType: ptr.Optional(opts.ContentType)},
+	return cli.On(f, cmd, parse, pageBlob(f), func(ctx context.Context, on ref.Blob, client *pageblob.Client) (cli.Result, error) {
+		o.HTTPHeaders = typed(contentType, on)
+		r, err := pages.Create(ctx, client, *size, &o)
+		return cli.Written(on, "written", r, err)
 	})
-	return f.PrintWrite(opts.Blob, "written", r, err)
 }
 
-// pageWriteOptions are those of the verbs that write pages.
-type pageWriteOptions struct {
-	Blob    ref.Blob
-	Offset  int64
-	Size    int64  // to clear
-	File    string // to put
-	Options pages.PutOptions
-
-	equal, atMost, less int64
-}
-
-func (o *pageWriteOptions) add(set *pflag.FlagSet) {
-	set.Int64Var(&o.Offset, "offset", 0, "where to begin, in `bytes`, a multiple of 512")
-	flags.Int(set, &o.equal, "if-sequence-eq", 0, "only if the sequence number is this `number`")
-	flags.Int(set, &o.atMost, "if-sequence-le", 0, "only if the sequence number is at most this `number`, such as your fence")
-	flags.Int(set, &o.less, "if-sequence-lt", 0, "only if the sequence number is less than this `number`")
-	flags.WriteConditions(set, &o.Options.Conditions, flags.CondAll)
-}
-
-func (o *pageWriteOptions) resource(arg string) (err error) {
-	o.Blob, err = ref.ParseWritable(arg)
-	return err
-}
-
-func (o *pageWriteOptions) parse(in cli.Input) error {
-	if o.Offset < 0 || o.Offset%pages.PageSize != 0 {
-		return fail.WithHint(fail.Usagef("--offset %d is not a multiple of %d", o.Offset, pages.PageSize), "pages have 512 bytes")
-	}
-	if in.Flags.Lookup("size") != nil && (o.Size <= 0 || o.Size%pages.PageSize != 0) {
-		return fail.WithHint(fail.Usagef("--size %d is not a positive multiple of %d", o.Size, pages.PageSize), "pages have 512 bytes")
-	}
+// writingPages makes cmd a verb that writes pages from --offset on. check refuses its other flags, and write sends one request.
+func writingPages(f *cli.Factory, cmd *cobra.Command, done string, check func() error, write func(context.Context, *pageblob.Client, int64, *pages.PutOptions) (optimistic.Result, error)) *cobra.Command {
+	set := cmd.Flags()
+	var o pages.PutOptions
+	var equal, atMost, less int64
+	offset := set.Int64("offset", 0, "where to begin, in `bytes`, a multiple of 512")
+	flags.Int(set, &equal, "if-sequence-eq", 0, "only if the sequence number is this `number`")
+	flags.Int(set, &atMost, "if-sequence-le", 0, "only if the sequence number is at most this `number`, such as your fence")
+	flags.Int(set, &less, "if-sequence-lt", 0, "only if the sequence number is less than this `number`")
+	flags.WriteConditions(set, &o.Conditions, flags.CondAll)
 	given := func(flag string, value *int64) *int64 {
-		if in.Flags.Changed(flag) {
+		if set.Changed(flag) {
 			return value
 		}
 		return nil
 	}
-	o.Options.Sequence = pages.SequenceConditions{
-		IfEqual: given("if-sequence-eq", &o.equal), IfAtMost: given("if-sequence-le", &o.atMost), IfLess: given("if-sequence-lt", &o.less),
+	parse := func(arg string) (ref.Blob, error) {
+		on, err := ref.ParseWritable(arg)
+		if err != nil {
+			return on, err
+		}
+		o.Sequence = pages.SequenceConditions{
+			IfEqual: given("if-sequence-eq", &equal), IfAtMost: given("if-sequence-le", &atMost), IfLess: given("if-sequence-lt", &less),
+		}
+		if err := wholePages(fmt.Sprintf("--offset %d", *offset), "multiple", *offset, 0); err != nil {
+			return on, err
+		}
+		return on, check()
 	}
-	return nil
+	return cli.On(f, cmd, parse, pageBlob(f), func(ctx context.Context, on ref.Blob, client *pageblob.Client) (cli.Result, error) {
+		r, err := write(ctx, client, *offset, &o)
+		return cli.Written(on, done, r, err)
+	})
 }
 
 const maxPut = 4 << 20 // REST: "Put Page"
 
-func pagePutVerb() cli.Verb[pageWriteOptions] {
-	return cli.Verb[pageWriteOptions]{
+func newPagePutCmd(f *cli.Factory) *cobra.Command {
+	cmd := &cobra.Command{
 		Use:   "put <container/blob> --offset <bytes> --file <file>",
 		Short: "Write pages, on condition of version or sequence number",
 		Long: `Write pages: a file of at most 4 MiB whose length is a multiple of 512, in one request. Pages that are all zeros are cleared.
@@ -147,73 +121,34 @@ func pagePutVerb() cli.Verb[pageWriteOptions] {
 A failed condition is a conflict (exit code 4; reason "sequence" when it was the sequence number). Without a condition, the
 last writer wins.`,
 		Example: "  azconc blob page put jobs/disk --offset 4096 --file page --if-sequence-le 7",
-		Flags: func(opts *pageWriteOptions, set *pflag.FlagSet) {
-			opts.add(set)
-			flags.File(set, &opts.File, "`file` with the content; - is stdin")
-		},
-		Resource: (*pageWriteOptions).resource,
-		Parse:    (*pageWriteOptions).parse,
-		Run:      pagePutRun,
 	}
+	var file string
+	flags.File(cmd.Flags(), &file, "`file` with the content; - is stdin")
+	check := func() error { return nil }
+	return writingPages(f, cmd, "written", check, func(ctx context.Context, client *pageblob.Client, offset int64, o *pages.PutOptions) (r optimistic.Result, err error) {
+		data, err := f.WholeContent(ctx, file, maxPut)
+		if err != nil {
+			return r, err
+		}
+		if err := wholePages(fmt.Sprintf("--file %s has %d bytes, which", file, len(data)), "multiple", int64(len(data)), 1); err != nil {
+			return r, err
+		}
+		return pages.Put(ctx, client, offset, data, o)
+	})
 }
 
-func pagePutRun(ctx context.Context, f *cli.Factory, opts *pageWriteOptions) error {
-	client, err := pageBlob(f, opts.Blob)
-	if err != nil {
-		return err
-	}
-	data, err := f.WholeContent(ctx, opts.File, maxPut)
-	if err != nil {
-		return err
-	}
-	if len(data) == 0 || len(data)%pages.PageSize != 0 {
-		return fail.WithHint(fail.Usagef("--file %s has %d bytes, which is not a multiple of %d", opts.File, len(data), pages.PageSize), "pages have 512 bytes")
-	}
-	r, err := pages.Put(ctx, client, opts.Offset, data, &opts.Options)
-	return f.PrintWrite(opts.Blob, "written", r, err)
-}
-
-func pageClearVerb() cli.Verb[pageWriteOptions] {
-	return cli.Verb[pageWriteOptions]{
+func newPageClearCmd(f *cli.Factory) *cobra.Command {
+	cmd := &cobra.Command{
 		Use:     "clear <container/blob> --offset <bytes> --size <bytes>",
 		Short:   "Clear pages, on condition of version or sequence number",
 		Long:    "Clear pages, in one request, so that they read as zeros and use no storage. The conditions are those of page put.",
 		Example: "  azconc blob page clear jobs/disk --offset 4096 --size 512",
-		Flags: func(opts *pageWriteOptions, set *pflag.FlagSet) {
-			opts.add(set)
-			set.Int64Var(&opts.Size, "size", 0, "how many `bytes`, a multiple of 512")
-		},
-		Resource: (*pageWriteOptions).resource,
-		Parse:    (*pageWriteOptions).parse,
-		Run:      pageClearRun,
 	}
-}
-
-func pageClearRun(ctx context.Context, f *cli.Factory, opts *pageWriteOptions) error {
-	client, err := pageBlob(f, opts.Blob)
-	if err != nil {
-		return err
-	}
-	r, err := pages.Clear(ctx, client, opts.Offset, opts.Size, &opts.Options)
-	return f.PrintWrite(opts.Blob, "cleared", r, err)
-}
-
-type pageRangesOptions struct {
-	Blob       ref.Blob
-	Conditions optimistic.Conditions
-}
-
-func pageRangesVerb() cli.Verb[pageRangesOptions] {
-	return cli.Verb[pageRangesOptions]{
-		Use:     "ranges <container/blob>",
-		Short:   "List the ranges of a page blob that are not clear",
-		Example: "  azconc blob page ranges jobs/disk",
-		Flags: func(opts *pageRangesOptions, set *pflag.FlagSet) {
-			flags.ReadConditions(set, &opts.Conditions, flags.CondAll)
-		},
-		Resource: func(opts *pageRangesOptions, arg string) (err error) { opts.Blob, err = ref.ParseBlob(arg); return err },
-		Run:      pageRangesRun,
-	}
+	size := cmd.Flags().Int64("size", 0, "how many `bytes`, a multiple of 512")
+	check := func() error { return wholePages(fmt.Sprintf("--size %d", *size), "positive multiple", *size, 1) }
+	return writingPages(f, cmd, "cleared", check, func(ctx context.Context, client *pageblob.Client, offset int64, o *pages.PutOptions) (optimistic.Result, error) {
+		return pages.Clear(ctx, client, offset, *size, o)
+	})
 }
 
 type pageRangesResult struct {
@@ -235,22 +170,25 @@ func (r pageRangesResult) Text(w io.Writer) {
 	}
 }
 
-func pageRangesRun(ctx context.Context, f *cli.Factory, opts *pageRangesOptions) error {
-	client, err := pageBlob(f, opts.Blob)
-	if err != nil {
-		return err
+func newPageRangesCmd(f *cli.Factory) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "ranges <container/blob>",
+		Short:   "List the ranges of a page blob that are not clear",
+		Example: "  azconc blob page ranges jobs/disk",
 	}
-	r := pageRangesResult{Outcome: "listed", Blob: opts.Blob.String(), Ranges: []pageRange{}}
-	access := flags.BlobAccess(opts.Conditions)
-	for pages := client.NewGetPageRangesPager(&pageblob.GetPageRangesOptions{AccessConditions: access}); pages.More(); {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return err
-		}
-		r.ETag, r.Size = string(ptr.Value(page.ETag)), ptr.Value(page.BlobContentLength)
-		for _, p := range page.PageRange {
-			r.Ranges = append(r.Ranges, pageRange{ptr.Value(p.Start), ptr.Value(p.End) - ptr.Value(p.Start) + 1})
-		}
-	}
-	return f.Print(r)
+	var conditions optimistic.Conditions
+	flags.ReadConditions(cmd.Flags(), &conditions, flags.CondAll)
+	return cli.On(f, cmd, ref.ParseBlob, pageBlob(f), func(ctx context.Context, on ref.Blob, client *pageblob.Client) (cli.Result, error) {
+		r := pageRangesResult{Outcome: "listed", Blob: on.String()}
+		found := client.NewGetPageRangesPager(&pageblob.GetPageRangesOptions{AccessConditions: flags.BlobAccess(conditions)})
+		var err error
+		r.Ranges, _, err = cli.List(ctx, found, 0, func(page pageblob.GetPageRangesResponse) (ranges []pageRange) {
+			r.ETag, r.Size = string(ptr.Value(page.ETag)), ptr.Value(page.BlobContentLength)
+			for _, p := range page.PageRange {
+				ranges = append(ranges, pageRange{ptr.Value(p.Start), ptr.Value(p.End) - ptr.Value(p.Start) + 1})
+			}
+			return ranges
+		})
+		return r, err
+	})
 }

@@ -4,30 +4,41 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"time"
 
-	"github.com/spf13/pflag"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
+	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/pkg/ptr"
 )
 
-func showVerb() cli.Verb[readOptions] {
-	return cli.Verb[readOptions]{
-		Use:   "show <container/blob>",
-		Short: "Show a blob's ETag, properties and metadata",
-		Example: `  azconc blob show jobs/state.json
-  etag=$(azconc blob show jobs/state.json -o json | jq -r .etag)`,
-		Flags: func(opts *readOptions, set *pflag.FlagSet) {
-			opts.add(set, flags.CondAll)
-		},
-		Parse: (*readOptions).parse,
-		Run:   showRun,
+// readable adds --snapshot to the flags of cmd, and returns how it parses the blob that it reads: that version, or the current one.
+func readable(cmd *cobra.Command, which string) func(string) (ref.Blob, error) {
+	var snapshot string
+	flags.AddSnapshot(cmd.Flags(), &snapshot, which)
+	return func(arg string) (ref.Blob, error) {
+		on, err := ref.ParseBlob(arg)
+		if err != nil {
+			return on, err
+		}
+		return on.At(snapshot)
 	}
+}
+
+// properties makes cmd a verb that shows a part of a blob's properties, with one request.
+func properties(f *cli.Factory, cmd *cobra.Command, part func(ref.Blob, blob.GetPropertiesResponse) cli.Result) *cobra.Command {
+	var conditions optimistic.Conditions
+	flags.ReadConditions(cmd.Flags(), &conditions, flags.CondAll)
+	return cli.On(f, cmd, readable(cmd, ""), f.Blob, func(ctx context.Context, on ref.Blob, client *blob.Client) (cli.Result, error) {
+		p, err := client.GetProperties(ctx, &blob.GetPropertiesOptions{AccessConditions: flags.BlobAccess(conditions)})
+		return part(on, p), err
+	})
 }
 
 type showResult struct {
@@ -55,22 +66,85 @@ func (r showResult) Text(w io.Writer) {
 		"type", r.Type, "size", fmt.Sprint(r.Size), "content type", r.ContentType, "content encoding", r.ContentEncoding,
 		"cache control", r.CacheControl, "tier", r.Tier, "lease", r.LeaseState,
 	}
-	for _, name := range slices.Sorted(maps.Keys(r.Metadata)) {
-		fields = append(fields, "metadata "+name, r.Metadata[name])
-	}
-	show.Fields(w, fields...)
+	show.Fields(w, show.WithMetadata(fields, r.Metadata)...)
 }
 
-func showRun(ctx context.Context, f *cli.Factory, opts *readOptions) error {
-	p, err := opts.properties(ctx, f)
-	if err != nil {
-		return err
+func newShowCmd(f *cli.Factory) *cobra.Command {
+	return properties(f, &cobra.Command{
+		Use:   "show <container/blob>",
+		Short: "Show a blob's ETag, properties and metadata",
+		Example: `  azconc blob show jobs/state.json
+  etag=$(azconc blob show jobs/state.json -o json | jq -r .etag)`,
+	}, func(on ref.Blob, p blob.GetPropertiesResponse) cli.Result {
+		return showResult{
+			Outcome: "found", Resource: on.String(), ETag: string(ptr.Value(p.ETag)), LastModified: ptr.Value(p.LastModified).UTC(),
+			Created: ptr.Value(p.CreationTime).UTC(), Type: string(ptr.Value(p.BlobType)), Size: ptr.Value(p.ContentLength),
+			ContentType: ptr.Value(p.ContentType), ContentEncoding: ptr.Value(p.ContentEncoding), CacheControl: ptr.Value(p.CacheControl),
+			Tier: ptr.Value(p.AccessTier), LeaseState: string(ptr.Value(p.LeaseState)), LeaseStatus: string(ptr.Value(p.LeaseStatus)),
+			SequenceNumber: p.BlobSequenceNumber, TagCount: ptr.Value(p.TagCount), Metadata: cli.OwnMetadata(p.Metadata),
+		}
+	})
+}
+
+type listResult struct {
+	Outcome   string `json:"outcome"`
+	Container string `json:"resource"`
+	Blobs     []item `json:"blobs"`
+	Truncated bool   `json:"truncated"`
+
+	wide bool
+}
+
+type item struct {
+	Name         string    `json:"name"`
+	Snapshot     string    `json:"snapshot,omitempty"`
+	ETag         string    `json:"etag"`
+	LastModified time.Time `json:"last_modified"`
+	Size         int64     `json:"size"`
+	Type         string    `json:"type"`
+	LeaseState   string    `json:"lease_state,omitempty"`
+}
+
+func (r listResult) Text(w io.Writer) {
+	for _, b := range r.Blobs {
+		name := show.Line(b.Name) // with a line break it would name two blobs
+		if b.Snapshot != "" {
+			name += "?snapshot=" + b.Snapshot
+		}
+		if r.wide {
+			fmt.Fprintf(w, "%s  %10s  %-9s  %s\n", show.Time(b.LastModified), show.Bytes(b.Size), b.LeaseState, name)
+		} else {
+			fmt.Fprintln(w, name)
+		}
 	}
-	return f.Print(showResult{
-		Outcome: "found", Resource: opts.Blob.String(), ETag: string(ptr.Value(p.ETag)), LastModified: ptr.Value(p.LastModified).UTC(),
-		Created: ptr.Value(p.CreationTime).UTC(), Type: string(ptr.Value(p.BlobType)), Size: ptr.Value(p.ContentLength),
-		ContentType: ptr.Value(p.ContentType), ContentEncoding: ptr.Value(p.ContentEncoding), CacheControl: ptr.Value(p.CacheControl),
-		Tier: ptr.Value(p.AccessTier), LeaseState: string(ptr.Value(p.LeaseState)), LeaseStatus: string(ptr.Value(p.LeaseStatus)),
-		SequenceNumber: p.BlobSequenceNumber, TagCount: ptr.Value(p.TagCount), Metadata: cli.OwnMetadata(p.Metadata),
+}
+
+func newListCmd(f *cli.Factory) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "list <container>",
+		Short: "List the blobs of a container",
+		Example: `  azconc blob list jobs --prefix 2026/
+  azconc blob list jobs -o json | jq -r '.blobs[] | .etag + " " + .name'`,
+	}
+	var prefix string
+	var most int
+	flags.Listing(cmd.Flags(), &prefix, &most, "blobs")
+	snapshots := cmd.Flags().Bool("snapshots", false, "list snapshots too")
+	return cli.On(f, cmd, ref.ParseContainer, f.Container, func(ctx context.Context, on ref.Blob, client *container.Client) (cli.Result, error) {
+		pages := client.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{
+			Prefix: ptr.Optional(prefix), Include: container.ListBlobsInclude{Snapshots: *snapshots},
+		})
+		found, more, err := cli.List(ctx, pages, most, func(page container.ListBlobsFlatResponse) (items []item) {
+			for _, b := range page.Segment.BlobItems {
+				item := item{Name: ptr.Value(b.Name), Snapshot: ptr.Value(b.Snapshot)}
+				if p := b.Properties; p != nil {
+					item.ETag, item.LastModified, item.Size = flags.Quoted(ptr.Value(p.ETag)), ptr.Value(p.LastModified).UTC(), ptr.Value(p.ContentLength)
+					item.Type, item.LeaseState = string(ptr.Value(p.BlobType)), string(ptr.Value(p.LeaseState))
+				}
+				items = append(items, item)
+			}
+			return items
+		})
+		return listResult{Outcome: "listed", Container: on.String(), Blobs: found, Truncated: more, wide: f.OutTerminal}, err
 	})
 }

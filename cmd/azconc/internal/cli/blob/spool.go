@@ -7,13 +7,14 @@ import (
 	"os"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/change"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/blobs"
 )
 
 // spooled updates a blob through a filter, with content of more than 1 MiB in files of a directory that only the user can
 // read, below TMPDIR, and that is removed at the end. Two files are there at a time at most.
-func spooled(ctx context.Context, dir string, opts *updateOptions, filter change.Filter, content blobs.Blob[[]byte], update *optimistic.UpdateOptions) (optimistic.Result, error) {
+func spooled(ctx context.Context, dir string, on ref.Blob, filter change.Filter, content blobs.Blob[[]byte], update *optimistic.UpdateOptions) (optimistic.Result, error) {
 	made := ""
 	return optimistic.Update(ctx, blobs.Spooled{Blob: content, Dir: dir}, func(ctx context.Context, content *blobs.Content) (err error) {
 		if made != "" { // by an earlier attempt
@@ -26,7 +27,7 @@ func spooled(ctx context.Context, dir string, opts *updateOptions, filter change
 		}
 		out := &spool{dir: dir}
 		err = filter.Stream(ctx, change.BaseContent{
-			Resource: opts.Blob.String(), Exists: base.Exists, ETag: string(base.ETag), Attempt: optimistic.EarlierRuns(ctx) + 1,
+			Resource: on.String(), Exists: base.Exists, ETag: string(base.ETag), Attempt: optimistic.EarlierRuns(ctx) + 1,
 		}, before, size, out)
 		_ = before.Close()
 		if content.Path != "" {

@@ -7,42 +7,63 @@ import (
 	"unicode/utf8"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/optimistic"
-	"github.com/azconc/azconc/optimistic/blobs"
 	"github.com/azconc/azconc/pkg/ptr"
 )
 
-// tagPairs are a blob's index tags. Conditions on the blob's version do not apply to them.
-var tagPairs = pairsKind{
-	what: "the tags", remembers: flags.OperationsInTags, conditions: flags.CondTags | flags.CondLease, parse: parseTags,
-	name:   func(name string) string { return name },
-	target: blobs.NewTags,
+type tagsResult struct {
+	Outcome  string            `json:"outcome"`
+	Resource string            `json:"resource"`
+	Tags     map[string]string `json:"tags"`
 }
 
-func tagsSetVerb() cli.Verb[pairsOptions] {
-	v := tagPairs.set()
-	v.Short = "Replace a blob's index tags"
-	v.Long = `Replace a blob's index tags: those that are not given are removed. To keep them, use azconc blob
+func (r tagsResult) Text(w io.Writer) { printPairs(w, r.Tags) }
+
+func newTagsCmd(f *cli.Factory) *cobra.Command {
+	return cli.NewGroupCmd("tags", "Show and change a blob's index tags",
+		newTagsShowCmd(f),
+		tagPairs.set(f, &cobra.Command{
+			Short: "Replace a blob's index tags",
+			Long: `Replace a blob's index tags: those that are not given are removed. To keep them, use azconc blob
 tags update.
 
 Tags do not affect the blob's ETag. The write is conditional on every tag that was read still having its value. It also writes
 the tag ` + optimistic.LineageKey + `, which records that this write was applied. A predicate cannot require that a
-tag is absent: a tag that another tool adds at the same time is lost.`
-	v.Example = `  azconc blob tags set jobs/state.json state=ready prio=3
-  azconc blob tags set jobs/state.json state=done --if-tags "\"state\" = 'ready'"`
-	return v
+tag is absent: a tag that another tool adds at the same time is lost.`,
+			Example: `  azconc blob tags set jobs/state.json state=ready prio=3
+  azconc blob tags set jobs/state.json state=done --if-tags "\"state\" = 'ready'"`,
+		}),
+		tagPairs.update(f, &cobra.Command{
+			Short:   "Set some of a blob's index tags and keep the rest",
+			Example: "  azconc blob tags update jobs/state.json state=done --remove prio",
+		}),
+	)
 }
 
-func tagsUpdateVerb() cli.Verb[pairsOptions] {
-	v := tagPairs.update()
-	v.Short = "Set some of a blob's index tags and keep the rest"
-	v.Example = "  azconc blob tags update jobs/state.json state=done --remove prio"
-	return v
+func newTagsShowCmd(f *cli.Factory) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "show <container/blob>",
+		Short:   "Show a blob's index tags",
+		Example: "  azconc blob tags show jobs/state.json -o json",
+	}
+	var conditions optimistic.Conditions
+	flags.ReadConditions(cmd.Flags(), &conditions, flags.CondTags|flags.CondLease)
+	return cli.On(f, cmd, readable(cmd, ""), f.Blob, func(ctx context.Context, on ref.Blob, client *blob.Client) (cli.Result, error) {
+		resp, err := client.GetTags(ctx, &blob.GetTagsOptions{BlobAccessConditions: flags.BlobAccess(conditions)})
+		tags := map[string]string{}
+		for _, t := range resp.BlobTagSet {
+			if name := ptr.Value(t.Key); name != optimistic.LineageKey {
+				tags[name] = ptr.Value(t.Value)
+			}
+		}
+		return tagsResult{Outcome: "found", Resource: on.String(), Tags: tags}, err
+	})
 }
 
 // tagCharacters are the characters that names and values may have (REST: "Set Blob Tags").
@@ -81,43 +102,4 @@ func parseTags(pairs []string) (map[string]string, error) {
 		return nil, fail.Usagef("%d tags are given: a blob can have at most 10", len(tags))
 	}
 	return tags, nil
-}
-
-func tagsShowVerb() cli.Verb[readOptions] {
-	return cli.Verb[readOptions]{
-		Use:     "show <container/blob>",
-		Short:   "Show a blob's index tags",
-		Example: "  azconc blob tags show jobs/state.json -o json",
-		Flags: func(opts *readOptions, set *pflag.FlagSet) {
-			opts.add(set, flags.CondTags|flags.CondLease)
-		},
-		Parse: (*readOptions).parse,
-		Run:   tagsShowRun,
-	}
-}
-
-type tagsResult struct {
-	Outcome  string            `json:"outcome"`
-	Resource string            `json:"resource"`
-	Tags     map[string]string `json:"tags"`
-}
-
-func (r tagsResult) Text(w io.Writer) { printPairs(w, r.Tags) }
-
-func tagsShowRun(ctx context.Context, f *cli.Factory, opts *readOptions) error {
-	client, err := f.Blob(opts.Blob)
-	if err != nil {
-		return err
-	}
-	resp, err := client.GetTags(ctx, &blob.GetTagsOptions{BlobAccessConditions: flags.BlobAccess(opts.Conditions)})
-	if err != nil {
-		return err
-	}
-	tags := map[string]string{}
-	for _, t := range resp.BlobTagSet {
-		if name := ptr.Value(t.Key); name != optimistic.LineageKey {
-			tags[name] = ptr.Value(t.Value)
-		}
-	}
-	return f.Print(tagsResult{Outcome: "found", Resource: opts.Blob.String(), Tags: tags})
 }

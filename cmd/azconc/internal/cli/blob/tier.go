@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -17,16 +17,19 @@ import (
 	"github.com/azconc/azconc/optimistic/blobs"
 )
 
-type tierSetOptions struct {
-	Blob       ref.Blob
-	Tier       blob.AccessTier
-	Priority   blob.RehydratePriority
-	Conditions optimistic.Conditions
+type tierResult struct {
+	Outcome  string `json:"outcome"`
+	Resource string `json:"resource"`
+	Tier     string `json:"tier"`
+	cli.Sent
 }
 
-func tierSetVerb() cli.Verb[tierSetOptions] {
-	var priority string
-	return cli.Verb[tierSetOptions]{
+func (r tierResult) Text(w io.Writer) {
+	fmt.Fprintf(w, "%s %s: %s\n", r.Outcome, r.Resource, r.Tier)
+}
+
+func newTierSetCmd(f *cli.Factory) *cobra.Command {
+	cmd := &cobra.Command{
 		Use:   "set <container/blob> <tier>",
 		Short: "Set a blob's access tier",
 		Long: `Set a blob's access tier: hot, cool, cold or archive. The tier does not affect the blob's ETag, so the last writer wins.
@@ -36,64 +39,42 @@ is sent again instead.
 A blob that comes back from the archive cannot be read for hours: the outcome is then "pending".`,
 		Example: `  azconc blob tier set jobs/2025.log archive
   azconc blob tier set jobs/2025.log hot --priority high`,
-		Flags: func(opts *tierSetOptions, set *pflag.FlagSet) {
-			set.StringVar(&priority, "priority", "", "how soon a blob comes back from the archive: {standard | high}")
-			flags.WriteConditions(set, &opts.Conditions, flags.CondTags|flags.CondLease)
-		},
-		Resource: func(opts *tierSetOptions, arg string) (err error) {
-			opts.Blob, err = ref.ParseWritable(arg)
-			return err
-		},
-		Parse: func(opts *tierSetOptions, in cli.Input) error {
-			for _, t := range []blob.AccessTier{blob.AccessTierHot, blob.AccessTierCool, blob.AccessTierCold, blob.AccessTierArchive} {
-				if strings.EqualFold(string(t), in.Args[1]) {
-					opts.Tier = t
-				}
+	}
+	set := cmd.Flags()
+	word := set.String("priority", "", "how soon a blob comes back from the archive: {standard | high}")
+	var conditions optimistic.Conditions
+	flags.WriteConditions(set, &conditions, flags.CondTags|flags.CondLease)
+	var tier blob.AccessTier
+	var priority blob.RehydratePriority
+	parse := func(arg string) (on ref.Blob, err error) {
+		if on, err = ref.ParseWritable(arg); err != nil {
+			return on, err
+		}
+		for _, t := range []blob.AccessTier{blob.AccessTierHot, blob.AccessTierCool, blob.AccessTierCold, blob.AccessTierArchive} {
+			if strings.EqualFold(string(t), set.Arg(1)) {
+				tier = t
 			}
-			if opts.Tier == "" {
-				return fail.Usagef("%q is not a tier: give hot, cool, cold or archive", in.Args[1])
+		}
+		if tier == "" {
+			return on, fail.Usagef("%q is not a tier: give hot, cool, cold or archive", set.Arg(1))
+		}
+		for _, p := range append(blob.PossibleRehydratePriorityValues(), "") {
+			if strings.EqualFold(string(p), *word) {
+				priority = p
+				return on, nil
 			}
-			for _, p := range append(blob.PossibleRehydratePriorityValues(), "") {
-				if strings.EqualFold(string(p), priority) {
-					opts.Priority = p
-					return nil
-				}
-			}
-			return fail.Usagef("--priority %q is neither standard nor high", priority)
-		},
-		Run: tierSetRun,
+		}
+		return on, fail.Usagef("--priority %q is neither standard nor high", *word)
 	}
-}
-
-type tierResult struct {
-	Outcome   string `json:"outcome"`
-	Resource  string `json:"resource"`
-	Tier      string `json:"tier"`
-	Ambiguous int    `json:"ambiguous"`
-	Resolved  int    `json:"resolved"`
-	Requests  int    `json:"requests"`
-	ElapsedMS int64  `json:"elapsed_ms"`
-}
-
-func (r tierResult) Text(w io.Writer) {
-	fmt.Fprintf(w, "%s %s: %s\n", r.Outcome, r.Resource, r.Tier)
-}
-
-func tierSetRun(ctx context.Context, f *cli.Factory, opts *tierSetOptions) error {
-	client, err := f.Blob(opts.Blob)
-	if err != nil {
-		return err
-	}
-	r, err := blobs.SetTier(ctx, client, opts.Tier, &blobs.TierOptions{Conditions: opts.Conditions, Priority: opts.Priority})
-	if err != nil {
-		return fail.Tally(err, r.Result)
-	}
-	out := tierResult{
-		Outcome: "updated", Resource: opts.Blob.String(), Tier: strings.ToLower(string(opts.Tier)), Ambiguous: r.Ambiguous, Resolved: r.Resolved,
-		Requests: r.Requests, ElapsedMS: r.Elapsed.Milliseconds(),
-	}
-	if r.Pending {
-		out.Outcome = "pending"
-	}
-	return f.Print(out)
+	return cli.On(f, cmd, parse, f.Blob, func(ctx context.Context, on ref.Blob, client *blob.Client) (cli.Result, error) {
+		r, err := blobs.SetTier(ctx, client, tier, &blobs.TierOptions{Conditions: conditions, Priority: priority})
+		if err != nil {
+			return nil, fail.Tally(err, r.Result)
+		}
+		out := tierResult{Outcome: "updated", Resource: on.String(), Tier: strings.ToLower(string(tier)), Sent: cli.SentFor(r.Result)}
+		if r.Pending {
+			out.Outcome = "pending"
+		}
+		return out, nil
+	})
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/change"
@@ -17,22 +17,17 @@ import (
 	"github.com/azconc/azconc/optimistic/blobs"
 )
 
-type updateOptions struct {
-	Blob       ref.Blob
-	Source     change.ChangeFlags
-	Headers    flags.Headers
-	Sending    flags.Sending
-	MaxSize    int64
-	Conditions optimistic.Conditions
-	Create     bool
-	DryRun     bool
-	Update     flags.Update
-
-	change change.Change
+// updating is an update of a blob, as its flags describe it.
+type updating struct {
+	on         ref.Blob
+	change     change.Change
+	conditions optimistic.Conditions
+	create     bool
+	dryRun     bool
 }
 
-func updateVerb() cli.Verb[updateOptions] {
-	return cli.Verb[updateOptions]{
+func newUpdateCmd(f *cli.Factory) *cobra.Command {
+	cmd := &cobra.Command{
 		Use:   "update <container/blob> {--exec <command> | --jq <expression> | --set <path=value>… | --file <file>}",
 		Short: "Change a blob's content exactly once, despite concurrent writers",
 		Long: `Change a blob's content exactly once, despite concurrent writers.
@@ -51,31 +46,59 @@ regular expressions have no look-around and no backreferences.`,
 		Example: `  azconc blob update jobs/state.json --jq '.n += 1'
   azconc blob update jobs/list.txt --create --exec 'sort -u - extra.txt'
   azconc blob update jobs/state.json --set owner=web-1 --set retries=3 --op-id deploy-42`,
-		Flags: func(opts *updateOptions, set *pflag.FlagSet) {
-			opts.Source.Add(set)
-			set.BoolVar(&opts.Create, "create", false, "create the blob if it does not exist; the change starts from empty content")
-			set.BoolVar(&opts.DryRun, "dry-run", false, "print the change as a diff and write nothing")
-			opts.Update.Add(set, "the content", optimistic.OperationsKept)
-			opts.Headers.Add(set)
-			opts.Sending.Add(set)
-			flags.AddMaxSize(set, &opts.MaxSize)
-			flags.WriteConditions(set, &opts.Conditions, flags.CondAll)
-		},
-		Resource: func(opts *updateOptions, arg string) (err error) { opts.Blob, err = ref.ParseWritable(arg); return err },
-		Parse: func(opts *updateOptions, in cli.Input) (err error) {
-			if opts.change, err = opts.Source.Parse(in.Env); err != nil {
-				return err
-			}
-			if opts.Create && opts.Conditions.IfMatch != "" {
-				return fail.WithHint(fail.Usagef("--create and --if-match cannot both be given"), "--if-match asks for a blob that exists")
-			}
-			if opts.Conditions.IfNoneMatch == azcore.ETagAny {
-				opts.Create = true
-			}
-			return nil
-		},
-		Run: updateRun,
 	}
+	set := cmd.Flags()
+	var u updating
+	var source change.ChangeFlags
+	var headers flags.Headers
+	var sending flags.Sending
+	var update flags.Update
+	var maxSize int64
+	source.Add(set)
+	set.BoolVar(&u.create, "create", false, "create the blob if it does not exist; the change starts from empty content")
+	set.BoolVar(&u.dryRun, "dry-run", false, "print the change as a diff and write nothing")
+	update.Add(set, "the content", optimistic.OperationsKept)
+	headers.Add(set)
+	sending.Add(set)
+	flags.AddMaxSize(set, &maxSize)
+	flags.WriteConditions(set, &u.conditions, flags.CondAll)
+	parse := func(arg string) (on ref.Blob, err error) {
+		if u.on, err = ref.ParseWritable(arg); err != nil {
+			return u.on, err
+		}
+		if u.change, err = source.Parse(f.Env); err != nil {
+			return u.on, err
+		}
+		return u.on, creates(u.create, u.conditions)
+	}
+	return cli.On(f, cmd, parse, f.BlockBlob, func(ctx context.Context, on ref.Blob, client *blockblob.Client) (cli.Result, error) {
+		if err := change.Prepare(ctx, f, u.change); err != nil {
+			return nil, err
+		}
+		u.create = u.create || u.conditions.IfNoneMatch == azcore.ETagAny
+		content := contentOf(client, on.Blob, headers)
+		content.MaxSize = maxSize
+		o := update.Options(u.conditions, sending.Sending(f.Monitor.Hooks()))
+		o.Create, o.DryRun = u.create, u.dryRun
+		r, before, after, err := u.run(ctx, content, o)
+		if err != nil {
+			return nil, change.UpdateHint(flags.UnconfirmedHint(flags.MaxSizeHint(fail.Tally(err, r))), u.conditions, u.create)
+		}
+		result := cli.NewWriteResult(on, "updated", r)
+		if u.dryRun {
+			result.Outcome = "dry_run"
+			return nil, change.PrintDiff(f, result, before, after)
+		}
+		return result, nil
+	})
+}
+
+// creates refuses --create for a blob that has to exist.
+func creates(create bool, c optimistic.Conditions) error {
+	if create && c.IfMatch != "" {
+		return fail.WithHint(fail.Usagef("--create and --if-match cannot both be given"), "--if-match asks for a blob that exists")
+	}
+	return nil
 }
 
 // contentOf returns the blob's content as a target, with the headers and metadata of the flags.
@@ -86,49 +109,27 @@ func contentOf(client *blockblob.Client, name string, h flags.Headers) blobs.Blo
 	return target
 }
 
-func updateRun(ctx context.Context, f *cli.Factory, opts *updateOptions) error {
-	client, err := f.BlockBlob(opts.Blob)
-	if err != nil {
-		return err
-	}
-	if err := change.Prepare(ctx, f, opts.change); err != nil {
-		return err
-	}
-	content := contentOf(client, opts.Blob.Blob, opts.Headers)
-	content.MaxSize = opts.MaxSize
-	update := opts.Update.Options(opts.Conditions, opts.Sending.Sending(f.Monitor.Hooks()))
-	update.Create, update.DryRun = opts.Create, opts.DryRun
-	var before, after []byte
-	r, err := updated(ctx, opts, content, update, &before, &after)
-	if err != nil {
-		return change.UpdateHint(flags.UnconfirmedHint(flags.MaxSizeHint(fail.Tally(err, r))), opts.Conditions, opts.Create)
-	}
-	result := cli.NewWriteResult(opts.Blob, "updated", r)
-	if opts.DryRun {
-		result.Outcome = "dry_run"
-		return change.PrintDiff(f, result, before, after)
-	}
-	return f.Print(result)
-}
-
-// updated runs the update: of a filter with its content in files, where files can be made, and otherwise in memory.
-func updated(ctx context.Context, opts *updateOptions, content blobs.Blob[[]byte], update *optimistic.UpdateOptions, before, after *[]byte) (optimistic.Result, error) {
-	if filter, ok := opts.change.(change.Filter); ok && !opts.DryRun {
+// run updates content: through a filter with its content in files, where files can be made, and otherwise in memory. A dry run
+// returns the content before and after.
+func (u *updating) run(ctx context.Context, content blobs.Blob[[]byte], o *optimistic.UpdateOptions) (r optimistic.Result, before, after []byte, err error) {
+	if filter, ok := u.change.(change.Filter); ok && !u.dryRun {
 		if dir, err := os.MkdirTemp("", "azconc-update-"); err == nil {
 			defer func() { _ = os.RemoveAll(dir) }()
-			return spooled(ctx, dir, opts, filter, content, update)
+			r, err := spooled(ctx, dir, u.on, filter, content, o)
+			return r, nil, nil, err
 		}
 	}
-	return optimistic.Update(ctx, content, func(ctx context.Context, content *[]byte) (err error) {
+	r, err = optimistic.Update(ctx, content, func(ctx context.Context, content *[]byte) (err error) {
 		base := optimistic.BaseOf(ctx)
-		changed, err := opts.change.Apply(ctx, change.BaseContent{
-			Resource: opts.Blob.String(), Exists: base.Exists, ETag: string(base.ETag),
+		changed, err := u.change.Apply(ctx, change.BaseContent{
+			Resource: u.on.String(), Exists: base.Exists, ETag: string(base.ETag),
 			Attempt: optimistic.EarlierRuns(ctx) + 1, Data: *content,
 		})
-		if opts.DryRun { // a write needs no more than the new content
-			*before, *after = *content, changed
+		if u.dryRun { // a write needs no more than the new content
+			before, after = *content, changed
 		}
 		*content = changed
 		return err
-	}, update)
+	}, o)
+	return r, before, after, err
 }

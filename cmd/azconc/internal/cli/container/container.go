@@ -38,9 +38,7 @@ type createResult struct {
 	Container string `json:"resource"`
 	Created   bool   `json:"created"`
 	ETag      string `json:"etag"`
-	Ambiguous int    `json:"ambiguous"`
-	Resolved  int    `json:"resolved"`
-	cli.Cost
+	cli.Sent
 }
 
 func (r createResult) Text(w io.Writer) { fmt.Fprintln(w, r.Outcome, r.Container) }
@@ -60,7 +58,7 @@ The container gets an id in its metadata, so that if the response is lost, azcon
 	return cli.On(f, cmd, ref.ParseContainer, f.Container, func(ctx context.Context, on ref.Blob, client *container.Client) (cli.Result, error) {
 		r, err := settings.CreateContainer(ctx, client, &settings.CreateContainerOptions{Metadata: metadata})
 		return createResult{
-			Outcome: "created", Container: on.String(), Created: true, ETag: string(r.ETag), Ambiguous: r.Ambiguous, Resolved: r.Resolved, Cost: f.Cost(),
+			Outcome: "created", Container: on.String(), Created: true, ETag: string(r.ETag), Sent: cli.Sent{Ambiguous: r.Ambiguous, Resolved: r.Resolved, Cost: f.Cost()},
 		}, err
 	})
 }
@@ -79,7 +77,7 @@ The service frees the name about half a minute later; until then, creating it ag
 	flags.WriteConditions(cmd.Flags(), &conditions, flags.CondDates|flags.CondLease)
 	return cli.On(f, cmd, ref.ParseContainer, f.Container, func(ctx context.Context, on ref.Blob, client *container.Client) (cli.Result, error) {
 		r, err := settings.DeleteContainer(ctx, client, &settings.DeleteContainerOptions{Conditions: conditions})
-		return cli.DeleteResult{Outcome: "deleted", Resource: on.String(), Ambiguous: r.Ambiguous, Resolved: r.Resolved, Cost: f.Cost()}, err
+		return cli.DeleteResult{Outcome: "deleted", Resource: on.String(), Sent: cli.Sent{Ambiguous: r.Ambiguous, Resolved: r.Resolved, Cost: f.Cost()}}, err
 	})
 }
 

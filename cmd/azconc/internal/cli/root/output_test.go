@@ -120,7 +120,7 @@ func TestOutputOfCommands(t *testing.T) {
 			{"table query jobs -o tsv --query entities[].entity.n", 0, "5\n7\n", ""},
 			{"table query jobs --query entities[?entity.n>`5`].row_key|[0]", 0, "\"2\"\n", ""},
 			{"table get jobs/eu/1 --query entity", 0, `{"n":5,"s":"hi"}` + "\n", ""},
-			{"blob list jobs --prefix a --query blobs[].name -o tsv", 0, "a\n", ""},
+			{"blob list jobs --prefix p --query blobs[].name -o tsv", 0, "p\n", ""},
 			{"blob list jobs --query nosuch -o tsv", 0, "", ""},
 			{"blob list jobs --query nosuch", 0, "null\n", ""},
 			{"blob list jobs --query [].name", 0, "null\n", "azconc: hint: the result is an object, not a list: name a member first, such as blobs[]"},

@@ -199,7 +199,7 @@ ends with exit code 5, because another client may have deleted it; a delete with
 			return nil, fail.Tally(err, r)
 		}
 		return cli.DeleteResult{
-			Outcome: "deleted", Resource: on.String(), BaseETag: string(r.BaseETag), Ambiguous: r.Ambiguous, Resolved: r.Resolved, Cost: f.Cost(),
+			Outcome: "deleted", Resource: on.String(), BaseETag: string(r.BaseETag), Sent: cli.Sent{Ambiguous: r.Ambiguous, Resolved: r.Resolved, Cost: f.Cost()},
 		}, nil
 	})
 }
