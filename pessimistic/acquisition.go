@@ -25,9 +25,10 @@ type acquisition struct {
 	queue  queue
 	opts   AcquireOptions
 	line   *line
-	made   bool // this call has created the lock blob
-	handed bool // the lease was handed over to this call by a goroutine of the same Locker
-	passed bool // the lease, and with it the place in the line, has been handed over
+	made   bool               // this call has created the lock blob
+	handed bool               // the lease was handed over to this call by a goroutine of the same Locker
+	passed bool               // the lease, and with it the place in the line, has been handed over
+	found  *lease.Observation // of the lock, which spares the first look; nil if there is none
 }
 
 // newAcquisition returns a call of Lock that has not sent anything yet.
@@ -92,7 +93,11 @@ func (a *acquisition) win(ctx context.Context) (seen lease.Observation, _ grant,
 	if ctx.Err() != nil {
 		return seen, grant{}, context.Cause(ctx)
 	}
-	seen, err = a.find(ctx)
+	if a.found != nil {
+		seen, a.found = *a.found, nil
+	} else {
+		seen, err = a.find(ctx)
+	}
 	for {
 		if err != nil {
 			return seen, grant{}, err

@@ -142,8 +142,29 @@ func (k *Locker) List(ctx context.Context, opts *ListOptions) iter.Seq2[LockInfo
 
 func (k *Locker) list(ctx context.Context, w remote, o ListOptions) iter.Seq2[LockInfo, error] {
 	return func(yield func(LockInfo, error) bool) {
+		for lock, err := range k.observed(ctx, w, o.Prefix) {
+			if err != nil {
+				yield(LockInfo{}, err)
+				return
+			}
+			if info := infoOf(lock.name, lock.seen); (info.Held || !o.Held) && !yield(info, nil) {
+				return
+			}
+		}
+	}
+}
+
+// listed is a lock in a list.
+type listed struct {
+	name string
+	seen lease.Observation // without a Date
+}
+
+// observed lists the locks whose names begin with prefix.
+func (k *Locker) observed(ctx context.Context, w remote, prefix string) iter.Seq2[listed, error] {
+	return func(yield func(listed, error) bool) {
 		from := container.ListBlobsFlatOptions{Include: container.ListBlobsInclude{Metadata: true}}
-		if prefix := k.opts.Prefix + o.Prefix; prefix != "" {
+		if prefix = k.opts.Prefix + prefix; prefix != "" {
 			from.Prefix = &prefix
 		}
 		for more := true; more; more = ptr.Value(from.Marker) != "" {
@@ -154,13 +175,13 @@ func (k *Locker) list(ctx context.Context, w remote, o ListOptions) iter.Seq2[Lo
 				return err
 			})
 			if err != nil {
-				yield(LockInfo{}, azerr.Op("list locks in", k.path, err))
+				yield(listed{}, azerr.Op("list locks in", k.path, err))
 				return
 			}
 			from.Marker = page.NextMarker
 			for _, item := range page.Segment.BlobItems {
-				info, ok := k.listed(item)
-				if ok && (info.Held || !o.Held) && !yield(info, nil) {
+				lock, ok := k.listed(item)
+				if ok && !yield(lock, nil) {
 					return
 				}
 			}
@@ -169,23 +190,20 @@ func (k *Locker) list(ctx context.Context, w remote, o ListOptions) iter.Seq2[Lo
 }
 
 // listed reads one blob of a list.
-func (k *Locker) listed(item *container.BlobItem) (LockInfo, bool) {
+func (k *Locker) listed(item *container.BlobItem) (listed, bool) {
 	if item.Properties == nil || ptr.Value(item.Name) == "" {
-		return LockInfo{}, false
+		return listed{}, false
 	}
 	seen := lease.Observation{
 		State: lease.State(ptr.Value(item.Properties.LeaseState)), Term: lease.Term(ptr.Value(item.Properties.LeaseDuration)),
 		ETag: ptr.Value(item.Properties.ETag), Modified: ptr.Value(item.Properties.LastModified), Metadata: lowered(item.Metadata),
 		Size: ptr.Value(item.Properties.ContentLength),
 	}
-	if !recordIn(seen.Metadata).lock {
-		return LockInfo{}, false
-	}
 	// A list carries the ETag without the quotes that every other response has.
 	if e := seen.ETag; e != "" && e[0] != '"' {
 		seen.ETag = `"` + e + `"`
 	}
-	return infoOf((*item.Name)[len(k.opts.Prefix):], seen), true
+	return listed{(*item.Name)[len(k.opts.Prefix):], seen}, recordIn(seen.Metadata).lock
 }
 
 // BreakResult is the result of Locker.Break.

@@ -93,6 +93,9 @@ func (ls *lines) enter(ctx context.Context, a *acquisition) (*handOver, error) {
 	a.line = l
 	if !l.busy {
 		l.busy = true
+		if p := ls.past[a.name]; a.found == nil && p.seen != nil && a.k.opts.TakeoverDelay == 0 && a.claim.remote.clock().now().runSince(p.left) < unwatched {
+			a.found = p.seen
+		}
 		ls.mu.Unlock()
 		return nil, nil
 	}
@@ -148,11 +151,16 @@ func (l *line) heldError(a *acquisition) *HeldError {
 
 // leave gives the next goroutine its turn with the service. An error that does not depend on the caller is passed to
 // all: a hundred goroutines need not learn one after the other that the container does not exist.
-func (l *line) leave(ctx context.Context, err error, now instant) {
+func (l *line) leave(ctx context.Context, err error, now instant, released bool) {
 	l.all.mu.Lock()
 	defer l.all.mu.Unlock()
 	if h := l.holding; h != nil {
-		l.remember(past{token: h.token, row: h.row, left: now}, h.date.date)
+		p := past{token: h.token, row: h.row, left: now}
+		if released && h.seen.ETag != "" {
+			seen := h.seen
+			seen.State, seen.Date, p.seen = lease.Available, h.date.date, &seen
+		}
+		l.remember(p, h.date.date)
 	}
 	l.holding, l.handed = nil, 0
 	if err != nil && ctx.Err() == nil {
@@ -280,5 +288,5 @@ func (l *Lease) passOn(ctx context.Context, lost *LostError) (passed bool, left 
 	case sound && t.line.handOver(b):
 		return true, nil
 	}
-	return false, func() { t.line.leave(ctx, nil, l.remote.clock().now()) }
+	return false, func() { t.line.leave(ctx, nil, l.remote.clock().now(), lost == nil) }
 }

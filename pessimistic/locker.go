@@ -171,7 +171,8 @@ func (k *Locker) Options() LockerOptions { return k.opts }
 // wrong. The next holder after another client has changed the blob waits as well, and a holder that gets an earlier Date
 // than the last one did waits for up to a second: Date went back by a second now and then. See LockerOptions.QuickFirst.
 //
-// Requests: 3 if the lock exists and is free (look, acquire, stamp), 4 the first time; then 1 to release, 2 if it was waited
+// Requests: 3 if the lock exists and is free (look, acquire, stamp), 4 the first time, and 2 if this Locker has released it
+// within 0.1 s and nobody has acquired it since; then 1 to release, 2 if it was waited
 // for or held for 0.1 s, and 3 if others wait whom the record does not name. Waiting costs 1 to sign up, 3 the first time, and
 // one HEAD request per look, however many goroutines of this Locker wait. Taking over from another goroutine of this
 // Locker costs 1 (stamp), and handing over costs none.
@@ -193,7 +194,7 @@ func (k *Locker) lock(ctx context.Context, a *acquisition) (*Hold, error) {
 	}
 	h, err := a.turns(ctx, handed)
 	if err != nil && !a.passed {
-		a.line.leave(ctx, err, a.claim.remote.clock().now())
+		a.line.leave(ctx, err, a.claim.remote.clock().now(), false)
 	}
 	return h, err
 }

@@ -20,13 +20,16 @@ type order struct {
 	owner string
 
 	ticket tickets.Ticket
-	signed bool // there is a ticket, or none can be had
+	signed bool  // there is a ticket, or none can be had
+	hidden int64 // the turn at which the ticket was first seen to be hidden; 0 if it was not
 
 	known  tickets.Order // of the last look
 	looked instant       // the last look
 	turned instant       // when the present turn began, at the earliest
 	began  instant       // since when turns were watched; zero if none was
 	turns  float64       // how many have begun since, with the first
+	spare  int64         // of several locks, how many were free, but one
+	chosen bool          // this is the lock to take, of several
 	free   instant       // when this version of the lock was first seen free; zero while it is held
 	etag   azcore.ETag
 	trip   time.Duration // how long a request takes
@@ -44,6 +47,10 @@ const inexact = 3 * time.Second
 // sees notes an observation.
 func (o *order) sees(seen lease.Observation, now instant) {
 	r := recordIn(seen.Metadata)
+	if o.chosen {
+		o.known = tickets.Latest(o.known, r.order)
+		return
+	}
 	switch {
 	case o.turned.at.IsZero():
 		o.turned = now
@@ -69,10 +76,15 @@ func (o *order) sees(seen lease.Observation, now instant) {
 	o.known, o.etag, o.looked = r.order, seen.ETag, now
 }
 
-// signUp takes a ticket, and another one if the first was passed over and nobody knows that this call waits. After a
-// transient fault the next look is preceded by another try.
+// signUp takes a ticket, and another one, behind all others, if the first was passed over and nobody knows that this call
+// waits, even in the turn after that. After a transient fault the next look is preceded by another try.
 func (o *order) signUp(ctx context.Context, c clock) {
-	if o.signed && !o.ticket.Hidden(o.known) {
+	turn := max(o.known.Turn, 1)
+	switch {
+	case o.signed && !o.ticket.Hidden(o.known):
+		return
+	case o.signed && (o.hidden == 0 || o.hidden == turn): // its holder may still learn of others
+		o.hidden = turn
 		return
 	}
 	began := c.now()
@@ -80,15 +92,15 @@ func (o *order) signUp(ctx context.Context, c clock) {
 	if is := azerr.Classify(err); err != nil && (is.Transient() || is.Ambiguous()) {
 		return
 	}
-	o.ticket, o.signed, o.trip = t, true, c.now().runSince(began)
+	o.ticket, o.signed, o.hidden, o.trip = t, true, 0, c.now().runSince(began)
 }
 
 // rank returns how many come first. Without a ticket those are all.
 func (o *order) rank() int64 {
 	if !o.signed {
-		return o.known.Waiting()
+		return max(o.known.Waiting()-o.spare, 0)
 	}
-	return o.ticket.Rank(o.known)
+	return max(o.ticket.Rank(o.known)-o.spare, 0)
 }
 
 // mostSilence bounds the time for which a call that does not wait leaves a free lock to those that do.
@@ -96,6 +108,9 @@ const mostSilence = time.Second
 
 // wait returns how long to wait until the next look, or, if the lock is free, until this call may take it.
 func (o *order) wait(now instant, longest time.Duration) time.Duration {
+	if o.chosen {
+		return 0
+	}
 	pace := tickets.Pace{Length: o.known.Length, Age: now.runSince(o.turned), Trip: o.trip, Cap: longest}
 	if o.free.at.IsZero() {
 		return pace.Interval(o.rank())
@@ -116,7 +131,10 @@ func (a *acquisition) next(base lease.Observation) tickets.Order {
 	switch {
 	case a.handed:
 		return known
-	case !o.signed:
+	case o.chosen:
+		known = o.known
+	}
+	if !o.signed && known.Waiting() > o.spare {
 		known = known.Abandoned()
 	}
 	if o.began.at.IsZero() || base.State != lease.Available {
@@ -164,11 +182,15 @@ func (l *Lease) announce(ctx context.Context) {
 	if metadata[keyOrder] = h.order.String(); sizeOf(metadata) > metadataLimit {
 		return
 	}
+	version, h.seen.ETag = h.seen.ETag, ""
 	_ = l.remote.wire().Once(ctx, "Set Blob Metadata", announcing, func(ctx context.Context) error {
-		_, err := h.client.SetMetadata(ctx, pointers(metadata), &blob.SetMetadataOptions{AccessConditions: &blob.AccessConditions{
+		r, err := h.client.SetMetadata(ctx, pointers(metadata), &blob.SetMetadataOptions{AccessConditions: &blob.AccessConditions{
 			LeaseAccessConditions:    &blob.LeaseAccessConditions{LeaseID: &id},
-			ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfMatch: ptr.Optional(h.seen.ETag)},
+			ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfMatch: ptr.Optional(version)},
 		}})
+		if err == nil {
+			h.seen.ETag, h.seen.Metadata = ptr.Value(r.ETag), metadata
+		}
 		return err
 	})
 }

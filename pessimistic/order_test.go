@@ -11,12 +11,14 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/azconc/azconc/pessimistic/internal/pesstest"
+	"github.com/azconc/azconc/pessimistic/internal/tickets"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
 	"github.com/azconc/azconc/pkg/fence"
@@ -40,6 +42,7 @@ type turnsOf struct {
 	idle     []time.Duration // from each release to the next acquisition
 	deaths   []int           // for each wait, how many waiters have died meanwhile
 	requests int
+	ops      map[string]int // the requests, by operation
 	span     time.Duration
 }
 
@@ -64,11 +67,11 @@ func (t turnsOf) String() string {
 	for _, w := range t.waited {
 		wait += w
 	}
-	return fmt.Sprintf("%d turns, %.1f/s, least %.2f most %.2f of the mean; at most %d overtook; idle %v median %v p99; waited %v mean %v p99 %v most; %.2f requests a turn",
+	return fmt.Sprintf("%d turns, %.1f/s, least %.2f most %.2f of the mean; at most %d overtook; idle %v median %v p99; waited %v mean %v p99 %v most; %.2f requests a turn: %v",
 		t.total(), float64(t.total())/t.span.Seconds(), float64(slices.Min(t.served))/mean, float64(slices.Max(t.served))/mean, slices.Max(t.overtook),
 		quantile(t.idle, .5).Round(time.Millisecond), quantile(t.idle, .99).Round(time.Millisecond),
 		(wait / time.Duration(max(len(t.waited), 1))).Round(time.Millisecond), quantile(t.waited, .99).Round(time.Millisecond), slices.Max(t.waited).Round(time.Millisecond),
-		float64(t.requests)/float64(t.total()))
+		float64(t.requests)/float64(t.total()), t.ops)
 }
 
 // contend lets contenders compete for a lock, and reports what happens after a time of settling.
@@ -78,11 +81,11 @@ func contend(t *testing.T, seed uint64, settle, span time.Duration, all ...conte
 		w := newWorldWith(t, &aztest.Options{Seed: seed, Latency: func() time.Duration { return pesstest.Latency }})
 		ctx, stop := context.WithTimeout(t.Context(), settle+span)
 		defer stop()
-		out.served, out.span = make([]int, len(all)), span
+		out.served, out.span, out.ops = make([]int, len(all)), span, map[string]int{}
 		began := time.Now()
 		var mu sync.Mutex
 		var released time.Time
-		turn, deaths, holders, last := 0, 0, 0, fence.Token(0)
+		turn, latest, deaths, holders, last := 0, -1, 0, 0, fence.Token(0)
 		rand := rand.New(rand.NewPCG(seed, 1))
 		w.Witness.On(func(c pesstest.Carried) {
 			mu.Lock()
@@ -90,6 +93,10 @@ func contend(t *testing.T, seed uint64, settle, span time.Duration, all ...conte
 			settled := time.Since(began) > settle
 			if settled {
 				out.requests++
+				if strings.HasSuffix(c.Resource, tickets.Suffix) {
+					c.Op += " tickets"
+				}
+				out.ops[fmt.Sprint(c.Op, " ", c.Status)]++
 			}
 			switch {
 			case c.Op == "release":
@@ -139,7 +146,10 @@ func contend(t *testing.T, seed uint64, settle, span time.Duration, all ...conte
 						out.overtook, out.deaths = append(out.overtook, turn-from), append(out.deaths, deaths-died)
 						out.waited = append(out.waited, time.Since(asked))
 					}
-					turn++
+					if c.shell || latest != i { // a Locker that comes again at once continues its turn
+						turn++
+					}
+					latest = i
 					mu.Unlock()
 					bubble.Sleep(c.section)
 					mu.Lock()
@@ -182,7 +192,7 @@ func TestWaitersHaveTheirTurnsInOrder(t *testing.T) {
 		{"a shell loop of 0.2 s and a waiter", 0, 30 * sec, []contender{{shell: true, section: sec / 5}, {shell: true, section: sec / 5, first: sec}},
 			2, .9, 19, 100 * time.Millisecond, sec, 3},
 		{"nine shells, 2 s", 0, 200 * sec, same(9, contender{shell: true, section: 2 * sec, rest: 20 * time.Millisecond}), 10, .8, 24, 300 * time.Millisecond, sec, .4},
-		{"a mixture", 0, 300 * sec, mixture, 11, .8, 30, 400 * time.Millisecond, 4 * sec, .25},
+		{"a mixture", 0, 300 * sec, mixture, 13, .8, 30, 400 * time.Millisecond, 4 * sec, .25},
 		{"1 waiter, 5 s, a new lock", 0, 300 * sec, same(2, contender{section: 5 * sec, rest: sec}), 2, .9, 20, 300 * time.Millisecond, sec, .15},
 		{"4 waiters, 5 s, a new lock", 0, 300 * sec, same(5, contender{section: 5 * sec, rest: sec}), 5, .9, 30, 300 * time.Millisecond, sec, .15},
 		{"8 waiters, 5 s, a new lock", 0, 300 * sec, same(9, contender{section: 5 * sec, rest: sec}), 9, .8, 34, 300 * time.Millisecond, sec, .15},
@@ -214,13 +224,14 @@ func TestWaitersHaveTheirTurnsInOrder(t *testing.T) {
 	}
 }
 
-// TestTwoHundredContendersShareTheTurns: the least served of 200 processes had 0.6 of the mean, and one waited for 5 min 6 s.
+// TestTwoHundredContendersShareTheTurns: the least served of 200 processes had 0.6 of the mean, and one waited for 5 min 6 s. A
+// waiter that had been passed over once signed up behind all others, and saw 400 turns.
 func TestTwoHundredContendersShareTheTurns(t *testing.T) {
 	got := contend(t, 1, 40*time.Second, 2*time.Minute, same(200, contender{section: 50 * time.Millisecond})...)
 	t.Log(got)
 	mean := float64(got.total()) / float64(len(got.served))
-	if least := float64(slices.Min(got.served)) / mean; least < 0.8 || quantile(got.waited, 1) > 40*time.Second {
-		t.Errorf("least %.2f of the mean; waits of up to %v", least, quantile(got.waited, 1))
+	if least, most := float64(slices.Min(got.served))/mean, slices.Max(got.overtook); least < 0.9 || most > 230 {
+		t.Errorf("least %.2f of the mean; %d had a turn during one wait", least, most)
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/observe"
-	"github.com/azconc/azconc/pkg/retry"
 )
 
 // queue waits until another client's lease ends. It polls with HEAD requests, which cost the service little and, unlike
@@ -27,6 +26,9 @@ type queue struct {
 	reported  time.Duration     // when the wait was last reported, as waited
 	seen      lease.Observation // the last observation
 	order     *order            // nil if the resource has no record
+
+	look  func(ctx context.Context) (lease.Observation, error) // nil: at the resource
+	woken <-chan struct{}                                      // ends a pause; nil if only time does
 }
 
 // run returns how long the caller has waited.
@@ -104,9 +106,15 @@ func (q *queue) sleep(ctx context.Context, cause error) error {
 		}
 		pause = min(pause, q.wait-q.waited)
 	}
-	err := retry.Sleep(ctx, pause)
-	if q.waited = q.run(); err != nil {
-		return &endedWait{q.heldError(nil), err}
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-q.woken:
+	case <-ctx.Done():
+	}
+	if q.waited = q.run(); ctx.Err() != nil {
+		return &endedWait{q.heldError(nil), context.Cause(ctx)}
 	}
 	return nil
 }
@@ -123,7 +131,11 @@ func (e *endedWait) Unwrap() error { return e.err }
 
 // looks takes one look.
 func (q *queue) looks(ctx context.Context) (free bool, err error) {
-	seen, err := q.remote.look(ctx, "", adminTry)
+	look := q.look
+	if look == nil {
+		look = func(ctx context.Context) (lease.Observation, error) { return q.remote.look(ctx, "", adminTry) }
+	}
+	seen, err := look(ctx)
 	if err == nil {
 		q.sees(seen)
 		q.refused, q.failed = 0, 0

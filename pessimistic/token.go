@@ -79,9 +79,10 @@ func (a *acquisition) awaitSecond(ctx context.Context, seen lease.Observation) e
 
 // past is a Locker's memory of a lock that it has held.
 type past struct {
-	token fence.Token // the last one
-	row   instant     // see holding
-	left  instant     // when it gave the lock up; zero while it holds it
+	token fence.Token        // the last one
+	row   instant            // see holding
+	left  instant            // when it gave the lock up; zero while it holds it
+	seen  *lease.Observation // what it released; nil if it does not know
 }
 
 // maxPast bounds the number of locks that a Locker remembers before it forgets those whose last token the service's clock

@@ -11,6 +11,7 @@ import (
 	"github.com/azconc/azconc/pessimistic/internal/locks"
 	"github.com/azconc/azconc/pessimistic/internal/poll"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/lease"
 )
 
 // RWLock admits many readers, or one writer, across all processes that use the same name.
@@ -18,7 +19,8 @@ import (
 // Writers hold a gate, the named lock "name/gate"; each reader holds a slot of a Semaphore "name". A reader first
 // acquires a slot and then looks at the gate; a writer first acquires the gate and then looks at the slots. The service
 // is strongly consistent, so at least one of the two sees the other. A writer that waits for readers to leave holds the
-// gate, so that no new ones enter: writers do not starve. Readers can, if writers follow each other without a gap.
+// gate, so that no new ones enter. A reader that finds the gate held waits for it as the writers do, in the same line, and
+// enters while it holds it; so neither starves, and readers that have waited enter one after the other.
 //
 // Each holder's context ends before its lease can be granted to another, and a crashed holder stops blocking others
 // when its lease has expired. A writer has a fence, which grows from writer to writer, to write with. A reader's fence
@@ -67,11 +69,7 @@ func (w *RWLock) Lock(ctx context.Context, opts *pessimistic.LockOptions) (*pess
 	if err != nil {
 		return nil, err
 	}
-	left := o.MaxWait
-	if left > 0 {
-		left = max(left-time.Since(began), time.Nanosecond)
-	}
-	if err := w.drain(ctx, h, left, !o.NoWait); err != nil {
+	if err := w.drain(ctx, h, within(o, began).MaxWait, !o.NoWait); err != nil {
 		_ = h.Release(ctx)
 		return nil, err
 	}
@@ -86,7 +84,7 @@ func (w *RWLock) TryLock(ctx context.Context) (*pessimistic.Hold, error) {
 // drain waits until no reader is left, while h keeps new ones out.
 func (w *RWLock) drain(ctx context.Context, h *pessimistic.Hold, limit time.Duration, wait bool) error {
 	began := time.Now()
-	p, failed := poll.Pace{Backoff: w.readers.poll}, 0
+	p, failed := poll.Pace{Backoff: w.locker.Options().Poll}, 0
 	for {
 		reader, found, err := w.reader(h.Context())
 		pause := p.Next(ctx)
@@ -101,7 +99,7 @@ func (w *RWLock) drain(ctx context.Context, h *pessimistic.Hold, limit time.Dura
 		case !found:
 			return nil
 		case !wait || limit > 0 && time.Since(began) >= limit:
-			return w.readers.heldBy(reader, began)
+			return w.heldBy(reader, began)
 		}
 		if limit > 0 {
 			pause = min(pause, limit-time.Since(began))
@@ -114,7 +112,7 @@ func (w *RWLock) drain(ctx context.Context, h *pessimistic.Hold, limit time.Dura
 
 // reader returns one of the readers.
 func (w *RWLock) reader(ctx context.Context) (pessimistic.LockInfo, bool, error) {
-	for info, err := range w.locker.List(ctx, &pessimistic.ListOptions{Prefix: w.readers.prefix, Held: true}) {
+	for info, err := range w.locker.List(ctx, &pessimistic.ListOptions{Prefix: w.readers.all.Prefix(), Held: true}) {
 		return info, err == nil, err
 	}
 	return pessimistic.LockInfo{}, false, nil
@@ -123,69 +121,55 @@ func (w *RWLock) reader(ctx context.Context) (pessimistic.LockInfo, bool, error)
 // RLock waits until no writer holds the lock or waits for it. Errors are those of Locker.Lock; on any error nothing is
 // left behind. The caller must call Release.
 //
-// Requests: those of Semaphore.Acquire, and 1 to look at the gate. Waiting costs one HEAD request per poll.
+// Requests: those of Semaphore.Acquire, and 1 to look at the gate. If it is held, 1 to leave the slot, and those of Locker.Lock
+// for the gate, of its release, and of another Semaphore.Acquire.
 func (w *RWLock) RLock(ctx context.Context, opts *pessimistic.LockOptions) (*Slot, error) {
 	var o pessimistic.LockOptions
 	if opts != nil {
 		o = *opts
 	}
-	limited := ctx
-	if o.MaxWait > 0 {
-		var cancel context.CancelFunc
-		limited, cancel = context.WithTimeoutCause(ctx, o.MaxWait, errWaited)
-		defer cancel()
-	}
 	began := time.Now()
-	p := poll.Pace{Backoff: w.readers.poll}
-	for {
-		left := o
-		if o.MaxWait > 0 {
-			left.MaxWait = max(o.MaxWait-time.Since(began), time.Nanosecond)
-		}
-		slot, err := w.readers.Acquire(ctx, &left)
-		if err != nil {
-			return nil, err
-		}
-		writer, err := w.writer(ctx)
-		if err == nil && !writer.Held {
-			return slot, nil
-		}
-		_ = slot.Release(ctx)
-		if o.NoWait && err == nil {
-			return nil, w.readers.heldBy(writer, began)
-		}
-		for failed := 0; err != nil || writer.Held; {
-			pause := p.Next(ctx)
-			if err != nil {
-				if ctx.Err() != nil || limited.Err() == nil && !w.readers.bears(err, o) {
-					return nil, err
-				}
-				pause = poll.AfterFault(ctx, failed)
-				failed++
-			}
-			if w.readers.pause(limited, pause) != nil {
-				if err != nil && ctx.Err() == nil && !errors.Is(err, errWaited) {
-					return nil, err // an outage caused the wait
-				}
-				return nil, w.readers.waited(limited, began, writer, false)
-			}
-			writer, err = w.writer(limited)
-		}
+	slot, err := w.readers.Acquire(ctx, &o)
+	if err != nil {
+		return nil, err
 	}
+	writer, err := w.locker.Show(ctx, w.gate)
+	switch {
+	case errors.Is(err, pessimistic.ErrNotFound): // it was never used
+		return slot, nil
+	case err == nil && !writer.Held:
+		return slot, nil
+	}
+	_ = slot.Release(ctx)
+	if o.NoWait && err != nil {
+		return nil, err
+	} else if o.NoWait {
+		return nil, w.heldBy(writer, began)
+	}
+	// In the line of the writers: those who hold the gate enter one after the other.
+	h, err := w.locker.Lock(ctx, w.gate, within(o, began))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = h.Release(ctx) }()
+	return w.readers.Acquire(ctx, within(o, began))
+}
+
+// within returns the options for what is left of the time to wait.
+func within(o pessimistic.LockOptions, began time.Time) *pessimistic.LockOptions {
+	if o.MaxWait > 0 {
+		o.MaxWait = max(o.MaxWait-time.Since(began), time.Nanosecond)
+	}
+	return &o
+}
+
+func (w *RWLock) heldBy(holder pessimistic.LockInfo, began time.Time) *pessimistic.HeldError {
+	return &pessimistic.HeldError{Resource: w.readers.path, Holder: holder.Owner, Fence: holder.Fence, Since: holder.Since, State: lease.Leased, Waited: time.Since(began)}
 }
 
 // TryRLock is RLock without waiting.
 func (w *RWLock) TryRLock(ctx context.Context) (*Slot, error) {
 	return w.RLock(ctx, &pessimistic.LockOptions{NoWait: true})
-}
-
-// writer looks at the gate. A gate that was never used is open.
-func (w *RWLock) writer(ctx context.Context) (pessimistic.LockInfo, error) {
-	info, err := w.locker.Show(ctx, w.gate)
-	if w.readers.note(err); errors.Is(err, pessimistic.ErrNotFound) {
-		return pessimistic.LockInfo{}, nil
-	}
-	return info, err
 }
 
 // Do runs fn while holding the lock alone. Errors are those of the package's Do.

@@ -52,6 +52,10 @@ func TestAFreeSlotTakesFourRequestsFromAcquireToRelease(t *testing.T) {
 			t.Errorf("slot %d with %d after slot %d with %d", again.Number, again.Fence(), first.Number, first.Fence())
 		}
 		releaseSlot(t, again)
+		w.WantOps("acquire", "stamp", "release") // it knows what it has left
+		bubble.Sleep(time.Second)
+		w.Reset()
+		releaseSlot(t, slotOf(t, s))
 		w.WantOps("look", "acquire", "stamp", "release")
 	})
 }
@@ -105,7 +109,7 @@ func TestWaitingGoroutinesPollAsOneAndReuseFreedSlotsAtOnce(t *testing.T) {
 		synctest.Wait()
 		w.Reset()
 		bubble.Sleep(30 * time.Second)
-		if n := len(w.Ops()); n > 40 {
+		if n := len(w.Ops()); n > 100 { // nobody knows yet how long the slots are held
 			t.Errorf("20 waiters send %d requests in 30s", n)
 		}
 		began := time.Now()
@@ -174,6 +178,7 @@ func TestAReaderTakesFiveRequestsAndAWriterFive(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 2 { // the first time makes the blobs
+			bubble.Sleep(time.Second)
 			w.Reset()
 			slot, err := l.RLock(t.Context(), nil)
 			if err != nil {
@@ -183,6 +188,7 @@ func TestAReaderTakesFiveRequestsAndAWriterFive(t *testing.T) {
 		}
 		w.WantOps("look", "acquire", "stamp", "look", "release")
 		for range 2 {
+			bubble.Sleep(time.Second)
 			w.Reset()
 			h, err := l.Lock(t.Context(), nil)
 			if err != nil {

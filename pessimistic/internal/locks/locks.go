@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 )
 
 // maxBlobName is the service's limit, in characters (REST: "Naming and referencing containers, blobs, and metadata").
@@ -17,6 +18,20 @@ func CheckName(prefix, name string) error {
 	}
 	return nil
 }
+
+// Slots are several locks of which a call wants any.
+type Slots struct {
+	Name  string // of all; see Lock
+	N     int
+	First int             // the number of the one to try first
+	Freed <-chan struct{} // this process has released one of them
+}
+
+// Lock returns the name of one of the locks.
+func (s Slots) Lock(i int) string { return s.Prefix() + strconv.Itoa(i) }
+
+// Prefix returns what the names of all locks begin with.
+func (s Slots) Prefix() string { return s.Name + "/slot/" }
 
 // GrantedError is an error of an acquisition that came after the service had granted the lease: it has to be released.
 type GrantedError struct{ Err error }

@@ -144,6 +144,20 @@ func (w *World) Look(name string) lease.Observation {
 	return seen
 }
 
+// SetMetadata replaces the metadata of a blob under a lease.
+func (w *World) SetMetadata(name, id string, metadata map[string]string) {
+	w.T.Helper()
+	values := map[string]*string{}
+	for key, value := range metadata {
+		values[key] = &value
+	}
+	_, err := w.Service.BlockBlob("box", name).SetMetadata(context.Background(), values, &blob.SetMetadataOptions{
+		AccessConditions: &blob.AccessConditions{LeaseAccessConditions: &blob.LeaseAccessConditions{LeaseID: &id}}})
+	if err != nil {
+		w.T.Fatal(err)
+	}
+}
+
 // State returns the state of a blob's lease, as Look does.
 func (w *World) State(name string) lease.State {
 	w.T.Helper()

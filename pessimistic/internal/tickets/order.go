@@ -7,6 +7,7 @@
 package tickets
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -52,6 +53,20 @@ func (o Order) String() string {
 
 // Waiting returns how many tickets are known that have not had their turn.
 func (o Order) Waiting() int64 { return max(o.Issued-o.Next, 0) }
+
+// Latest returns the order of locks that share their tickets: the record of the latest turn says how far they have been
+// served, and any record of that age or an older one may know of another ticket.
+func Latest(all ...Order) (latest Order) {
+	for _, o := range all {
+		if c := cmp.Or(cmp.Compare(o.Turn, latest.Turn), cmp.Compare(o.Next, latest.Next)); c > 0 {
+			latest, o = o, latest
+		}
+		if o.Next <= latest.Next {
+			latest.Issued = max(latest.Issued, o.Issued)
+		}
+	}
+	return latest
+}
 
 // Ticket is a waiter's place. The zero Ticket is none.
 type Ticket struct {

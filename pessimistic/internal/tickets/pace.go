@@ -33,15 +33,16 @@ func (p Pace) near() time.Duration {
 		usual = p.Age / 4
 	}
 	late := p.Age - p.Length
-	return max(min(usual, dense), min(late/40, brisk), min(late/1000, p.Cap), time.Millisecond)
+	return max(min(usual, dense), min(late/20, brisk), min(late/1000, p.Cap), time.Millisecond)
 }
 
 // Interval returns the time to the next look of a waiter behind rank others. Turns do not last equally long: of the time
-// that so many are expected to take, it leaves out what they may take less.
+// that so many are expected to take, it leaves out what they may take less, and the time for which the look and its response
+// are under way.
 func (p Pace) Interval(rank int64) time.Duration {
 	ahead := float64(rank + 1)
-	left := ahead*float64(p.Length) - float64(p.Age)
-	share := max(1-1/math.Sqrt(ahead), 0.25)
+	left := ahead*float64(p.Length) - float64(p.Age+2*p.Trip)
+	share := max(1-1/math.Sqrt(ahead), 1.0/3)
 	return time.Duration(min(max(share*left, ahead*float64(p.near())), float64(p.Cap)))
 }
 

@@ -45,6 +45,25 @@ func TestTicketsAreServedByTheirNumbers(t *testing.T) {
 	}
 }
 
+// TestTheLatestRecordOrdersSeveralLocks: the numbers of a blob that was replaced, or of a forged record, count until then.
+func TestTheLatestRecordOrdersSeveralLocks(t *testing.T) {
+	old, late, same := Order{Turn: 3, Next: 1, Issued: 9}, Order{Turn: 5, Next: 4, Issued: 5}, Order{Turn: 5, Next: 6, Issued: 6, Length: time.Second}
+	for _, tt := range []struct {
+		of   []Order
+		want Order
+	}{
+		{nil, Order{}},
+		{[]Order{late, old}, Order{Turn: 5, Next: 4, Issued: 9}},
+		{[]Order{old, late, same}, Order{Turn: 5, Next: 6, Issued: 9, Length: time.Second}},
+		{[]Order{same, late, old}, Order{Turn: 5, Next: 6, Issued: 9, Length: time.Second}},
+		{[]Order{{Turn: 4, Next: 1000, Issued: 1001}, late}, late},
+	} {
+		if got := Latest(tt.of...); got != tt.want {
+			t.Errorf("%+v: %+v, want %+v", tt.of, got, tt.want)
+		}
+	}
+}
+
 // TestOnlyWhatWasWatchedIsLearnt: a record that had not been used for 10 days, and was then held for a minute, taught a length
 // of 36 h.
 func TestOnlyWhatWasWatchedIsLearnt(t *testing.T) {

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"sync"
-	"sync/atomic"
 
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/aztest"
@@ -51,23 +50,23 @@ func (r *rig) lost(t conformance.T) {
 // contend runs f n times in each of several goroutines at once, and returns how many of the calls succeeded.
 func contend(goroutines, n int, f func() error) (succeeded int, last error) {
 	var group sync.WaitGroup
-	var count atomic.Int32
-	var mu sync.Mutex
+	var mu sync.Mutex // guards the results
 	for range goroutines {
 		group.Go(func() {
 			for range n {
-				if err := f(); err != nil {
-					mu.Lock()
+				err := f()
+				mu.Lock()
+				if err == nil {
+					succeeded++
+				} else {
 					last = err
-					mu.Unlock()
-					continue
 				}
-				count.Add(1)
+				mu.Unlock()
 			}
 		})
 	}
 	group.Wait()
-	return int(count.Load()), last
+	return succeeded, last
 }
 
 // show adds a row with a result.

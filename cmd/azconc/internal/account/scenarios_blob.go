@@ -8,6 +8,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/blobs"
+	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/aztest/conformance"
 )
@@ -20,16 +21,35 @@ func increment(_ context.Context, c *counter) error { c.N++; return nil }
 
 // updateBlob: changes are applied exactly once, under contention and when responses are lost.
 func updateBlob(t conformance.T, r *rig) {
-	box := r.container(t, r.lossy)
-	target := blobs.NewJSON[counter](box.NewBlockBlobClient("counter.json"))
-	value := func() int {
-		v, err := optimistic.Read(t.Context(), target, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v.Value.N
+	target := blobs.NewJSON[counter](r.container(t, r.lossy).NewBlockBlobClient("counter.json"))
+	before := count(t, r, target, "Put Blob", "Put Blob")
+	var res optimistic.Result
+	var err error
+	for range 2 {
+		res, err = optimistic.Update(t.Context(), target, increment, &optimistic.UpdateOptions{OperationID: "conformance"})
 	}
-	r.lose("Put Blob")
+	show(t, "update again with its OperationID", "ok", outcome(err))
+	show(t, "update again with its OperationID: applied before", true, res.AlreadyApplied)
+	show(t, "update again with its OperationID: value", before+1, read(t, target))
+}
+
+// updateEntity: the same for an entity.
+func updateEntity(t conformance.T, r *rig) {
+	count(t, r, tables.NewEntity[counter](r.table(t, r.lossy), "p", "counter"), "Insert Entity", "Update Entity", "Merge Entity")
+}
+
+func read(t conformance.T, target optimistic.Target[counter]) int {
+	t.Helper()
+	v, err := optimistic.Read(t.Context(), target, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v.Value.N
+}
+
+// count creates a counter and updates it, alone and by several writers, with a lost response to either. It returns the last value.
+func count(t conformance.T, r *rig, target optimistic.Target[counter], create string, update ...string) int {
+	r.lose(create)
 	res, err := optimistic.Create(t.Context(), target, counter{}, nil)
 	r.lost(t)
 	show(t, "create, response lost", "ok", outcome(err))
@@ -39,23 +59,18 @@ func updateBlob(t conformance.T, r *rig) {
 		_, err := optimistic.Update(t.Context(), target, increment, nil)
 		return err
 	})
+	before := read(t, target)
 	show(t, "4 writers × 5 updates", "ok", outcome(err))
-	show(t, "4 writers × 5 updates: value less successes", 0, value()-done)
+	show(t, "4 writers × 5 updates: value less successes", 0, before-done)
 
-	before := value()
-	r.lose("Put Blob")
+	r.lose(update...)
 	res, err = optimistic.Update(t.Context(), target, increment, nil)
 	r.lost(t)
+	after := read(t, target)
 	show(t, "update, response lost", "ok", outcome(err))
-	show(t, "update, response lost: applied", 1, value()-before)
+	show(t, "update, response lost: applied", 1, after-before)
 	show(t, "update, response lost: proved", 1, res.Resolved)
-
-	for range 2 {
-		res, err = optimistic.Update(t.Context(), target, increment, &optimistic.UpdateOptions{OperationID: "conformance"})
-	}
-	show(t, "update again with its OperationID", "ok", outcome(err))
-	show(t, "update again with its OperationID: applied before", true, res.AlreadyApplied)
-	show(t, "update again with its OperationID: value", before+2, value())
+	return after
 }
 
 // foldUpdates: a Document folds concurrent updates into few writes, and counts them all.
@@ -70,11 +85,7 @@ func foldUpdates(t conformance.T, r *rig) {
 	done, err := contend(16, 4, func() error { _, err := document.Update(t.Context(), increment); return err })
 	requests := r.faults.Requests()
 	show(t, "16 goroutines × 4 updates", "ok", outcome(err))
-	v, err := optimistic.Read(t.Context(), target, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	show(t, "16 goroutines × 4 updates: value", done, v.Value.N)
+	show(t, "16 goroutines × 4 updates: value", done, read(t, target))
 	show(t, "16 goroutines × 4 updates: fewer requests than updates", true, requests < done)
 }
 
@@ -155,11 +166,7 @@ func lockAndFence(t conformance.T, r *rig) {
 	show(t, "fenced write of the new holder", "ok", outcome(err))
 	_, err = optimistic.Update(t.Context(), blobs.Fenced(stale, target), increment, nil)
 	is(t, "fenced write of the stale holder", "refused", err, err != nil)
-	v, err := optimistic.Read(t.Context(), target, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	show(t, "writes that took effect", 2, v.Value.N)
+	show(t, "writes that took effect", 2, read(t, target))
 	show(t, "release", "ok", outcome(next.Release(t.Context())))
 	_ = stale.Release(t.Context())
 

@@ -10,10 +10,10 @@ import (
 
 	"github.com/azconc/azconc/idempotent"
 	onces "github.com/azconc/azconc/idempotent/once"
-	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/aztest/conformance"
+	"github.com/azconc/azconc/pkg/retry"
 )
 
 const messages = 6
@@ -32,22 +32,18 @@ func send(t conformance.T, r *rig, queue *azqueue.QueueClient) {
 		}
 	}
 	r.lost(t)
-	p, err := queue.GetProperties(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	show(t, "messages in the queue, one of them twice", messages+1, *p.ApproximateMessagesCount)
+	show(t, "messages in the queue, one of them twice", messages+1, left(t, queue))
 }
 
-// run runs two consumers until the queue is empty. A run that does not end is an error.
-func runTwo(t conformance.T, queue *azqueue.QueueClient, handle idempotent.Handler, options func() *idempotent.ConsumerOptions) {
+// runTwo runs two consumers until the queue is empty. A run that does not end is an error.
+func runTwo(t conformance.T, queue *azqueue.QueueClient, handle idempotent.Handler, options idempotent.ConsumerOptions) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var group sync.WaitGroup
 	failures := make(chan error, 2)
 	for range 2 {
-		consumer, err := idempotent.NewConsumer(queue, handle, options())
+		consumer, err := idempotent.NewConsumer(queue, handle, &options)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,15 +81,12 @@ func consume(t conformance.T, r *rig) {
 		handled[m.Key]++
 		return nil
 	}
-	runTwo(t, queue, handle, func() *idempotent.ConsumerOptions {
-		return &idempotent.ConsumerOptions{Markers: markers, ExitWhenEmpty: true, Visibility: 3 * time.Second}
-	})
+	options := idempotent.ConsumerOptions{Markers: markers, ExitWhenEmpty: true, Visibility: 3 * time.Second}
+	runTwo(t, queue, handle, options)
 	// A copy that met a claim is hidden for a while. The queue is empty when the copy is received again and deleted.
 	for deadline := time.Now().Add(30 * time.Second); left(t, queue) > 0 && time.Now().Before(deadline); {
-		runTwo(t, queue, handle, func() *idempotent.ConsumerOptions {
-			return &idempotent.ConsumerOptions{Markers: markers, ExitWhenEmpty: true, Visibility: 3 * time.Second}
-		})
-		pause(t, time.Second)
+		runTwo(t, queue, handle, options)
+		_ = retry.Sleep(t.Context(), time.Second)
 	}
 	most := 0
 	for _, n := range handled {
@@ -122,15 +115,9 @@ func inbox(t conformance.T, r *rig) {
 			c.N++
 			return tx.Put("effects", c)
 		})
-	}, func() *idempotent.ConsumerOptions {
-		return &idempotent.ConsumerOptions{Dedupe: idempotent.DedupeInbox, ExitWhenEmpty: true, Visibility: 3 * time.Second}
-	})
+	}, idempotent.ConsumerOptions{Dedupe: idempotent.DedupeInbox, ExitWhenEmpty: true, Visibility: 3 * time.Second})
 	r.lost(t)
-	v, err := optimistic.Read(t.Context(), tables.NewEntity[counter](table, "p", "effects"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	show(t, "effects", messages, v.Value.N)
+	show(t, "effects", messages, read(t, tables.NewEntity[counter](table, "p", "effects")))
 	show(t, "messages left", 0, left(t, queue))
 }
 
@@ -160,11 +147,4 @@ func once(t conformance.T, r *rig) {
 	show(t, "second call", "ok", outcome(err))
 	show(t, "second call: replayed", true, again.Replayed)
 	show(t, "runs", 1, runs)
-}
-
-func pause(t conformance.T, d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-t.Context().Done():
-	}
 }

@@ -20,7 +20,7 @@ h1{font-size:1.5rem;margin:0}h2{font-size:1.15rem;margin:2rem 0 0}p{margin:.3rem
 .plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,26rem),1fr));gap:1rem;margin:.6rem 0}
 figure{margin:0}figcaption{font-size:.9rem;color:var(--soft)}svg{width:100%;height:auto;display:block}
 .legend{display:flex;flex-wrap:wrap;gap:.2rem 1.2rem;padding:0;margin:.5rem 0;list-style:none}.legend svg{width:2.2rem;height:.9rem;display:inline-block;vertical-align:middle;margin-right:.35rem}
-.grid{stroke:var(--grid);stroke-width:1}.tick{fill:var(--soft);font-size:12px}.line{fill:none;stroke-width:2}.notch{stroke:var(--page);stroke-width:2}
+.grid{stroke:var(--grid);stroke-width:1}.tick{fill:var(--soft);font-size:12px}.line{fill:none;stroke-width:2}
 .s0{fill:var(--s0);stroke:var(--s0)}.s1{fill:var(--s1);stroke:var(--s1)}.s2{fill:var(--s2);stroke:var(--s2)}.s3{fill:var(--s3);stroke:var(--s3)}.s4{fill:var(--s4);stroke:var(--s4)}
 .wide{overflow-x:auto}table{border-collapse:collapse;font-size:.85rem;font-variant-numeric:tabular-nums}th,td{padding:.15rem .7rem;text-align:right;border-bottom:1px solid var(--grid);white-space:nowrap}
 th{color:var(--soft);font-weight:600}td:nth-child(2),th:nth-child(2){text-align:left}`
@@ -67,11 +67,23 @@ func (r result) ends() string {
 func section(b *strings.Builder, k workload.Kind, cells []cell) {
 	fmt.Fprintf(b, "<section>\n<h2>%s</h2>\n<p>A commit is %s.</p>\n", html.EscapeString(k.Name), html.EscapeString(k.What))
 	var clients []int
-	var places []string
 	for _, c := range cells {
 		if !slices.Contains(clients, c.Clients) {
-			clients, places = append(clients, c.Clients), append(places, strconv.Itoa(c.Clients))
+			clients = append(clients, c.Clients)
 		}
+	}
+	if len(clients) > 1 { // with one, the table says as much
+		plots(b, k, cells, clients)
+	}
+	table(b, cells)
+	b.WriteString("</section>\n")
+}
+
+// plots draws the figures of a workload over the numbers of clients.
+func plots(b *strings.Builder, k workload.Kind, cells []cell, clients []int) {
+	var places []string
+	for _, n := range clients {
+		places = append(places, strconv.Itoa(n))
 	}
 	all := func(of func(c cell) []float64) (out []series) {
 		for _, way := range k.Ways {
@@ -85,11 +97,7 @@ func section(b *strings.Builder, k workload.Kind, cells []cell) {
 		}
 		return out
 	}
-	if len(clients) > 1 {
-		legend(b, k.Ways)
-	} else {
-		fmt.Fprintf(b, "<p class=\"soft\">%s clients.</p>\n", places[0])
-	}
+	legend(b, k.Ways)
 	b.WriteString("<div class=\"plots\">\n")
 	figure(b, plot{title: "commits a second: more is better", unit: "a second", places: places, series: all(func(c cell) []float64 { return []float64{c.CommitsPerS} })})
 	figure(b, plot{title: "requests per commit: fewer is better", unit: "requests", places: places, log: true, series: all(func(c cell) []float64 { return []float64{c.RequestsPerCommit} })})
@@ -102,8 +110,6 @@ func section(b *strings.Builder, k workload.Kind, cells []cell) {
 			series: all(func(c cell) []float64 { return []float64{known(c.Least)} })})
 	}
 	b.WriteString("</div>\n")
-	table(b, cells)
-	b.WriteString("</section>\n")
 }
 
 func known(v *float64) float64 {

@@ -30,11 +30,10 @@ type plot struct {
 
 // The measures of a plot.
 const (
-	plotWidth, plotHeight     = 460.0, 280.0
-	leftEdge, rightEdge       = 58.0, 14.0
-	topEdge, bottomEdge       = 14.0, 42.0
-	innerWidth, innerHeight   = plotWidth - leftEdge - rightEdge, plotHeight - topEdge - bottomEdge
-	barHeight, barGap, labels = 20.0, 8.0, 96.0
+	plotWidth, plotHeight   = 460.0, 280.0
+	leftEdge, rightEdge     = 58.0, 14.0
+	topEdge, bottomEdge     = 14.0, 42.0
+	innerWidth, innerHeight = plotWidth - leftEdge - rightEdge, plotHeight - topEdge - bottomEdge
 )
 
 // bounds returns the values at both ends of the axis, and those of its lines.
@@ -77,11 +76,8 @@ func (p plot) bounds() (low, high float64, lines []float64) {
 	return 0, n * step, lines
 }
 
-// svg draws the plot, as bars if there is one number of clients only.
+// svg draws the plot.
 func (p plot) svg() string {
-	if len(p.places) < 2 {
-		return p.bars()
-	}
 	low, high, lines := p.bounds()
 	y := func(v float64) float64 {
 		part := (v - low) / (high - low)
@@ -92,7 +88,7 @@ func (p plot) svg() string {
 	}
 	x := func(place int) float64 { return leftEdge + innerWidth*(float64(place)+0.5)/float64(len(p.places)) }
 	var b strings.Builder
-	p.open(&b, plotHeight)
+	fmt.Fprintf(&b, `<svg role="img" viewBox="0 0 %.0f %.0f" aria-label="%s"><title>%[3]s</title>`, plotWidth, plotHeight, html.EscapeString(p.title))
 	for _, v := range lines {
 		fmt.Fprintf(&b, `<line class="grid" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, leftEdge, y(v), plotWidth-rightEdge, y(v))
 		fmt.Fprintf(&b, `<text class="tick" x="%.1f" y="%.1f" text-anchor="end">%s</text>`, leftEdge-6, y(v)+4, axis(v))
@@ -178,39 +174,6 @@ func mark(style, i int, x, y float64) string {
 		return fmt.Sprintf(`<path d="M%.1f %.1fl4.5-8h-9z"/>`, x, y+5)
 	}
 	return fmt.Sprintf(`<circle cx="%.1f" cy="%.1f" r="4"/>`, x, y)
-}
-
-// bars draws a bar for each series: the last value of a range, with the lower ones as strokes in it.
-func (p plot) bars() string {
-	_, high, _ := plot{series: p.series, top: p.top}.bounds() // the lengths of bars are compared, so the axis begins at 0
-	height := float64(len(p.series))*(barHeight+barGap) + barGap
-	width := plotWidth - labels - 84
-	var b strings.Builder
-	p.open(&b, height)
-	for i, s := range p.series {
-		y := barGap + float64(i)*(barHeight+barGap)
-		fmt.Fprintf(&b, `<text class="tick" x="%.1f" y="%.1f" text-anchor="end">%s</text>`, labels-6, y+14, html.EscapeString(s.name))
-		if len(s.values) == 0 || len(s.values[0]) == 0 || math.IsNaN(s.values[0][0]) {
-			fmt.Fprintf(&b, `<text class="tick" x="%.1f" y="%.1f">%s</text>`, labels+4, y+14, none)
-			continue
-		}
-		values := s.values[0]
-		last := values[len(values)-1]
-		fmt.Fprintf(&b, `<g class="s%d"><rect x="%.1f" y="%.1f" width="%.1f" height="%.1f"><title>%s</title></rect>`, s.style, labels, y, max(1, width*last/high), barHeight,
-			html.EscapeString(fmt.Sprintf("%s: %s %s", s.name, number(last), p.unit)))
-		text := number(last)
-		for j, v := range values[:len(values)-1] {
-			fmt.Fprintf(&b, `<line class="notch" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"><title>%s</title></line>`, labels+width*v/high, y, labels+width*v/high, y+barHeight,
-				html.EscapeString(quantiles[min(j, len(quantiles)-1)]+": "+number(v)+" "+p.unit))
-		}
-		fmt.Fprintf(&b, `</g><text class="tick" x="%.1f" y="%.1f">%s</text>`, labels+max(1, width*last/high)+6, y+14, text)
-	}
-	b.WriteString("</svg>")
-	return b.String()
-}
-
-func (p plot) open(b *strings.Builder, height float64) {
-	fmt.Fprintf(b, `<svg role="img" viewBox="0 0 %.0f %.0f" aria-label="%s"><title>%s</title>`, plotWidth, height, html.EscapeString(p.title), html.EscapeString(p.title))
 }
 
 // axis is v as an axis shows it.

@@ -69,7 +69,7 @@ func Message(err error, v Verdict, command, on string) string {
 		if noun, name := missing(err, command, on); noun != "" {
 			return "not found: there is no " + noun + " " + name
 		}
-		if noun := leased(command); noun != "" && azerr.Has(err, "BlobNotFound") {
+		if noun := absent(err, command); noun != "" {
 			return "not found: there is no " + noun + " " + on
 		}
 	}
@@ -196,10 +196,23 @@ func missing(err error, command, on string) (noun, name string) {
 	return noun, name
 }
 
-// leased returns what the blob is that a command leases: the name of the command's group need not be a blob's.
-func leased(command string) string {
+// absent returns what the resource of a command is, if err reports that it does not exist: the name of the command's group need not
+// be that of a blob. A version or a snapshot may be missing of a blob that exists.
+func absent(err error, command string) string {
+	answer, ok := errors.AsType[*azcore.ResponseError](err)
+	if ok && answer.RawResponse != nil && answer.RawResponse.Request != nil {
+		if q := answer.RawResponse.Request.URL.Query(); q.Has("snapshot") || q.Has("versionid") {
+			return ""
+		}
+	}
 	group, _, _ := strings.Cut(command, " ")
-	return map[string]string{"lock": "lock", "elect": "election", "tf": "state"}[group]
+	if group == "file" && azerr.Has(err, "ResourceNotFound") {
+		return "file"
+	}
+	if !azerr.Has(err, "BlobNotFound") {
+		return ""
+	}
+	return map[string]string{"blob": "blob", "lock": "lock", "elect": "election", "tf": "state"}[group]
 }
 
 // createHint returns the command that creates the missing resource, unless the failed command was a deletion.

@@ -28,7 +28,8 @@ func listVerb() cli.Verb[listOptions] {
 
   done     a result is stored: azconc once show prints it, azconc once forget deletes it
   running  a process is working on the key
-  free     the key was tried, or its result was forgotten: the next azconc once run runs its command
+  free     no result is in --results: the key was tried, or its result was forgotten or is in another
+           table; the next azconc once run with this table runs its command
 
 A key that is free is listed until azconc lock gc deletes its lock. For a key that is done, the owner is the last process that had
 it. Results whose keys are no longer known, because only their hashes are stored, are counted on stderr.`,

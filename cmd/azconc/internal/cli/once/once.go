@@ -88,6 +88,9 @@ func replay(f *cli.Factory, key string, out idem.Result) error {
 	if err := json.Unmarshal(out.Value, &k); err != nil {
 		return fmt.Errorf("the result stored for %s was not written by azconc once run: %w", key, err)
 	}
+	if !f.Quiet {
+		f.Notef("%s was run before, at %s; this is what it printed", key, show.Time(out.At))
+	}
 	if k.Bytes > len(k.Output) {
 		f.Notef("the output of %s had %d bytes, of which the first %d were kept", key, k.Bytes, len(k.Output))
 	}

@@ -44,7 +44,7 @@ func (m *messageCounts) add(_ context.Context, e observe.Event) {
 		return
 	}
 	m.progress.End()
-	if m.f.Quiet {
+	if m.f.Quiet || e.Message == nil && azerr.Absent(e.Err) == "queue" { // the consumer ends with that error, which is printed then
 		return
 	}
 	text := string(e.Kind)

@@ -132,6 +132,8 @@ func (m *manifest) parse(opts *consumeOptions, in cli.Input) error {
 		return fail.WithHint(fail.Usagef("--manifest without an account"), "give --account-name, or set AZURE_STORAGE_ACCOUNT")
 	case m.Image == "":
 		return fail.Usagef("--image is missing")
+	case strings.ContainsFunc(m.Image, func(r rune) bool { return r <= ' ' || r > '~' }):
+		return fail.WithHint(fail.Usagef("--image %q is not the name of an image", m.Image), "a name looks like contoso.azurecr.io/orders:7")
 	case m.Form == acaJob && (m.Identity == "" || m.ClientID == "" || m.Environment == ""):
 		return fail.Usagef("--manifest %s needs --identity, --client-id and --environment", acaJob)
 	case m.Form != acaJob && (m.ClientID != "" || m.Environment != ""):

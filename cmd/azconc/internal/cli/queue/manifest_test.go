@@ -292,6 +292,9 @@ func TestManifestFlags(t *testing.T) {
 	} {
 		cases = append(cases, clitest.FlagCase[consumeOptions]{Args: append(slices.Clone(base), strings.Fields(flags)...), Err: err})
 	}
+	for _, image := range []string{"a b", "a\nb", "é"} {
+		cases = append(cases, clitest.FlagCase[consumeOptions]{Args: append(slices.Clone(base), "--manifest", "keda", "--account-name", "contoso", "--image", image), Err: "is not the name of an image"})
+	}
 	clitest.CheckFlags(t, consumeVerb(), cases)
 }
 

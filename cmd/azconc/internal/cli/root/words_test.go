@@ -54,10 +54,15 @@ func TestWhatIsMissingIsNamed(t *testing.T) {
 			{"elect show jobs/x", "not found: there is no election jobs/x", 3},
 			{"tf show jobs/s", "not found: there is no state jobs/s", 3},
 			{"tf unlock jobs/s", "not found: there is no state jobs/s", 3},
+			{"blob show jobs/b", "not found: there is no blob jobs/b", 3},
+			{"blob metadata show jobs/b", "not found: there is no blob jobs/b", 3},
+			{"blob lease show jobs/b", "not found: there is no blob jobs/b", 3},
+			{"share create docs", "", 0},
+			{"file show docs/f", "not found: there is no file docs/f", 3},
 			{"lock show none/x", "not found: there is no container none", 3},
 			{"lock run jobs/x --metrics bogus -- true", `--metrics "bogus" is not an address`, 2},
 		} {
-			if r := runOn(t.Context(), s, nil, allServices, strings.Fields(c.line)...); r.code != c.code || !strings.Contains(r.stderr, c.want) || strings.Contains(r.stderr, "BlobNotFound") {
+			if r := runOn(t.Context(), s, nil, allServices, strings.Fields(c.line)...); r.code != c.code || !strings.Contains(r.stderr, c.want) || strings.Contains(r.stderr, "NotFound") {
 				t.Errorf("%s: exit %d, %s, want %q", c.line, r.code, r.stderr, c.want)
 			}
 		}
