@@ -1,12 +1,14 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
@@ -16,57 +18,29 @@ import (
 	"github.com/azconc/azconc/pkg/ptr"
 )
 
-type receiveOptions struct {
-	Queue      string
-	Max        int32
-	Visibility time.Duration
-	Encoding   string
-	Envelope   bool
+// reading are the flags of a verb that shows messages.
+type reading struct {
+	most     int32
+	encoding string
+	envelope bool
 }
 
-func (o *receiveOptions) add(set *pflag.FlagSet, what string) {
-	set.Int32Var(&o.Max, "max", 1, "how many messages to "+what+", up to 32")
-	set.StringVar(&o.Encoding, "encoding", "auto", "format of the messages: {auto | base64 | text}; auto decodes an envelope, and base64 whose content is UTF-8")
-	set.BoolVar(&o.Envelope, "envelope", false, "also show the envelope as it was sent")
+func (o *reading) add(set *pflag.FlagSet, what string) {
+	set.Int32Var(&o.most, "max", 1, "how many messages to "+what+", up to 32")
+	set.StringVar(&o.encoding, "encoding", "auto", "format of the messages: {auto | base64 | text}; auto decodes an envelope, and base64 whose content is UTF-8")
+	set.BoolVar(&o.envelope, "envelope", false, "also show the envelope as it was sent")
 }
 
-func (o *receiveOptions) check() error {
-	if o.Max < 1 || o.Max > 32 {
-		return fail.Usagef("--max %d is not between 1 and 32", o.Max)
+func (o *reading) check() error {
+	if o.most < 1 || o.most > 32 {
+		return fail.Usagef("--max %d is not between 1 and 32", o.most)
 	}
-	switch o.Encoding {
+	switch o.encoding {
 	case "auto", "base64", "text":
 	default:
-		return fail.Usagef("--encoding %q is neither auto, base64 nor text", o.Encoding)
+		return fail.Usagef("--encoding %q is neither auto, base64 nor text", o.encoding)
 	}
 	return nil
-}
-
-func receiveVerb() cli.Verb[receiveOptions] {
-	return cli.Verb[receiveOptions]{
-		Use:   "receive <queue>",
-		Short: "Receive messages, which hides them from others for a while",
-		Long: `Receive messages, which hides them from others for a while. Each is printed with its pop receipt, which is needed
-to delete it, and with the time at which it becomes visible again unless it is deleted. For an envelope, the body is printed,
-after the id, the headers and, in a poison queue, the reason.
-
-If the response is lost, the messages in it stay hidden until that time, and count as delivered. azconc then repeats
-the request, which receives other messages, if there are any; "ambiguous" in the JSON result counts lost responses.`,
-		Example: `  azconc queue receive orders -o json
-  azconc queue receive orders --max 32 --visibility 2m`,
-		Flags: func(opts *receiveOptions, set *pflag.FlagSet) {
-			opts.add(set, "receive")
-			set.DurationVar(&opts.Visibility, "visibility", 30*time.Second, "for how long they are hidden: 1s to 7 days, in whole seconds")
-		},
-		Resource: func(opts *receiveOptions, arg string) (err error) { opts.Queue, err = parseQueue(arg); return err },
-		Parse: func(opts *receiveOptions, in cli.Input) (err error) {
-			if err := opts.check(); err != nil {
-				return err
-			}
-			return checkVisibility("--visibility", opts.Visibility, time.Second)
-		},
-		Run: receiveRun,
-	}
 }
 
 // checkVisibility holds a duration against the service's limits.
@@ -95,67 +69,73 @@ func (r receiveResult) Text(w io.Writer) {
 	}
 }
 
-func printMessages(f *cli.Factory, outcome, queue string, messages []messageShown, ambiguous int) error {
+func messagesShown(f *cli.Factory, outcome, queue string, messages []messageShown, ambiguous int) receiveResult {
 	if len(messages) == 0 {
 		outcome = "empty"
 		messages = []messageShown{}
 	}
-	return f.Print(receiveResult{Outcome: outcome, Queue: queue, Messages: messages, Ambiguous: ambiguous,
-		Cost: f.Cost()})
+	return receiveResult{Outcome: outcome, Queue: queue, Messages: messages, Ambiguous: ambiguous, Cost: f.Cost()}
 }
 
-func receiveRun(ctx context.Context, f *cli.Factory, opts *receiveOptions) error {
-	queue, err := f.Queue(opts.Queue)
-	if err != nil {
-		return err
+func newReceiveCmd(f *cli.Factory) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "receive <queue>",
+		Short: "Receive messages, which hides them from others for a while",
+		Long: `Receive messages, which hides them from others for a while. Each is printed with its pop receipt, which is needed
+to delete it, and with the time at which it becomes visible again unless it is deleted. For an envelope, the body is printed,
+after the id, the headers and, in a poison queue, the reason.
+
+If the response is lost, the messages in it stay hidden until that time, and count as delivered. azconc then repeats
+the request, which receives other messages, if there are any; "ambiguous" in the JSON result counts lost responses.`,
+		Example: `  azconc queue receive orders -o json
+  azconc queue receive orders --max 32 --visibility 2m`,
 	}
-	messages, lost, err := manual.Receive(ctx, queue, int(opts.Max), opts.Visibility, nil)
-	if err != nil {
-		return err
-	}
-	var shown []messageShown
-	for _, m := range messages {
-		one := messageShown{
-			MessageID: m.MessageID, PopReceipt: m.PopReceipt, Inserted: show.Time(m.Inserted), Expires: show.Time(m.Expires),
-			NextVisible: show.Time(m.NextVisible), DequeueCount: int64(m.Deliveries),
+	var o reading
+	o.add(cmd.Flags(), "receive")
+	visibility := cmd.Flags().Duration("visibility", 30*time.Second, "for how long they are hidden: 1s to 7 days, in whole seconds")
+	parse := func(arg string) (string, error) {
+		on, err := parseQueue(arg)
+		if err != nil {
+			return "", err
 		}
-		one.open(m.Text, opts.Encoding, opts.Envelope)
-		shown = append(shown, one)
+		return on, cmp.Or(o.check(), checkVisibility("--visibility", *visibility, time.Second))
 	}
-	return printMessages(f, "received", opts.Queue, shown, lost)
+	return cli.On(f, cmd, parse, f.Queue, func(ctx context.Context, on string, queue *azqueue.QueueClient) (cli.Result, error) {
+		messages, lost, err := manual.Receive(ctx, queue, int(o.most), *visibility, nil)
+		var all []messageShown
+		for _, m := range messages {
+			one := messageShown{
+				MessageID: m.MessageID, PopReceipt: m.PopReceipt, Inserted: show.Time(m.Inserted), Expires: show.Time(m.Expires),
+				NextVisible: show.Time(m.NextVisible), DequeueCount: int64(m.Deliveries),
+			}
+			one.open(m.Text, o.encoding, o.envelope)
+			all = append(all, one)
+		}
+		return messagesShown(f, "received", on, all, lost), err
+	})
 }
 
-func peekVerb() cli.Verb[receiveOptions] {
-	return cli.Verb[receiveOptions]{
+func newPeekCmd(f *cli.Factory) *cobra.Command {
+	cmd := &cobra.Command{
 		Use:     "peek <queue>",
 		Short:   "Look at messages without receiving them",
 		Long:    "Look at messages without receiving them: nothing changes. Hidden ones are not shown.",
 		Example: "  azconc queue peek orders --max 32",
-		Flags: func(opts *receiveOptions, set *pflag.FlagSet) {
-			opts.add(set, "look at")
-		},
-		Resource: func(opts *receiveOptions, arg string) (err error) { opts.Queue, err = parseQueue(arg); return err },
-		Parse: func(opts *receiveOptions, in cli.Input) (err error) {
-			return opts.check()
-		},
-		Run: peekRun,
 	}
+	var o reading
+	o.add(cmd.Flags(), "look at")
+	parse := func(arg string) (string, error) {
+		on, err := parseQueue(arg)
+		return on, cmp.Or(err, o.check())
+	}
+	return cli.On(f, cmd, parse, f.Queue, func(ctx context.Context, on string, queue *azqueue.QueueClient) (cli.Result, error) {
+		messages, err := peek(ctx, queue, o)
+		return messagesShown(f, "found", on, messages, 0), err
+	})
 }
 
-func peekRun(ctx context.Context, f *cli.Factory, opts *receiveOptions) error {
-	shown, err := peek(ctx, f, opts)
-	if err != nil {
-		return err
-	}
-	return printMessages(f, "found", opts.Queue, shown, 0)
-}
-
-func peek(ctx context.Context, f *cli.Factory, opts *receiveOptions) (shown []messageShown, err error) {
-	queue, err := f.Queue(opts.Queue)
-	if err != nil {
-		return nil, err
-	}
-	answer, err := queue.PeekMessages(ctx, &azqueue.PeekMessagesOptions{NumberOfMessages: &opts.Max})
+func peek(ctx context.Context, queue *azqueue.QueueClient, o reading) (shown []messageShown, err error) {
+	answer, err := queue.PeekMessages(ctx, &azqueue.PeekMessagesOptions{NumberOfMessages: &o.most})
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +144,7 @@ func peek(ctx context.Context, f *cli.Factory, opts *receiveOptions) (shown []me
 			MessageID: ptr.Value(m.MessageID), Inserted: show.Time(ptr.Value(m.InsertionTime)), Expires: show.Time(ptr.Value(m.ExpirationTime)),
 			DequeueCount: ptr.Value(m.DequeueCount),
 		}
-		one.open(ptr.Value(m.MessageText), opts.Encoding, opts.Envelope)
+		one.open(ptr.Value(m.MessageText), o.encoding, o.envelope)
 		shown = append(shown, one)
 	}
 	return shown, nil

@@ -8,12 +8,11 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
 	"github.com/itchyny/gojq"
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -21,20 +20,8 @@ import (
 	"github.com/azconc/azconc/idempotent/redrive"
 )
 
-type redriveOptions struct {
-	From, Into string
-	Max        int
-	Rate       float64
-	IDs        []string
-	Reason     string
-	Where      *gojq.Code
-	Markers    string // table
-	Wait       time.Duration
-}
-
-func redriveVerb() cli.Verb[redriveOptions] {
-	var where string
-	return cli.Verb[redriveOptions]{
+func newRedriveCmd(f *cli.Factory) *cobra.Command {
+	cmd := &cobra.Command{
 		Use:   "redrive <poison-queue> <queue>",
 		Short: "Move poison messages back to where they can be handled again",
 		Long: `Move messages from a poison queue to a queue, as if they had never been tried. An envelope keeps its id, and any other message
@@ -50,46 +37,64 @@ Temporary failures are retried. If a response is lost, its messages are hidden f
 messages are hidden by something else, such as an interrupted redrive, the exit code is 6; --wait waits for them.`,
 		Example: `  azconc queue redrive orders-poison orders --rate 5
   azconc queue redrive orders-poison orders --where '.body.total < 100 and (.reason | test("timeout"))'`,
-		Flags: func(opts *redriveOptions, set *pflag.FlagSet) {
-			set.IntVar(&opts.Max, "max", 0, "move at most this many; 0 is no limit")
-			set.Float64Var(&opts.Rate, "rate", 0, "move at most this many per second; 0 is no limit")
-			set.StringSliceVar(&opts.IDs, "id", nil, "move those with these `ids`")
-			set.StringVar(&opts.Reason, "reason", "", "move those whose reason contains this `text`")
-			set.StringVar(&where, "where", "", "move those for which this jq `expression` is true")
-			set.StringVar(&opts.Markers, "markers", "", "`table` with the reasons of poison messages that are not envelopes")
-			set.DurationVar(&opts.Wait, "wait", 0, "wait this long for hidden messages when no others are left")
-		},
-		Resource: func(opts *redriveOptions, arg string) (err error) { opts.From, err = parseQueue(arg); return err },
-		Parse: func(opts *redriveOptions, in cli.Input) (err error) {
-			if opts.Into, err = parseQueue(in.Args[1]); err != nil {
-				return err
-			}
-			switch {
-			case opts.From == opts.Into:
-				return fail.Usagef("%s is both queues", opts.From)
-			case opts.Max < 0:
-				return fail.Usagef("--max %d is negative", opts.Max)
-			case opts.Rate < 0:
-				return fail.Usagef("--rate %v is negative", opts.Rate)
-			case opts.Wait < 0:
-				return fail.Usagef("--wait %v is negative", opts.Wait)
-			}
-			if err := CheckTable("--markers", opts.Markers); err != nil {
-				return err
-			}
-			if where != "" {
-				query, err := gojq.Parse(where)
-				if err == nil {
-					opts.Where, err = gojq.Compile(query)
-				}
-				if err != nil {
-					return fail.Usagef("--where: %s", show.OneLine(err.Error()))
-				}
-			}
-			return nil
-		},
-		Run: redriveRun,
 	}
+	set := cmd.Flags()
+	var o selected
+	set.IntVar(&o.Max, "max", 0, "move at most this many; 0 is no limit")
+	set.Float64Var(&o.PerSecond, "rate", 0, "move at most this many per second; 0 is no limit")
+	set.StringSliceVar(&o.ids, "id", nil, "move those with these `ids`")
+	set.StringVar(&o.reason, "reason", "", "move those whose reason contains this `text`")
+	where := set.String("where", "", "move those for which this jq `expression` is true")
+	markers := set.String("markers", "", "`table` with the reasons of poison messages that are not envelopes")
+	set.DurationVar(&o.Wait, "wait", 0, "wait this long for hidden messages when no others are left")
+	parse := func(arg string) (from string, err error) {
+		if from, err = parseQueue(arg); err != nil {
+			return from, err
+		}
+		if o.into, err = parseQueue(set.Arg(1)); err != nil {
+			return from, err
+		}
+		switch {
+		case from == o.into:
+			return from, fail.Usagef("%s is both queues", from)
+		case o.Max < 0:
+			return from, fail.Usagef("--max %d is negative", o.Max)
+		case o.PerSecond < 0:
+			return from, fail.Usagef("--rate %v is negative", o.PerSecond)
+		case o.Wait < 0:
+			return from, fail.Usagef("--wait %v is negative", o.Wait)
+		}
+		if err := CheckTable("--markers", *markers); err != nil || *where == "" {
+			return from, err
+		}
+		query, err := gojq.Parse(*where)
+		if err == nil {
+			o.where, err = gojq.Compile(query)
+		}
+		if err != nil {
+			return from, fail.Usagef("--where: %s", show.OneLine(err.Error()))
+		}
+		return from, nil
+	}
+	return cli.On(f, cmd, parse, f.Queue, func(ctx context.Context, on string, from *azqueue.QueueClient) (cli.Result, error) {
+		if *markers != "" {
+			tables, err := f.TableService()
+			if err != nil {
+				return nil, err
+			}
+			o.Markers = tables.NewClient(*markers)
+		}
+		return o.run(ctx, f, on, from)
+	})
+}
+
+// selected is a redrive into a queue, of the messages that its flags select.
+type selected struct {
+	redrive.Options
+	into   string
+	ids    []string
+	reason string
+	where  *gojq.Code
 }
 
 type redriveResult struct {
@@ -123,43 +128,29 @@ func (e *allHidden) Error() string {
 func (*allHidden) Verdict() fail.Verdict   { return fail.Verdict{Code: fail.ExitHeld, Outcome: "hidden"} }
 func (e *allHidden) Facts() map[string]any { return map[string]any{"moved": 0, "hidden": e.n} }
 
-func redriveRun(ctx context.Context, f *cli.Factory, opts *redriveOptions) error {
-	from, err := f.Queue(opts.From)
+func (o *selected) run(ctx context.Context, f *cli.Factory, on string, from *azqueue.QueueClient) (cli.Result, error) {
+	into, err := f.Queue(o.into)
 	if err != nil {
-		return err
-	}
-	into, err := f.Queue(opts.Into)
-	if err != nil {
-		return err
+		return nil, err
 	}
 	if _, err := into.GetProperties(ctx, nil); err != nil { // before a message is hidden for nothing
-		return err
-	}
-	var markers *aztables.Client
-	if opts.Markers != "" {
-		tables, err := f.TableService()
-		if err != nil {
-			return err
-		}
-		markers = tables.NewClient(opts.Markers)
+		return nil, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	progress, moved := f.Progress("moved"), 0
-	res, err := redrive.Run(ctx, from, into, &redrive.Options{
-		Max: opts.Max, PerSecond: opts.Rate, Markers: markers, Wait: opts.Wait, Hooks: f.Monitor.Hooks(),
-		Filter: opts.filter(ctx, cancel),
-		Each: func(redrive.Message) {
-			moved++
-			progress.Count(moved, "messages")
-		},
-	})
+	o.Hooks, o.Filter = f.Monitor.Hooks(), o.filter(ctx, cancel)
+	o.Each = func(redrive.Message) {
+		moved++
+		progress.Count(moved, "messages")
+	}
+	res, err := redrive.Run(ctx, from, into, &o.Options)
 	progress.End()
 	if failed, ok := errors.AsType[*whereError](context.Cause(ctx)); ok {
 		err = failed
 	}
 	if failed, ok := errors.AsType[*redrive.SendError](err); ok && failed.Open {
-		err = &fail.UnknownError{Why: "message " + failed.Key + " may have been sent, and is still in " + opts.From, Err: err}
+		err = &fail.UnknownError{Why: "message " + failed.Key + " may have been sent, and is still in " + on, Err: err}
 	}
 	until := show.Time(res.HiddenUntil)
 	if until != "" {
@@ -169,29 +160,29 @@ func redriveRun(ctx context.Context, f *cli.Factory, opts *redriveOptions) error
 		if res.Moved > 0 {
 			f.Notef("%d were moved", res.Moved)
 		}
-		return err
+		return nil, err
 	}
 	if res.Hidden > 0 && res.Moved == 0 && res.Left == 0 {
-		return fail.WithHint(&allHidden{opts.From, res.Hidden}, "--wait 3m waits for them: a redrive hides messages for up to 2 minutes")
+		return nil, fail.WithHint(&allHidden{on, res.Hidden}, "--wait 3m waits for them: a redrive hides messages for up to 2 minutes")
 	}
-	return f.Print(redriveResult{Outcome: "moved", From: opts.From, Into: opts.Into, Moved: res.Moved, Left: res.Left,
-		Hidden: max(0, res.Hidden), Until: until, Cost: f.Cost()})
+	return redriveResult{Outcome: "moved", From: on, Into: o.into, Moved: res.Moved, Left: res.Left,
+		Hidden: max(0, res.Hidden), Until: until, Cost: f.Cost()}, nil
 }
 
 // filter returns whether a message is moved. An expression that fails for one message ends the redrive, since it would fail for
 // others too.
-func (o *redriveOptions) filter(ctx context.Context, cancel context.CancelCauseFunc) func(redrive.Message) bool {
-	if len(o.IDs) == 0 && o.Reason == "" && o.Where == nil {
+func (o *selected) filter(ctx context.Context, cancel context.CancelCauseFunc) func(redrive.Message) bool {
+	if len(o.ids) == 0 && o.reason == "" && o.where == nil {
 		return nil
 	}
 	return func(b redrive.Message) bool {
-		if len(o.IDs) > 0 && !slices.Contains(o.IDs, b.Key) || !strings.Contains(b.Reason, o.Reason) {
+		if len(o.ids) > 0 && !slices.Contains(o.ids, b.Key) || !strings.Contains(b.Reason, o.reason) {
 			return false
 		}
-		if o.Where == nil || ctx.Err() != nil {
+		if o.where == nil || ctx.Err() != nil {
 			return ctx.Err() == nil
 		}
-		for results := o.Where.RunWithContext(ctx, redriveFacts(b)); ; {
+		for results := o.where.RunWithContext(ctx, redriveFacts(b)); ; {
 			answer, more := results.Next()
 			if err, failed := answer.(error); failed {
 				cancel(&whereError{id: b.Key, err: err})

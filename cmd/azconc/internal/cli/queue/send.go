@@ -9,28 +9,20 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/spf13/pflag"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
+	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/idempotent"
 	"github.com/azconc/azconc/idempotent/claimcheck"
 )
 
-type sendOptions struct {
-	Queue    string
-	File     string
-	Message  idempotent.Outgoing
-	Encoding string
-	Claims   string // container
-	Create   bool
-}
-
-func sendVerb() cli.Verb[sendOptions] {
-	var headers []string
-	return cli.Verb[sendOptions]{
+func newSendCmd(f *cli.Factory) *cobra.Command {
+	cmd := &cobra.Command{
 		Use:   "send <queue> --file <file>",
 		Short: "Send a message under an id that deduplicates it",
 		Long: `Send a message. It gets an id, which is printed, before it is first sent. If a response is lost, it is sent again under the
@@ -43,52 +35,87 @@ A message holds 64 KiB. With --claim-check a larger body, of up to 64 MiB, is co
 a blob of that container until the message is handled: azconc queue consume needs the same --claim-check to find it.`,
 		Example: `  echo '{"order": 17}' | azconc queue send orders --file -
   azconc queue send orders --file order.json --id order-17 --delay 5m`,
-		Flags: func(opts *sendOptions, set *pflag.FlagSet) {
-			set.StringVarP(&opts.File, "file", "f", "", "`file` with the body; - is stdin")
-			set.StringVar(&opts.Message.ID, "id", "", "`id` for deduplication (default a new one)")
-			set.StringArrayVar(&headers, "header", nil, "`name=value` header of the envelope; may be repeated")
-			set.BoolVar(&opts.Create, "create", false, "create the queue if it is missing")
-			set.DurationVar(&opts.Message.Delay, "delay", 0, "for how long it cannot be received, up to 7 days")
-			set.DurationVar(&opts.Message.TTL, "ttl", 0, "time to live: it expires if not deleted by then; negative: never (default 7 days)")
-			set.StringVar(&opts.Claims, "claim-check", "", "`container` for a body that is too large for a message; it must exist")
-			set.StringVar(&opts.Encoding, "encoding", "envelope", "format of the message: {envelope | base64 | text}")
-		},
-		Resource: func(opts *sendOptions, arg string) (err error) { opts.Queue, err = parseQueue(arg); return err },
-		Parse: func(opts *sendOptions, in cli.Input) (err error) {
-			if opts.File == "" {
-				return fail.WithHint(fail.Usagef("--file is missing"), "--file - reads stdin")
-			}
-			if opts.Message.Headers, err = parseHeaders(headers); err != nil {
-				return err
-			}
-			m := opts.Message
-			switch {
-			case len(m.ID) > 200:
-				return fail.Usagef("--id has %d bytes: the limit is 200", len(m.ID))
-			case !utf8.ValidString(m.ID):
-				return fail.WithHint(fail.Usagef("--id %q is not UTF-8", m.ID), "encode it, such as in hex: distinct ids that are not UTF-8 could become the same id")
-			case m.Delay < 0 || m.Delay > 7*24*time.Hour || m.Delay%time.Second != 0:
-				return fail.Usagef("--delay %s is not between 0s and 7 days, in whole seconds", show.Duration(m.Delay))
-			case m.TTL == 0 && in.Flags.Changed("ttl"):
-				return fail.WithHint(fail.Usagef("--ttl %s is no time to live", show.Duration(m.TTL)), "omit it for 7 days; a negative one never ends")
-			case m.TTL > 0 && (m.TTL%time.Second != 0 || m.TTL <= m.Delay):
-				return fail.Usagef("--ttl %s is not whole seconds beyond the delay of %s", show.Duration(m.TTL), show.Duration(m.Delay))
-			}
-			switch idempotent.Encoding(opts.Encoding) {
-			case idempotent.Envelope, idempotent.Base64, idempotent.Text:
-			default:
-				return fail.Usagef("--encoding %q is neither envelope, base64 nor text", opts.Encoding)
-			}
-			if len(headers) > 0 && opts.Encoding != string(idempotent.Envelope) {
-				return fail.Usagef("--header needs --encoding envelope: %s cannot carry headers", opts.Encoding)
-			}
-			if opts.Claims != "" && opts.Encoding != string(idempotent.Envelope) {
-				return fail.Usagef("--claim-check needs --encoding envelope: %s cannot refer to a body", opts.Encoding)
-			}
-			return checkContainer("--claim-check", opts.Claims)
-		},
-		Run: sendRun,
 	}
+	set := cmd.Flags()
+	var file string
+	var message idempotent.Outgoing
+	flags.File(set, &file, "`file` with the body; - is stdin")
+	set.StringVar(&message.ID, "id", "", "`id` for deduplication (default a new one)")
+	headers := set.StringArray("header", nil, "`name=value` header of the envelope; may be repeated")
+	create := set.Bool("create", false, "create the queue if it is missing")
+	set.DurationVar(&message.Delay, "delay", 0, "for how long it cannot be received, up to 7 days")
+	set.DurationVar(&message.TTL, "ttl", 0, "time to live: it expires if not deleted by then; negative: never (default 7 days)")
+	claims := set.String("claim-check", "", "`container` for a body that is too large for a message; it must exist")
+	encoding := set.String("encoding", "envelope", "format of the message: {envelope | base64 | text}")
+	parse := func(arg string) (on string, err error) {
+		if on, err = parseQueue(arg); err != nil {
+			return on, err
+		}
+		if message.Headers, err = parseHeaders(*headers); err != nil {
+			return on, err
+		}
+		if err := checkMessage(message, set.Changed("ttl")); err != nil {
+			return on, err
+		}
+		switch idempotent.Encoding(*encoding) {
+		case idempotent.Envelope:
+			return on, checkContainer("--claim-check", *claims)
+		case idempotent.Base64, idempotent.Text:
+		default:
+			return on, fail.Usagef("--encoding %q is neither envelope, base64 nor text", *encoding)
+		}
+		if len(*headers) > 0 {
+			return on, fail.Usagef("--header needs --encoding envelope: %s cannot carry headers", *encoding)
+		}
+		if *claims != "" {
+			return on, fail.Usagef("--claim-check needs --encoding envelope: %s cannot refer to a body", *encoding)
+		}
+		return on, nil
+	}
+	return cli.On(f, cmd, parse, f.Queue, func(ctx context.Context, on string, queue *azqueue.QueueClient) (cli.Result, error) {
+		check, err := claimCheck(f, *claims)
+		if err != nil {
+			return nil, err
+		}
+		limit, what := int64(maxBody), "the limit of a message without --claim-check"
+		if check != nil {
+			limit, what = maxClaimed, "the limit of --claim-check"
+		}
+		if message.Body, err = f.ContentUpTo(ctx, file, limit, what); err != nil {
+			return nil, err
+		}
+		p, err := idempotent.NewProducer(queue, &idempotent.ProducerOptions{Encoding: idempotent.Encoding(*encoding), ClaimCheck: check, CreateQueue: *create, Hooks: f.Monitor.Hooks()})
+		if err != nil {
+			return nil, err
+		}
+		sent, err := p.Send(ctx, message)
+		if failed, ok := errors.AsType[*idempotent.SendError](err); ok && failed.Open {
+			return nil, fail.WithHint(&fail.UnknownError{Why: "the message may have been sent", Err: err}, "send it again with --id "+show.Quote(failed.ID)+": consumers deduplicate it by the id")
+		}
+		if errors.Is(err, idempotent.ErrTooLarge) {
+			return nil, fail.WithHint(&fail.UsageError{Err: err}, "--claim-check keeps it in a blob until it is handled")
+		}
+		return sendResult{
+			Outcome: "sent", Queue: on, ID: sent.ID, MessageID: sent.MessageID, PopReceipt: sent.PopReceipt,
+			Expires: show.Time(sent.Expires), NextVisible: show.Time(sent.NextVisible), Tries: sent.Tries, Cost: f.Cost(),
+		}, err
+	})
+}
+
+func checkMessage(m idempotent.Outgoing, ttl bool) error {
+	switch {
+	case len(m.ID) > 200:
+		return fail.Usagef("--id has %d bytes: the limit is 200", len(m.ID))
+	case !utf8.ValidString(m.ID):
+		return fail.WithHint(fail.Usagef("--id %q is not UTF-8", m.ID), "encode it, such as in hex: distinct ids that are not UTF-8 could become the same id")
+	case m.Delay < 0 || m.Delay > 7*24*time.Hour || m.Delay%time.Second != 0:
+		return fail.Usagef("--delay %s is not between 0s and 7 days, in whole seconds", show.Duration(m.Delay))
+	case m.TTL == 0 && ttl:
+		return fail.WithHint(fail.Usagef("--ttl %s is no time to live", show.Duration(m.TTL)), "omit it for 7 days; a negative one never ends")
+	case m.TTL > 0 && (m.TTL%time.Second != 0 || m.TTL <= m.Delay):
+		return fail.Usagef("--ttl %s is not whole seconds beyond the delay of %s", show.Duration(m.TTL), show.Duration(m.Delay))
+	}
+	return nil
 }
 
 // parseHeaders reads name=value pairs. Names are kept as they are.
@@ -155,41 +182,4 @@ func claimCheck(f *cli.Factory, name string) (*claimcheck.ClaimCheck, error) {
 		return nil, err
 	}
 	return claimcheck.New(c, &claimcheck.Options{MaxBody: maxClaimed})
-}
-
-func sendRun(ctx context.Context, f *cli.Factory, opts *sendOptions) error {
-	queue, err := f.Queue(opts.Queue)
-	if err != nil {
-		return err
-	}
-	claims, err := claimCheck(f, opts.Claims)
-	if err != nil {
-		return err
-	}
-	limit, what := int64(maxBody), "the limit of a message without --claim-check"
-	if claims != nil {
-		limit, what = maxClaimed, "the limit of --claim-check"
-	}
-	if opts.Message.Body, err = f.ContentUpTo(ctx, opts.File, limit, what); err != nil {
-		return err
-	}
-	p, err := idempotent.NewProducer(queue, &idempotent.ProducerOptions{Encoding: idempotent.Encoding(opts.Encoding), ClaimCheck: claims, CreateQueue: opts.Create, Hooks: f.Monitor.Hooks()})
-	if err != nil {
-		return err
-	}
-	sent, err := p.Send(ctx, opts.Message)
-	if failed, ok := errors.AsType[*idempotent.SendError](err); ok && failed.Open {
-		return fail.WithHint(&fail.UnknownError{Why: "the message may have been sent", Err: err}, "send it again with --id "+show.Quote(failed.ID)+": consumers deduplicate it by the id")
-	}
-	if errors.Is(err, idempotent.ErrTooLarge) {
-		return fail.WithHint(&fail.UsageError{Err: err}, "--claim-check keeps it in a blob until it is handled")
-	}
-	if err != nil {
-		return err
-	}
-	return f.Print(sendResult{
-		Outcome: "sent", Queue: opts.Queue, ID: sent.ID, MessageID: sent.MessageID, PopReceipt: sent.PopReceipt,
-		Expires: show.Time(sent.Expires), NextVisible: show.Time(sent.NextVisible), Tries: sent.Tries,
-		Cost: f.Cost(),
-	})
 }

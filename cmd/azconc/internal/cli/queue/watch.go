@@ -27,7 +27,11 @@ const most = 20
 
 // All returns the sources of the queues with a prefix. Requests: 1 per 5,000 queues.
 func All(ctx context.Context, f *cli.Factory, prefix string) (parts []live.Source, note string, err error) {
-	names, err := namesOf(ctx, f, prefix)
+	service, err := f.QueueService()
+	if err != nil {
+		return nil, "", err
+	}
+	names, err := namesOf(ctx, service, prefix)
 	if err != nil {
 		return nil, "", err
 	}
@@ -125,7 +129,11 @@ func peeking(f *cli.Factory, name string) *live.Action {
 		Question: fmt.Sprintf("Look at the first %d messages of %s? That is 1 request, and changes nothing.", peekMost, name),
 		Command:  fmt.Sprintf("azconc queue peek %s --max %d", name, peekMost),
 		Do: func(ctx context.Context, _ func(string)) (string, error) {
-			messages, err := peek(ctx, f, &receiveOptions{Queue: name, Max: peekMost, Encoding: "auto"})
+			queue, err := f.Queue(name)
+			if err != nil {
+				return "", err
+			}
+			messages, err := peek(ctx, queue, reading{most: peekMost, encoding: "auto"})
 			if err != nil {
 				return "", err
 			}
