@@ -74,7 +74,7 @@ func (c *Command) Run(stop <-chan time.Duration) (Status, error) {
 	defer signal.Stop(r.stops)
 	from, err := r.start(path)
 	if err != nil {
-		return Status{}, startError(err)
+		return Status{}, &StartError{Code: 126, Err: err} // it is azconc itself that cannot be started again, as without /proc
 	}
 	defer func() { _ = r.orders.Close() }()
 	go func() {
@@ -145,9 +145,11 @@ func (r *run) start(path string) (events *os.File, err error) {
 	return events, nil
 }
 
-// ourselves returns the path of this executable, even if it has been replaced or deleted.
+// self is this executable. Tests change it.
+var self = "/proc/self/exe"
+
+// ourselves returns the path by which azconc starts itself: its name, unless that was replaced or deleted.
 func ourselves() string {
-	const self = "/proc/self/exe"
 	path, err := os.Readlink(self)
 	if err != nil || strings.HasSuffix(path, " (deleted)") {
 		return self

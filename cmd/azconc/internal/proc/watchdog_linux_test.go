@@ -176,3 +176,14 @@ func TestAFileAboveTheLimitKeepsItsNumber(t *testing.T) {
 		t.Errorf("written %q, %v", text, err)
 	}
 }
+
+// Without /proc, azconc cannot start itself as a watchdog. That was reported as a command that does not exist.
+func TestAWatchdogThatCannotBeStartedIsNoMissingCommand(t *testing.T) {
+	present := self
+	defer func() { self = present }()
+	self = "/nonexistent/exe"
+	_, err := (&Command{Args: []string{"true"}}).Run(nil)
+	if e, ok := errors.AsType[*StartError](err); !ok || e.Code != 126 {
+		t.Errorf("%v, want a *StartError with 126", err)
+	}
+}

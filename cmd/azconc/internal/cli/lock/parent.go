@@ -36,6 +36,10 @@ const canWatchParent = runtime.GOOS != "windows"
 // parentEvery is how long it takes at most to notice that the parent has ended.
 const parentEvery = 500 * time.Millisecond
 
+// parent started this process. It is noted before main begins: if it ended while azconc reads flags and credentials, Watch would
+// take another one for it.
+var parent = os.Getppid()
+
 // Watch calls ended once the process that started this one has ended, until stop is called, which waits for a call that is under
 // way. Without the flag it does nothing. The runner of a pipeline signals the shell of a step and kills it in the end; what the
 // shell has started gets no signal, and goes on.
@@ -43,7 +47,7 @@ func (w WithParent) Watch(ended func(err error)) (stop func()) {
 	if !w {
 		return func() {}
 	}
-	parent, done, watched := os.Getppid(), make(chan struct{}), make(chan struct{})
+	done, watched := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(watched)
 		every := time.NewTicker(parentEvery)
