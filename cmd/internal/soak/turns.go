@@ -37,7 +37,7 @@ func workTurns(ctx context.Context, w *worker) {
 			l.campaign(ctx, election)
 		case kind < turnLanes:
 			l.turn(ctx, "seats", 0, func() (holding, error) { return semaphore.Acquire(ctx, wait) })
-		case l.roll(4) == 0:
+		case l.roll(2) == 0: // as often as reading: a short soak on a busy machine has few turns
 			l.turn(ctx, "paper", 0, func() (holding, error) { return rw.Lock(ctx, wait) })
 		default:
 			l.turn(ctx, "paper", nonExclusive, func() (holding, error) { return rw.RLock(ctx, wait) })
