@@ -188,18 +188,18 @@ func TestWaitersHaveTheirTurnsInOrder(t *testing.T) {
 		rate         float64 // turns a second, at least
 	}{
 		{"a shell loop of 10 s and a waiter", 0, 300 * sec, []contender{{shell: true, section: 10 * sec}, {shell: true, section: 10 * sec, first: 3 * sec}},
-			1, .9, 30, 300 * time.Millisecond, sec, .09},
+			1, .9, 23, 300 * time.Millisecond, sec, .09},
 		{"a shell loop of 0.2 s and a waiter", 0, 30 * sec, []contender{{shell: true, section: sec / 5}, {shell: true, section: sec / 5, first: sec}},
 			2, .9, 19, 100 * time.Millisecond, sec, 3},
-		{"nine shells, 2 s", 0, 200 * sec, same(9, contender{shell: true, section: 2 * sec, rest: 20 * time.Millisecond}), 10, .8, 24, 300 * time.Millisecond, sec, .4},
-		{"a mixture", 0, 300 * sec, mixture, 13, .8, 30, 400 * time.Millisecond, 4 * sec, .25},
-		{"1 waiter, 5 s, a new lock", 0, 300 * sec, same(2, contender{section: 5 * sec, rest: sec}), 2, .9, 20, 300 * time.Millisecond, sec, .15},
-		{"4 waiters, 5 s, a new lock", 0, 300 * sec, same(5, contender{section: 5 * sec, rest: sec}), 5, .9, 30, 300 * time.Millisecond, sec, .15},
-		{"8 waiters, 5 s, a new lock", 0, 300 * sec, same(9, contender{section: 5 * sec, rest: sec}), 9, .8, 34, 300 * time.Millisecond, sec, .15},
+		{"nine shells, 2 s", 0, 200 * sec, same(9, contender{shell: true, section: 2 * sec, rest: 20 * time.Millisecond}), 10, .8, 21, 300 * time.Millisecond, sec, .4},
+		{"a mixture", 0, 300 * sec, mixture, 9, .8, 27, 400 * time.Millisecond, 4 * sec, .25},
+		{"1 waiter, 5 s, a new lock", 0, 300 * sec, same(2, contender{section: 5 * sec, rest: sec}), 2, .9, 18, 300 * time.Millisecond, sec, .15},
+		{"4 waiters, 5 s, a new lock", 0, 300 * sec, same(5, contender{section: 5 * sec, rest: sec}), 5, .9, 27, 300 * time.Millisecond, sec, .15},
+		{"8 waiters, 5 s, a new lock", 0, 300 * sec, same(9, contender{section: 5 * sec, rest: sec}), 9, .8, 31, 300 * time.Millisecond, sec, .15},
 		{"8 waiters, 1 min", 600 * sec, 3000 * sec, same(9, contender{section: 60 * sec, rest: sec}), 9, .8, 150, 300 * time.Millisecond, sec, .015},
-		{"8 processes, empty sections", 12 * sec, 5 * sec, same(8, contender{}), 9, .9, 7, 25 * time.Millisecond, 100 * time.Millisecond, 28},
+		{"8 processes, empty sections", 12 * sec, 5 * sec, same(8, contender{}), 9, .9, 6, 25 * time.Millisecond, 100 * time.Millisecond, 32},
 		{"2 processes, empty sections", 12 * sec, 5 * sec, same(2, contender{}), 5, .9, 10, 50 * time.Millisecond, 100 * time.Millisecond, 20},
-		{"32 processes, 50 ms", 20 * sec, 20 * sec, same(32, contender{section: 50 * time.Millisecond}), 40, .8, 17, 30 * time.Millisecond, sec / 2, 10},
+		{"32 processes, 50 ms", 20 * sec, 20 * sec, same(32, contender{section: 50 * time.Millisecond}), 33, .8, 15, 30 * time.Millisecond, sec / 2, 10},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := contend(t, 1, tt.settle, tt.span, tt.all...)
@@ -245,11 +245,11 @@ func TestDeadWaitersDelayTheOthersBriefly(t *testing.T) {
 	got := contend(t, 1, 20*time.Second, 10*time.Minute, all...)
 	t.Log(got)
 	for i, waited := range got.waited {
-		if most := time.Duration(got.overtook[i]+1)*(section+time.Second) + time.Duration(got.deaths[i])*2*time.Second + 5*time.Second; waited > most {
+		if most := time.Duration(got.overtook[i]+1)*(section+time.Second) + time.Duration(got.deaths[i])*2*time.Second; waited > most {
 			t.Errorf("one waited for %v, while %d had a turn and %d died", waited, got.overtook[i], got.deaths[i])
 		}
 	}
-	if most := slices.Max(got.overtook); most > 3*len(all) {
+	if most := slices.Max(got.overtook); most > 2*len(all) {
 		t.Errorf("%d had a turn during one wait", most)
 	}
 }

@@ -1,3 +1,4 @@
+// Package lease has the verbs of a lease, for blobs, containers, files and shares.
 package lease
 
 import (
@@ -8,10 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/azconc/azconc/pkg/ptr"
-
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -24,41 +22,15 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/observe"
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 // NewCmd is the lease group of a noun, "blob", "container", "file" or "share".
 func NewCmd(f *cli.Factory, noun string) *cobra.Command {
 	n := leaseNoun(noun)
 	return cli.NewGroupCmd("lease", "Acquire, renew, change, release and break the lease of a "+noun,
-		n.acquireVerb().Command(f),
-		n.renewVerb().Command(f),
-		n.changeVerb().Command(f),
-		n.releaseVerb().Command(f),
-		n.breakVerb().Command(f),
-		n.showVerb().Command(f),
+		n.newAcquireCmd(f), n.newRenewCmd(f), n.newChangeCmd(f), n.newReleaseCmd(f), n.newBreakCmd(f), n.newShowCmd(f),
 	)
-}
-
-// options are those of every verb.
-type options struct {
-	On         fmt.Stringer
-	LeaseID    string
-	Conditions optimistic.Conditions
-}
-
-// addHeld adds the flags of a verb that needs the lease's id.
-func (n leaseNoun) addHeld(o *options, set *pflag.FlagSet) {
-	set.StringVar(&o.LeaseID, "lease-id", "", "`id` under which it is held")
-	flags.WriteConditions(set, &o.Conditions, n.conditions())
-}
-
-// parseHeld parses the options of a verb that needs the lease's id.
-func (n leaseNoun) parseHeld(o *options, in cli.Input) (err error) {
-	if o.On, err = n.parse(in.Args[0]); err != nil {
-		return err
-	}
-	o.LeaseID, err = requiredLeaseID("--lease-id", o.LeaseID)
-	return err
 }
 
 // leaseNoun is the kind of resource that is leased.
@@ -108,56 +80,98 @@ func (n leaseNoun) conditions() flags.ConditionSet {
 	return flags.CondAll &^ flags.CondLease
 }
 
-// open returns the resource that on names.
-func (n leaseNoun) open(f *cli.Factory, on fmt.Stringer) (lease.Resource, error) {
-	switch n {
-	case "file":
-		client, err := f.File(on.(ref.File))
-		return files.NewFile(client), err // with a heartbeat: the service does not record the holder, and the lease does not expire
-	case "share":
-		client, err := f.Share(on.(ref.File))
-		return files.NewShare(client), err
-	case "container":
-		client, err := f.Container(on.(ref.Blob))
-		return pessimistic.NewContainer(client), err
+// open returns what opens a resource.
+func (n leaseNoun) open(f *cli.Factory) func(fmt.Stringer) (lease.Resource, error) {
+	return func(on fmt.Stringer) (lease.Resource, error) {
+		switch n {
+		case "file":
+			client, err := f.File(on.(ref.File))
+			return files.NewFile(client), err // with a heartbeat: the service does not record the holder, and the lease does not expire
+		case "share":
+			client, err := f.Share(on.(ref.File))
+			return files.NewShare(client), err
+		case "container":
+			client, err := f.Container(on.(ref.Blob))
+			return pessimistic.NewContainer(client), err
+		}
+		client, err := f.Blob(on.(ref.Blob))
+		return pessimistic.NewBlob(client), err
 	}
-	client, err := f.Blob(on.(ref.Blob))
-	return pessimistic.NewBlob(client), err
 }
 
-// tally counts the requests of a verb whose responses were lost.
-type tally struct {
-	op        string // such as "Acquire"
-	ambiguous int
+// call is one call of a verb that changes a lease. It counts the requests whose responses were lost.
+type call struct {
+	f          *cli.Factory
+	op         string // such as "Acquire"
+	on         fmt.Stringer
+	lease      lease.Resource
+	conditions optimistic.Conditions
+	ambiguous  int
 }
 
-// options returns the options of the verb's requests.
-func (t *tally) options(c optimistic.Conditions) manual.Options {
-	return manual.Options{Conditions: conditionsOf(c), Hooks: t.hooks()}
+// verb makes cmd a verb that changes a lease. check refuses its flags, and do carries it out.
+func (n leaseNoun) verb(f *cli.Factory, cmd *cobra.Command, op string, check func() error, do func(context.Context, *call) (result, error)) *cobra.Command {
+	c := &call{f: f, op: op}
+	flags.WriteConditions(cmd.Flags(), &c.conditions, n.conditions())
+	parse := func(arg string) (fmt.Stringer, error) {
+		on, err := n.parse(arg)
+		if err != nil {
+			return nil, err
+		}
+		return on, check()
+	}
+	return cli.On(f, cmd, parse, n.open(f), func(ctx context.Context, on fmt.Stringer, l lease.Resource) (cli.Result, error) {
+		c.on, c.lease = on, l
+		r, err := do(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		return c.result(r), nil
+	})
 }
 
-func conditionsOf(c optimistic.Conditions) lease.Conditions {
+// holding makes cmd a verb that changes a lease held under the id in --lease-id.
+func (n leaseNoun) holding(f *cli.Factory, cmd *cobra.Command, op string, check func() error, do func(ctx context.Context, c *call, id string) (result, error)) *cobra.Command {
+	id := cmd.Flags().String("lease-id", "", "`id` under which it is held")
+	given := func() (err error) {
+		if *id == "" {
+			return fail.WithHint(fail.Usagef("--lease-id is missing"), "azconc … lease acquire prints the id")
+		}
+		if *id, err = flags.ParseLeaseID(*id); err != nil {
+			return err
+		}
+		return check()
+	}
+	return n.verb(f, cmd, op, given, func(ctx context.Context, c *call) (result, error) { return do(ctx, c, *id) })
+}
+
+// options returns the options of the call's requests.
+func (c *call) options() manual.Options {
+	return manual.Options{Conditions: c.leaseConditions(), Hooks: c.hooks()}
+}
+
+func (c *call) leaseConditions() lease.Conditions {
 	return lease.Conditions{
-		IfMatch: c.IfMatch, IfNoneMatch: c.IfNoneMatch, IfTags: c.IfTags,
-		IfModifiedSince: c.IfModifiedSince, IfUnmodifiedSince: c.IfUnmodifiedSince,
+		IfMatch: c.conditions.IfMatch, IfNoneMatch: c.conditions.IfNoneMatch, IfTags: c.conditions.IfTags,
+		IfModifiedSince: c.conditions.IfModifiedSince, IfUnmodifiedSince: c.conditions.IfUnmodifiedSince,
 	}
 }
 
-// hooks count the lost responses to the verb's own requests: those of the operation, and those of a file's heartbeat, which
+// hooks count the lost responses to the call's own requests: those of the operation, and those of a file's heartbeat, which
 // belongs to it.
-func (t *tally) hooks() observe.Hooks {
+func (c *call) hooks() observe.Hooks {
 	return observe.Hooks{Span: func(ctx context.Context, s observe.Span) (context.Context, func(error)) {
-		own := s.Request && (s.Name == t.op+" Lease" || strings.Contains(s.Name, " File "))
+		own := s.Request && (s.Name == c.op+" Lease" || strings.Contains(s.Name, " File "))
 		return ctx, func(err error) {
 			if own && azerr.Classify(err).Ambiguous() {
-				t.ambiguous++
+				c.ambiguous++
 			}
 		}
 	}}
 }
 
-// judge returns the error of a verb, without the operation and the resource, which the command line adds to every error.
-func (t *tally) judge(err error) error {
+// judge returns the error of a call, without the operation and the resource, which the command line adds to every error.
+func judge(err error) error {
 	if u, ok := errors.AsType[*pessimistic.UnknownError](err); ok {
 		return &fail.UnknownError{Why: "the response was lost", Err: u.Err}
 	}
@@ -173,12 +187,11 @@ func (t *tally) judge(err error) error {
 	return err
 }
 
-func (t *tally) print(f *cli.Factory, r result) error {
-	r.Ambiguous, r.Requests, r.ElapsedMS = t.ambiguous, f.Requests.Load(), time.Since(f.Began).Milliseconds()
-	return f.Print(r)
+// result completes the result of the call.
+func (c *call) result(r result) result {
+	r.Resource, r.Ambiguous, r.Cost = c.on.String(), c.ambiguous, c.f.Cost()
+	return r
 }
-
-func Text[S ~string](s *S) string { return string(ptr.Value(s)) }
 
 // result is the result of a lease verb. As text it is the value a script needs next: the id, or the seconds left.
 type result struct {
@@ -216,10 +229,4 @@ func ParseDuration(flag, s string) (time.Duration, error) {
 	return d, nil
 }
 
-// requiredLeaseID reads an id without which the verb makes no sense.
-func requiredLeaseID(flag, s string) (string, error) {
-	if s == "" {
-		return "", fail.WithHint(fail.Usagef("%s is missing", flag), "azconc … lease acquire prints the id")
-	}
-	return flags.ParseLeaseID(s)
-}
+func Text[S ~string](s *S) string { return string(ptr.Value(s)) }

@@ -2,7 +2,10 @@ package lease
 
 import (
 	"context"
+	"fmt"
 	"io"
+
+	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
@@ -10,20 +13,21 @@ import (
 	"github.com/azconc/azconc/pkg/lease"
 )
 
-func (n leaseNoun) showVerb() cli.Verb[options] {
-	return cli.Verb[options]{
+func (n leaseNoun) newShowCmd(f *cli.Factory) *cobra.Command {
+	cmd := &cobra.Command{
 		Use:   "show " + n.arg(),
 		Short: "Show the lease's state",
 		Long: `Show the lease's state: available, leased, expired, breaking or broken.
 
 ` + n.holder(),
 		Example: "  azconc " + string(n) + " lease show " + n.example(),
-		Parse: func(opts *options, in cli.Input) (err error) {
-			opts.On, err = n.parse(in.Args[0])
-			return err
-		},
-		Run: n.show,
 	}
+	return cli.On(f, cmd, n.parse, n.open(f), func(ctx context.Context, on fmt.Stringer, l lease.Resource) (cli.Result, error) {
+		seen, err := l.Look(ctx, "")
+		r := ShownOf(seen, n == "file")
+		r.Outcome, r.Resource = "found", on.String()
+		return r, err
+	})
 }
 
 // holder explains how the holder can be identified.
@@ -49,20 +53,6 @@ type Shown struct {
 func (r Shown) Text(w io.Writer) {
 	show.Fields(w, "resource", r.Resource, "state", r.State, "status", r.Status, "duration", r.Duration, "owner", r.Owner,
 		"since", r.Since, "last heartbeat", r.Heard, "etag", r.ETag)
-}
-
-func (n leaseNoun) show(ctx context.Context, f *cli.Factory, opts *options) error {
-	l, err := n.open(f, opts.On)
-	if err != nil {
-		return err
-	}
-	seen, err := l.Look(ctx, "")
-	if err != nil {
-		return err
-	}
-	r := ShownOf(seen, n == "file")
-	r.Outcome, r.Resource = "found", opts.On.String()
-	return f.Print(r)
 }
 
 // ShownOf describes a lease; with its holder, if the resource's metadata names it.
