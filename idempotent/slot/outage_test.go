@@ -41,6 +41,16 @@ func TestAnOutageAtAnyRequestOfASlotNeitherRepeatsNorEndsIt(t *testing.T) {
 			})
 		}
 		all.Wait()
+		bubble.Sleep(time.Until(o.End()))
+		s.SetFaults() // also of an outage that has not begun
+		began := time.Now()
+		out, err := (&machine{Transporter: s, lease: time.Minute}).job(t, s, "report", "*/10 * * * *").Do(t.Context(), func(context.Context, *pessimistic.Hold, Slot) ([]byte, error) {
+			runs++
+			return nil, nil
+		})
+		if took := time.Since(began); err != nil || !out.Replayed || took > 2*time.Second {
+			t.Errorf("after the outage: %+v, %v after %v", out, err, took)
+		}
 		if runs != 1 || stored != 1 {
 			t.Errorf("%d runs, %d stored", runs, stored)
 		}

@@ -137,7 +137,7 @@ func TestSlotsAreSharedInTurns(t *testing.T) {
 	for seed := range seeds(3) {
 		got := gather(t, seed, 30, time.Second, 30*time.Second, 2*time.Minute, 0, aSlot(3))
 		t.Log(got)
-		if got.least() < 0.8 || slices.Max(got.overtook) > 31 {
+		if got.least() < 0.7 || slices.Max(got.overtook) > 40 {
 			t.Errorf("seed %d: %v", seed, got)
 		}
 	}
@@ -147,7 +147,7 @@ func TestSlotsAreSharedInTurns(t *testing.T) {
 func TestASlotThatIsTakenAgainAtOnceReachesTheWaiter(t *testing.T) {
 	got := gather(t, 1, 2, time.Second, 0, time.Minute, 0, aSlot(1))
 	t.Log(got)
-	if got.least() < 0.9 || slices.Max(got.overtook) > 2 {
+	if got.least() < 0.8 || slices.Max(got.overtook) > 3 {
 		t.Error(got)
 	}
 }
@@ -180,7 +180,7 @@ func TestReadersAndWritersTakeTurns(t *testing.T) {
 			return s.Read(ctx, nil)
 		})
 		t.Log(got)
-		if got.least() < 0.6 || slices.Max(got.waited) > 20*time.Second {
+		if got.least() < 0.5 || slices.Max(got.waited) > 30*time.Second {
 			t.Errorf("seed %d: %v %v", seed, got, got.served)
 		}
 	}

@@ -146,13 +146,21 @@ func (w *RWLock) RLock(ctx context.Context, opts *pessimistic.LockOptions) (*Slo
 	} else if o.NoWait {
 		return nil, w.heldBy(writer, began)
 	}
-	// In the line of the writers: those who hold the gate enter one after the other.
-	h, err := w.locker.Lock(ctx, w.gate, within(o, began))
-	if err != nil {
-		return nil, err
+	// In the line of the writers: those who hold the gate enter one after the other. A writer who has the gate after us sees the slot
+	// only if we still held the gate when we had the slot.
+	for {
+		h, err := w.locker.Lock(ctx, w.gate, within(o, began))
+		if err != nil {
+			return nil, err
+		}
+		slot, err := w.readers.Acquire(ctx, within(o, began))
+		lost := h.Guard(ctx)
+		_ = h.Release(ctx)
+		if err != nil || lost == nil {
+			return slot, err
+		}
+		_ = slot.Release(ctx)
 	}
-	defer func() { _ = h.Release(ctx) }()
-	return w.readers.Acquire(ctx, within(o, began))
 }
 
 // within returns the options for what is left of the time to wait.

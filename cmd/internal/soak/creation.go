@@ -22,21 +22,18 @@ func creation(s *site, of string) blobs.Blob[created] {
 
 // workCreations has races: all workers create the same blob, and one wins.
 func workCreations(ctx context.Context, w *worker) {
-	w.lanes("creation", 1, func(l *lane) {
-		last := ""
-		for !w.calmed() {
-			of := fmt.Sprintf("race-%d", now()/int64(creationLife))
-			if of == last {
-				l.rest(ctx, 50*time.Millisecond)
-				continue
-			}
-			last = of
-			n := l.journal.begin(note{Kind: "creation", Lane: l.name, Of: of})
-			_, err := optimistic.Create(ctx, creation(w.site, of), created{w.Process}, nil)
-			l.done(ctx, n, err)
-			if w.Plant.has(noRelease) {
-				leaseForEver(ctx, creation(w.site, of).Client)
-			}
+	last := ""
+	w.repeat(ctx, "creation", 1, 50*time.Millisecond, func(l *lane) {
+		of := fmt.Sprintf("race-%d", now()/int64(creationLife))
+		if of == last {
+			return
+		}
+		last = of
+		n := l.journal.begin(note{Kind: "creation", Lane: l.name, Of: of})
+		_, err := optimistic.Create(ctx, creation(w.site, of), created{w.Process}, nil)
+		l.done(ctx, n, err)
+		if w.Plant.has(noRelease) {
+			leaseForEver(ctx, creation(w.site, of).Client)
 		}
 	})
 }

@@ -51,21 +51,18 @@ func workLocks(ctx context.Context, w *worker) {
 	locker, err := pessimistic.NewLocker(w.site.container("locks"), &pessimistic.LockerOptions{Owner: w.Process, Duration: leaseTime,
 		Poll: retry.Backoff{Base: 100 * time.Millisecond, Cap: time.Second}})
 	must(err)
-	w.lanes("lock", lockLanes, func(l *lane) {
-		for !w.calmed() {
-			name := lockNames[l.roll(len(lockNames))]
-			n := l.journal.begin(note{Kind: "ask", Lane: l.name, Of: name})
-			h, err := locker.Lock(ctx, name, &pessimistic.LockOptions{MaxWait: lockPatient})
-			if err == nil {
-				l.under(ctx, n, h)
-				_ = h.Release(ctx)
-			} else {
-				l.done(ctx, n, err)
-			}
-			if strings.HasPrefix(name, "broken") && l.roll(4) == 0 {
-				_, _ = locker.Break(ctx, name, &pessimistic.BreakOptions{Now: true})
-			}
-			l.rest(ctx, 200*time.Millisecond)
+	w.repeat(ctx, "lock", lockLanes, 200*time.Millisecond, func(l *lane) {
+		name := lockNames[l.roll(len(lockNames))]
+		n := l.journal.begin(note{Kind: "ask", Lane: l.name, Of: name})
+		h, err := locker.Lock(ctx, name, &pessimistic.LockOptions{MaxWait: lockPatient})
+		if err == nil {
+			l.under(ctx, n, h)
+			_ = h.Release(ctx)
+		} else {
+			l.done(ctx, n, err)
+		}
+		if strings.HasPrefix(name, "broken") && l.roll(4) == 0 {
+			_, _ = locker.Break(ctx, name, &pessimistic.BreakOptions{Now: true})
 		}
 	})
 }

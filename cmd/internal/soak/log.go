@@ -18,15 +18,14 @@ const logLife = 20 * time.Second
 // workLogs appends records to append blobs, a new one every so often.
 func workLogs(ctx context.Context, w *worker) {
 	box := w.site.container("logs")
-	w.lanes("log", 1, func(l *lane) {
-		for i := int64(0); !w.calmed(); i++ {
-			text := fmt.Sprintf("%s %s %d", l.name, w.Process, i)
-			of := fmt.Sprintf("log-%d", now()/int64(logLife))
-			n := l.journal.begin(note{Kind: "record", Lane: l.name, Of: of, Text: text})
-			_, err := appends.AppendRecord(ctx, box.NewAppendBlobClient(of), []byte(text), &appends.AppendOptions{Create: true})
-			l.done(ctx, n, err)
-			l.rest(ctx, 400*time.Millisecond)
-		}
+	i := 0
+	w.repeat(ctx, "log", 1, 400*time.Millisecond, func(l *lane) {
+		text := fmt.Sprintf("%s %s %d", l.name, w.Process, i)
+		of := fmt.Sprintf("log-%d", now()/int64(logLife))
+		i++
+		n := l.journal.begin(note{Kind: "record", Lane: l.name, Of: of, Text: text})
+		_, err := appends.AppendRecord(ctx, box.NewAppendBlobClient(of), []byte(text), &appends.AppendOptions{Create: true})
+		l.done(ctx, n, err)
 	})
 }
 

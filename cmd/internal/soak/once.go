@@ -21,28 +21,25 @@ func workOnces(ctx context.Context, w *worker) {
 	must(err)
 	once, err := idem.New(locker, w.site.table("onces"), nil)
 	must(err)
-	w.lanes("once", onceLanes, func(l *lane) {
-		for i := 0; !w.calmed(); i++ {
-			key := fmt.Sprintf("key-%d-%d", now()/int64(onceLife), l.roll(4))
-			n := l.journal.begin(note{Kind: "once", Lane: l.name, Of: key})
-			out, err := once.Do(ctx, key, []byte(key), func(ctx context.Context, h *pessimistic.Hold) ([]byte, error) {
-				l.rest(ctx, 80*time.Millisecond)
-				if l.roll(20) == 0 {
-					return nil, errors.New("failed")
-				}
-				if ctx.Err() != nil {
-					return nil, context.Cause(ctx)
-				}
-				n.N = 1 // it has run
-				l.journal.fact(note{Kind: "ran", Lane: l.name, Of: key, V: n.ID})
-				return fmt.Appendf(nil, "%s %d", l.name+w.Process, i), nil
-			})
-			if err == nil {
-				n.Text = string(out.Value)
+	w.repeat(ctx, "once", onceLanes, 400*time.Millisecond, func(l *lane) {
+		key := fmt.Sprintf("key-%d-%d", now()/int64(onceLife), l.roll(4))
+		n := l.journal.begin(note{Kind: "once", Lane: l.name, Of: key})
+		out, err := once.Do(ctx, key, []byte(key), func(ctx context.Context, h *pessimistic.Hold) ([]byte, error) {
+			l.rest(ctx, 80*time.Millisecond)
+			if l.roll(20) == 0 {
+				return nil, errors.New("failed")
 			}
-			l.journal.end(n, outcome(err))
-			l.rest(ctx, 400*time.Millisecond)
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+			n.N = 1 // it has run
+			l.journal.fact(note{Kind: "ran", Lane: l.name, Of: key, V: n.ID})
+			return fmt.Appendf(nil, "%s %d", l.name+w.Process, n.ID), nil
+		})
+		if err == nil {
+			n.Text = string(out.Value)
 		}
+		l.journal.end(n, outcome(err))
 	})
 }
 

@@ -24,19 +24,14 @@ type register struct {
 // workRegisters sets and reads registers, many at a time; each has a short history, which is judged as a whole.
 func workRegisters(ctx context.Context, w *worker) {
 	box := w.site.container("registers")
-	w.lanes("register", 1, func(l *lane) {
-		calls, last := 0, ""
-		for !w.calmed() {
-			of := fmt.Sprintf("register-%d", now()/int64(registerLife))
-			if of != last {
-				calls, last = 0, of
-			}
-			if calls++; calls > registerMost {
-				l.rest(ctx, 100*time.Millisecond)
-				continue
-			}
+	calls, last := 0, ""
+	w.repeat(ctx, "register", 1, 200*time.Millisecond, func(l *lane) {
+		of := fmt.Sprintf("register-%d", now()/int64(registerLife))
+		if of != last {
+			calls, last = 0, of
+		}
+		if calls++; calls <= registerMost {
 			l.call(ctx, of, blobs.NewJSON[register](box.NewBlockBlobClient(of)))
-			l.rest(ctx, 200*time.Millisecond)
 		}
 	})
 }

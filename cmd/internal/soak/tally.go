@@ -74,38 +74,35 @@ func workTallies(ctx context.Context, w *worker) {
 	document, err := optimistic.NewDocument(tallyBlob(w.site, tallyBlobs), nil)
 	must(err)
 	var kept [][]byte // by the plant
-	w.lanes("tally", 2*tallyLanes+documentLanes+1, func(l *lane) {
+	w.repeat(ctx, "tally", 2*tallyLanes+documentLanes+1, 200*time.Millisecond, func(l *lane) {
 		kind := l.name[len(l.name)-1] - '0'
-		for !w.calmed() {
-			switch {
-			case kind < tallyLanes:
-				i := l.roll(tallyBlobs)
-				target := tallyBlob(w.site, i)
-				l.increment(ctx, tallyName(i), func(ctx context.Context, change func(context.Context, *tally) error) error {
-					if w.Plant.has(plainRetry) {
-						return plainLoop(ctx, target.Client, change)
-					}
-					_, err := optimistic.Update(ctx, target, change, nil)
-					return err
-				})
-			case kind < 2*tallyLanes:
-				l.increment(ctx, "entity", func(ctx context.Context, change func(context.Context, *tally) error) error {
-					_, err := optimistic.Update(ctx, tallyEntity(w.site), change, nil)
-					return err
-				})
-			case kind < 2*tallyLanes+documentLanes:
-				l.increment(ctx, "document", func(ctx context.Context, change func(context.Context, *tally) error) error {
-					_, err := document.Update(ctx, change)
-					return err
-				})
-			default:
-				l.operation(ctx)
-			}
-			if kind == 0 && w.Plant.has(grow) {
-				kept = append(kept, make([]byte, 1<<20))
-				go func() { <-ctx.Done() }()
-			}
-			l.rest(ctx, 200*time.Millisecond)
+		switch {
+		case kind < tallyLanes:
+			i := l.roll(tallyBlobs)
+			target := tallyBlob(w.site, i)
+			l.increment(ctx, tallyName(i), func(ctx context.Context, change func(context.Context, *tally) error) error {
+				if w.Plant.has(plainRetry) {
+					return plainLoop(ctx, target.Client, change)
+				}
+				_, err := optimistic.Update(ctx, target, change, nil)
+				return err
+			})
+		case kind < 2*tallyLanes:
+			l.increment(ctx, "entity", func(ctx context.Context, change func(context.Context, *tally) error) error {
+				_, err := optimistic.Update(ctx, tallyEntity(w.site), change, nil)
+				return err
+			})
+		case kind < 2*tallyLanes+documentLanes:
+			l.increment(ctx, "document", func(ctx context.Context, change func(context.Context, *tally) error) error {
+				_, err := document.Update(ctx, change)
+				return err
+			})
+		default:
+			l.operation(ctx)
+		}
+		if kind == 0 && w.Plant.has(grow) {
+			kept = append(kept, make([]byte, 1<<20))
+			go func() { <-ctx.Done() }()
 		}
 	})
 	_ = kept

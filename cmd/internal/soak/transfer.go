@@ -47,38 +47,35 @@ func seedAccounts(ctx context.Context, s *site) error {
 // of its lane.
 func workTransfers(ctx context.Context, w *worker) {
 	table := transferTable(w.site)
-	w.lanes("transfer", transferLanes, func(l *lane) {
-		for !w.calmed() {
-			from, to, cents := l.roll(accounts), l.roll(accounts-1), int64(1+l.roll(100))
-			if to >= from {
-				to++
-			}
-			n := l.journal.begin(note{Kind: "transfer", Lane: l.name, Of: "partition"})
-			_, err := tables.Transact(ctx, table, "p", func(ctx context.Context, tx *tables.Tx) error {
-				var a, b balance
-				var own moved
-				if _, err := tx.Get(ctx, accountRow(from), &a); err != nil {
-					return err
-				}
-				if _, err := tx.Get(ctx, accountRow(to), &b); err != nil {
-					return err
-				}
-				if _, err := tx.Get(ctx, rowOf(l.name), &own); err != nil {
-					return err
-				}
-				n.N = own.N
-				a.Cents, b.Cents, own.N = a.Cents-cents, b.Cents+cents, own.N+1
-				if err := tx.Put(accountRow(from), a); err != nil {
-					return err
-				}
-				if err := tx.Put(accountRow(to), b); err != nil {
-					return err
-				}
-				return tx.Put(rowOf(l.name), own)
-			}, nil)
-			l.done(ctx, n, err)
-			l.rest(ctx, 300*time.Millisecond)
+	w.repeat(ctx, "transfer", transferLanes, 300*time.Millisecond, func(l *lane) {
+		from, to, cents := l.roll(accounts), l.roll(accounts-1), int64(1+l.roll(100))
+		if to >= from {
+			to++
 		}
+		n := l.journal.begin(note{Kind: "transfer", Lane: l.name, Of: "partition"})
+		_, err := tables.Transact(ctx, table, "p", func(ctx context.Context, tx *tables.Tx) error {
+			var a, b balance
+			var own moved
+			if _, err := tx.Get(ctx, accountRow(from), &a); err != nil {
+				return err
+			}
+			if _, err := tx.Get(ctx, accountRow(to), &b); err != nil {
+				return err
+			}
+			if _, err := tx.Get(ctx, rowOf(l.name), &own); err != nil {
+				return err
+			}
+			n.N = own.N
+			a.Cents, b.Cents, own.N = a.Cents-cents, b.Cents+cents, own.N+1
+			if err := tx.Put(accountRow(from), a); err != nil {
+				return err
+			}
+			if err := tx.Put(accountRow(to), b); err != nil {
+				return err
+			}
+			return tx.Put(rowOf(l.name), own)
+		}, nil)
+		l.done(ctx, n, err)
 	})
 }
 

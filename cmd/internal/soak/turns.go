@@ -30,20 +30,17 @@ func workTurns(ctx context.Context, w *worker) {
 	election, err := election.New(locker, "leader", nil)
 	must(err)
 	wait := &pessimistic.LockOptions{MaxWait: lockPatient}
-	w.lanes("turn", 2*turnLanes+1, func(l *lane) {
+	w.repeat(ctx, "turn", 2*turnLanes+1, 300*time.Millisecond, func(l *lane) {
 		kind := l.name[len(l.name)-1] - '0'
-		for !w.calmed() {
-			switch {
-			case kind == 2*turnLanes:
-				l.campaign(ctx, election)
-			case kind < turnLanes:
-				l.turn(ctx, "seats", 0, func() (holding, error) { return semaphore.Acquire(ctx, wait) })
-			case l.roll(4) == 0:
-				l.turn(ctx, "paper", 0, func() (holding, error) { return rw.Lock(ctx, wait) })
-			default:
-				l.turn(ctx, "paper", nonExclusive, func() (holding, error) { return rw.RLock(ctx, wait) })
-			}
-			l.rest(ctx, 300*time.Millisecond)
+		switch {
+		case kind == 2*turnLanes:
+			l.campaign(ctx, election)
+		case kind < turnLanes:
+			l.turn(ctx, "seats", 0, func() (holding, error) { return semaphore.Acquire(ctx, wait) })
+		case l.roll(2) == 0: // as often as reading: a short soak on a busy machine has few turns
+			l.turn(ctx, "paper", 0, func() (holding, error) { return rw.Lock(ctx, wait) })
+		default:
+			l.turn(ctx, "paper", nonExclusive, func() (holding, error) { return rw.RLock(ctx, wait) })
 		}
 	})
 }

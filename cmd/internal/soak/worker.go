@@ -111,11 +111,18 @@ func (w *worker) lane(chore string, i int) *lane {
 	return &lane{worker: w, name: name, rng: rand.New(rand.NewPCG(w.Seed, hash(w.Process+name)))}
 }
 
-// lanes runs n lanes and waits for them.
-func (w *worker) lanes(chore string, n int, run func(l *lane)) {
+// repeat runs n lanes, each of which does something again and again until the weather is over, and rests for d on average in
+// between.
+func (w *worker) repeat(ctx context.Context, chore string, n int, d time.Duration, do func(l *lane)) {
 	var all sync.WaitGroup
 	for i := range n {
-		all.Go(func() { run(w.lane(chore, i)) })
+		l := w.lane(chore, i)
+		all.Go(func() {
+			for !w.calmed() {
+				do(l)
+				l.rest(ctx, d)
+			}
+		})
 	}
 	all.Wait()
 }

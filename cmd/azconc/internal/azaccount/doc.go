@@ -7,7 +7,7 @@
 //
 // # Environment
 //
-//   - AZURE_STORAGE_CONNECTION_STRING: a connection string; UseDevelopmentStorage=true is a local Azurite.
+//   - AZURE_STORAGE_CONNECTION_STRING: a connection string; UseDevelopmentStorage=true is an emulator on this machine.
 //   - AZURE_STORAGE_ACCOUNT: the name of the account, with one of
 //     AZURE_STORAGE_KEY, AZURE_STORAGE_SAS_TOKEN, or Entra ID when neither is set.
 //   - AZURE_STORAGE_CONNECTION_STRING_FILE, AZURE_STORAGE_KEY_FILE, AZURE_STORAGE_SAS_TOKEN_FILE: the name of a file that holds

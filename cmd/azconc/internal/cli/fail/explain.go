@@ -69,8 +69,8 @@ func Message(err error, v Verdict, command, on string) string {
 		if noun, name := missing(err, command, on); noun != "" {
 			return "not found: there is no " + noun + " " + name
 		}
-		if noun := absent(err, command); noun != "" {
-			return "not found: there is no " + noun + " " + on
+		if noun, name := absent(err, command, on); noun != "" {
+			return "not found: there is no " + noun + " " + name
 		}
 	}
 	text := azerr.Clean(err).Error()
@@ -196,23 +196,23 @@ func missing(err error, command, on string) (noun, name string) {
 	return noun, name
 }
 
-// absent returns what the resource of a command is, if err reports that it does not exist: the name of the command's group need not
-// be that of a blob. A version or a snapshot may be missing of a blob that exists.
-func absent(err error, command string) string {
+// absent returns what does not exist, if err reports that of one resource: the name of the command's group need not be that of a blob,
+// and a command may read another blob than it is about. A version or a snapshot may be missing of a blob that exists.
+func absent(err error, command, on string) (noun, name string) {
+	group, _, _ := strings.Cut(command, " ")
 	answer, ok := errors.AsType[*azcore.ResponseError](err)
-	if ok && answer.RawResponse != nil && answer.RawResponse.Request != nil {
-		if q := answer.RawResponse.Request.URL.Query(); q.Has("snapshot") || q.Has("versionid") {
-			return ""
+	switch {
+	case !ok || answer.RawResponse == nil || answer.RawResponse.Request == nil:
+		return "", ""
+	case azerr.Has(err, "BlobNotFound") && group != "blob":
+		return map[string]string{"lock": "lock", "elect": "election", "tf": "state"}[group], on
+	case azerr.Has(err, "BlobNotFound"), azerr.Has(err, "ResourceNotFound") && group == "file":
+		asked := answer.RawResponse.Request
+		if q := asked.URL.Query(); !q.Has("snapshot") && !q.Has("versionid") && asked.Header.Get("x-ms-copy-source") == "" {
+			return group, resource.Path(asked.URL.String())
 		}
 	}
-	group, _, _ := strings.Cut(command, " ")
-	if group == "file" && azerr.Has(err, "ResourceNotFound") {
-		return "file"
-	}
-	if !azerr.Has(err, "BlobNotFound") {
-		return ""
-	}
-	return map[string]string{"blob": "blob", "lock": "lock", "elect": "election", "tf": "state"}[group]
+	return "", ""
 }
 
 // createHint returns the command that creates the missing resource, unless the failed command was a deletion.

@@ -55,6 +55,7 @@ func TestWhatIsMissingIsNamed(t *testing.T) {
 			{"tf show jobs/s", "not found: there is no state jobs/s", 3},
 			{"tf unlock jobs/s", "not found: there is no state jobs/s", 3},
 			{"blob show jobs/b", "not found: there is no blob jobs/b", 3},
+			{"blob copy jobs/b jobs/c", "not found: there is no blob jobs/b", 3},
 			{"blob metadata show jobs/b", "not found: there is no blob jobs/b", 3},
 			{"blob lease show jobs/b", "not found: there is no blob jobs/b", 3},
 			{"share create docs", "", 0},
