@@ -31,7 +31,7 @@ type slotFlags struct {
 }
 
 const slotLong = `With --slot, a cron expression, the key is a job's name, and each time at which the job is due is a key of its own, as in
-report@2026-11-22T12:00Z. However many machines start the job, by cron, timers or loops, each slot runs once: what starts up to
+report@2026-11-22T12:00Z. However many machines start the job, by cron, timers or loops, each slot is completed once: what starts up to
 --tolerance before a slot, by the service's clock, and until that long before the next one, belongs to it. A starter that
 knows the time passes it as --at. Others wait while one machine works on the slot, take over if it dies, and exit with 75 when
 the slot ends. With --overlap forbid, a slot also waits for an earlier one that is still worked on.
