@@ -139,7 +139,7 @@ func TestTheNightlyLineOfTheReadmeRunsOnce(t *testing.T) {
 				cmd.Dir, cmd.Env = s.dir, s.env
 				ended := make(chan error, 1)
 				go func() {
-					out, err := cmd.CombinedOutput()
+					out, err := cmd.Output()
 					if err == nil && string(out) != "result\n" {
 						err = fmt.Errorf("it prints %q", out)
 					}
