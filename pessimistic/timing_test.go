@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -312,12 +313,12 @@ func TestTheTimeCountsFromTheRequest(t *testing.T) {
 func TestAClockThatIsSetBackProlongsNoLease(t *testing.T) {
 	for _, jump := range []time.Duration{0, -time.Second, -time.Minute, -time.Hour} {
 		inBubble(t, func(t *testing.T, w *world) {
-			var shown time.Duration
-			l := acquired(t, w, &AcquireOptions{Duration: 15 * time.Second, clockJump: func() time.Duration { return shown }})
+			var shown atomic.Int64
+			l := acquired(t, w, &AcquireOptions{Duration: 15 * time.Second, clockJump: func() time.Duration { return time.Duration(shown.Load()) }})
 			began := time.Now()
 			w.Faults.SetFaults(aztest.Fault{Kind: aztest.Refuse})
 			bubble.Sleep(3 * time.Second)
-			shown = jump
+			shown.Store(int64(jump))
 			<-l.Context().Done()
 			if took := time.Since(began); took > 10*time.Second {
 				t.Errorf("set back by %v: the work went on for %v", jump, took)
