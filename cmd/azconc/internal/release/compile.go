@@ -27,9 +27,9 @@ func (r *release) compile(ctx context.Context, work, target string) (string, err
 		return "", err
 	}
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false",
-		"-ldflags", fmt.Sprintf("-s -w -X %[1]s.Version=%[2]s -X %[1]s.Commit=%[3]s", rootPackage, r.version, r.commit), "-o", binary, "./cmd/azconc")
-	cmd.Dir = r.source
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+system, "GOARCH="+arch, "GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=", "GOFLAGS=")
+		"-ldflags", fmt.Sprintf("-s -w -X %[1]s.Version=%[2]s -X %[1]s.Commit=%[3]s", rootPackage, r.version, r.commit), "-o", binary, ".")
+	cmd.Dir = filepath.Join(r.source, "cmd", "azconc") // a module, whose go.mod says what a release contains
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+system, "GOARCH="+arch, "GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=", "GOFLAGS=", "GOWORK=off")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build for %s: %w\n%s", target, err, out)
 	}
