@@ -199,9 +199,12 @@ func (w *world) hourly() Bill {
 	return b.Times(6.0 / (followers + 1))
 }
 
-// crowd lets clients make operations one after the other, and returns the operations a second and the bill of each.
-func (w *world) crowd(clients int, operation func(client int) func(context.Context) error) (rate float64, each Bill) {
-	const lasts = 1500 * time.Millisecond
+// moment is long enough for hundreds of operations of a crowd.
+const moment = 1500 * time.Millisecond
+
+// crowd lets clients make operations one after the other for twice as long as lasts. Of the second half it returns the operations
+// a second and the bill of each.
+func (w *world) crowd(clients int, lasts time.Duration, operation func(client int) func(context.Context) error) (rate float64, each Bill) {
 	ctx, cancel := context.WithTimeout(w.t.Context(), 2*lasts)
 	defer cancel()
 	var made atomic.Int64
@@ -232,14 +235,14 @@ func (w *world) crowded(pattern string) (rate float64, each Bill) {
 	creating := optimistic.UpdateOptions{Create: true, Attempts: -1, Elapsed: -1}
 	switch pattern {
 	case "update of one blob":
-		return w.crowd(12, func(int) func(context.Context) error {
+		return w.crowd(12, moment, func(int) func(context.Context) error {
 			return func(ctx context.Context) error {
 				_, err := optimistic.Update(ctx, w.blob(), increment, &creating)
 				return err
 			}
 		})
 	case "update of one entity":
-		return w.crowd(12, func(int) func(context.Context) error {
+		return w.crowd(12, moment, func(int) func(context.Context) error {
 			return func(ctx context.Context) error {
 				_, err := optimistic.Update(ctx, w.entity(), increment, &creating)
 				return err
@@ -248,7 +251,7 @@ func (w *world) crowded(pattern string) (rate float64, each Bill) {
 	case "sharded counter in blobs":
 		_, err := w.counter().Create(ctx, 4)
 		w.must(err)
-		rate, each = w.crowd(32, func(int) func(context.Context) error {
+		rate, each = w.crowd(32, moment, func(int) func(context.Context) error {
 			c := w.counter()
 			return func(ctx context.Context) error { _, err := c.Add(ctx, 1, nil); return err }
 		})
@@ -256,12 +259,12 @@ func (w *world) crowded(pattern string) (rate float64, each Bill) {
 	case "`Document`, clients in one process":
 		d, err := optimistic.NewDocument(w.blob(), &optimistic.DocumentOptions{Update: creating})
 		w.must(err)
-		rate, each = w.crowd(64, func(int) func(context.Context) error {
+		rate, each = w.crowd(64, moment, func(int) func(context.Context) error {
 			return func(ctx context.Context) error { _, err := d.Update(ctx, increment); return err }
 		})
 		return each.Requests() * rate, Bill{} // writes a second
 	case "lock":
-		return w.crowd(8, func(int) func(context.Context) error {
+		return w.crowd(8, 10*moment, func(int) func(context.Context) error {
 			k := w.newLocker()
 			return func(ctx context.Context) error {
 				return k.Do(ctx, "job", nil, func(context.Context, *pessimistic.Hold) error { return nil })
