@@ -13,8 +13,8 @@
 //
 // An operation, such as optimistic.Update, is a span. Each request that it sends is a child, named as the REST reference names it,
 // such as "Put Blob". Conflicts, lost responses and their resolution, and what happens to a lease or a message, are events of the
-// span that is current. A message that is handled is a span of kind consumer, "process QUEUE"; one that is sent is a span of kind
-// producer, "send QUEUE". Azure Queue Storage has no properties of messages: to link the two, send the message with the headers
+// span that is current. A message that is handled is a span of kind consumer, "process QUEUE", with a trace of its own; one
+// that is sent is a span of kind producer, "send QUEUE". Azure Queue Storage has no properties of messages: to link the two, send the message with the headers
 // that Inject returns, which travel in azconc's envelope.
 //
 // # Metrics

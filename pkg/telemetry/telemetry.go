@@ -3,6 +3,7 @@ package telemetry
 import (
 	"context"
 	"log/slog"
+	"runtime/debug"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -48,11 +49,25 @@ func New(o *Options) (observe.Hooks, error) {
 	if meters == nil {
 		meters = otel.GetMeterProvider()
 	}
-	t.tracer = tracers.Tracer(Scope)
-	if err := t.instruments(meters.Meter(Scope)); err != nil {
+	t.tracer = tracers.Tracer(Scope, trace.WithInstrumentationVersion(version()))
+	if err := t.instruments(meters.Meter(Scope, metric.WithInstrumentationVersion(version()))); err != nil {
 		return observe.Hooks{}, err
 	}
 	return observe.Hooks{Logger: o.Logger, Span: t.span, Event: t.event}, nil
+}
+
+// version returns the version of azconc in this program: that of the module, or of the command.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	for _, m := range append(info.Deps, &info.Main) {
+		if m.Path == Scope || m.Path == Scope+"/cmd/azconc" {
+			return m.Version
+		}
+	}
+	return ""
 }
 
 // span begins a span, and measures what it covers.
@@ -62,12 +77,13 @@ func (t *telemetry) span(ctx context.Context, s observe.Span) (context.Context, 
 	if s.Request {
 		kind = trace.SpanKindClient
 	}
-	message := operationOf(s)
+	message, options := operationOf(s), linked(ctx, s.Message)
 	if message != "" {
 		attrs = append(attrs, messaging(message, s.Resource)...)
 		name, kind = message+" "+s.Resource, trace.SpanKindProducer
 		if message == "process" {
-			kind = trace.SpanKindConsumer
+			// A consumer runs for weeks: in its trace nobody would find a message, and no backend keeps so long a one.
+			kind, options = trace.SpanKindConsumer, append(options, trace.WithNewRoot())
 		}
 	}
 	if m := s.Message; m != nil {
@@ -75,7 +91,7 @@ func (t *telemetry) span(ctx context.Context, s observe.Span) (context.Context, 
 			attribute.Int("azconc.message.attempt", m.Attempt), attribute.Int("azconc.message.deliveries", m.Deliveries))
 	}
 	began := time.Now()
-	ctx, span := t.tracer.Start(ctx, name, append(linked(ctx, s.Message), trace.WithSpanKind(kind), trace.WithAttributes(attrs...), trace.WithTimestamp(began))...)
+	ctx, span := t.tracer.Start(ctx, name, append(options, trace.WithSpanKind(kind), trace.WithAttributes(attrs...), trace.WithTimestamp(began))...)
 	return ctx, func(err error) {
 		took := time.Since(began)
 		failure := failed(err)

@@ -191,9 +191,11 @@ func TestMessagesAreCountedAsTheConventionsSay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := consumer.Run(t.Context()); err != nil {
+		weeks, stop := c.Span(t.Context(), observe.Span{Name: "shop.Consumer"})
+		if err := consumer.Run(weeks); err != nil {
 			t.Fatal(err)
 		}
+		stop(nil)
 		at := []string{"messaging.system", "azure_queue_storage", "messaging.destination.name", "orders"}
 		c.check(n, "messaging.client.sent.messages", at...)
 		c.check(n+1, "messaging.client.consumed.messages", at...)
@@ -205,6 +207,9 @@ func TestMessagesAreCountedAsTheConventionsSay(t *testing.T) {
 		for _, span := range c.spans.GetSpans() {
 			if span.SpanKind == trace.SpanKindProducer || span.SpanKind == trace.SpanKindConsumer {
 				names[span.Name]++
+			}
+			if span.SpanKind == trace.SpanKindConsumer && span.Parent.IsValid() {
+				t.Errorf("%s is in the trace of its consumer", span.Name)
 			}
 			if span.SpanKind == trace.SpanKindConsumer && (len(span.Links) != 1 || span.Links[0].SpanContext.TraceID() != trace.SpanContextFromContext(ctx).TraceID()) {
 				t.Errorf("%s is not linked to the sender's trace: %v", span.Name, span.Links)

@@ -126,14 +126,14 @@ func (f *Factory) Begin(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// monitor begins to follow the command, if its flags ask for that.
+// monitor begins to follow the command, if its flags or the environment ask for that.
 func (f *Factory) monitor(cmd *cobra.Command) (err error) {
-	o := monitor.Options{Command: strings.TrimPrefix(cmd.CommandPath(), "azconc "), TraceFile: f.traceFile, Getenv: f.Env.Get}
+	o := monitor.Options{Command: strings.TrimPrefix(cmd.CommandPath(), "azconc "), TraceFile: f.traceFile, Getenv: f.Env.Get, Warn: f.Notef}
 	// With --manifest, the address is one in the container.
 	if flag := cmd.Flags().Lookup(flags.MetricsName); flag != nil && !cmd.Flags().Changed("manifest") {
 		o.Address = flag.Value.String()
 	}
-	if o.TraceFile == "" && o.Address == "" {
+	if !o.Needed() {
 		return nil
 	}
 	f.ctx, f.Monitor, err = monitor.Open(f.ctx, o)

@@ -42,6 +42,7 @@ type Act struct {
 	Requests []Request `json:"requests"` // the first of them
 	More     int       `json:"more_requests,omitempty"`
 	Error    string    `json:"error,omitempty"`
+	FailedMS float64   `json:"failed_ms,omitempty"` // when the error came
 }
 
 // Event is something that happened to a client: an event of the library, or a pause.
@@ -53,6 +54,7 @@ type Event struct {
 	Fence    int64   `json:"fence,omitempty"`
 	AtMS     float64 `json:"at_ms"`
 	TookMS   float64 `json:"took_ms,omitempty"`
+	Error    string  `json:"error,omitempty"` // what the event says of a failure
 }
 
 // The headers that matter to concurrency. Others are not recorded, so neither are signatures.
@@ -223,10 +225,14 @@ func (l *lane) hooks() observe.Hooks {
 	return observe.Hooks{Event: func(_ context.Context, e observe.Event) {
 		l.r.mu.Lock()
 		defer l.r.mu.Unlock()
-		l.r.events = append(l.r.events, Event{
+		event := Event{
 			Client: l.client, Subject: string(e.Subject), Kind: string(e.Kind), Resource: e.Resource, Fence: int64(e.Fence),
 			AtMS: l.r.since(e.At), TookMS: milliseconds(e.Took),
-		})
+		}
+		if e.Err != nil {
+			event.Error = text(e.Err)
+		}
+		l.r.events = append(l.r.events, event)
 	}}
 }
 

@@ -64,7 +64,7 @@ func (s *stage) act(c *client, does, library, command string, run func() error) 
 	err := run()
 	if err != nil {
 		s.rec.mu.Lock()
-		s.rec.acts[n].Error = text(err)
+		s.rec.acts[n].Error, s.rec.acts[n].FailedMS = text(err), s.rec.since(time.Now())
 		s.rec.mu.Unlock()
 	}
 	return err

@@ -16,9 +16,10 @@ var timelineTemplate = template.Must(template.New("timeline").Parse(timelinePage
 
 // The sizes of the drawing, in pixels.
 const (
-	left  = 120 // the names of the clients
-	row   = 44
-	step  = 26 // the least distance between two times
+	left  = 140 // the names of the clients
+	row   = 64
+	first = 40 // the lane of the first client
+	step  = 52 // the least distance between two times, for the name of an event
 	asFar = 60 // what a second adds to it
 	limit = 140
 )
@@ -29,6 +30,13 @@ type drawing struct {
 	Lanes         []drawnLane
 	Bars          []bar
 	Marks         []mark
+	Ticks         []tick
+}
+
+// tick is a time on the axis.
+type tick struct {
+	X    int
+	Text string
 }
 
 type drawnLane struct {
@@ -42,11 +50,12 @@ type bar struct {
 	X, Y, Width  int
 }
 
-// mark is a request or an event.
+// mark is a request, an event, or the error with which an act ended.
 type mark struct {
 	Class, Title, Path string
 	X, Y               int
 	Label              string
+	Above              bool // the label is above the mark
 }
 
 // The shapes of marks, around their position: shape as well as colour says what it is.
@@ -73,7 +82,7 @@ func draw(r Result) drawing {
 	lanes := map[string]int{}
 	laneOf := func(client string) int {
 		if _, ok := lanes[client]; !ok {
-			lanes[client] = 30 + row*len(lanes)
+			lanes[client] = first + row*len(lanes)
 			d.Lanes = append(d.Lanes, drawnLane{client, lanes[client]})
 		}
 		return lanes[client]
@@ -83,6 +92,9 @@ func draw(r Result) drawing {
 		laneOf(a.Client)
 		for _, q := range a.Requests {
 			times = append(times, q.AtMS)
+		}
+		if a.Error != "" {
+			times = append(times, a.FailedMS)
 		}
 	}
 	for _, e := range r.Events {
@@ -98,8 +110,11 @@ func draw(r Result) drawing {
 			x += step + min(limit, int((t-previous)/1000*asFar))
 		}
 		at[t], previous = x, t
+		if n := len(d.Ticks); n == 0 || d.Ticks[n-1].Text != clock(t) {
+			d.Ticks = append(d.Ticks, tick{x, clock(t)})
+		}
 	}
-	d.Width, d.Height = x+60, 30+row*max(1, len(lanes))
+	d.Width, d.Height = x+80, first+row*max(1, len(lanes))
 	d.holdings(laneOf, at, x+30)
 	for _, a := range r.Acts {
 		for _, q := range a.Requests {
@@ -108,7 +123,10 @@ func draw(r Result) drawing {
 			if q.Lost {
 				title += ", response lost"
 			}
-			d.Marks = append(d.Marks, mark{class, title, shapes[class], at[q.AtMS], laneOf(a.Client), label})
+			d.Marks = append(d.Marks, mark{class, title, shapes[class], at[q.AtMS], laneOf(a.Client), label, false})
+		}
+		if a.Error != "" {
+			d.Marks = append(d.Marks, mark{"refused", a.Does + ": " + a.Error, shapes["refused"], at[a.FailedMS], laneOf(a.Client), "error", false})
 		}
 	}
 	for _, e := range r.Events {
@@ -116,9 +134,21 @@ func draw(r Result) drawing {
 			d.Bars = append(d.Bars, bar{"paused", fmt.Sprintf("paused for %.1f s", e.TookMS/1000), at[e.AtMS], laneOf(e.Client) - 3, at[e.AtMS+e.TookMS] - at[e.AtMS]})
 			continue
 		}
-		d.Marks = append(d.Marks, mark{"event", fmt.Sprintf("%.1f ms: %s %s %s", e.AtMS, e.Subject, e.Kind, e.Resource), shapes["event"], at[e.AtMS], laneOf(e.Client) - 14, ""})
+		title, label := fmt.Sprintf("%.1f ms: %s %s %s", e.AtMS, e.Subject, e.Kind, e.Resource), e.Kind
+		if e.Error != "" {
+			title, label = title+": "+e.Error, label+": error"
+		}
+		d.Marks = append(d.Marks, mark{"event", title, shapes["event"], at[e.AtMS], laneOf(e.Client) - 16, label, true})
 	}
 	return d
+}
+
+// clock returns a time since the scene began.
+func clock(ms float64) string {
+	if ms < 1000 {
+		return fmt.Sprintf("%.0f ms", ms)
+	}
+	return fmt.Sprintf("%.2f s", ms/1000)
 }
 
 func classOf(q Request) string {

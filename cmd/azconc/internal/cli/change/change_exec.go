@@ -11,6 +11,7 @@ import (
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/monitor"
 	"github.com/azconc/azconc/cmd/azconc/internal/proc"
 )
 
@@ -45,7 +46,7 @@ func (c *execChange) Stream(ctx context.Context, base BaseContent, from io.Reade
 	in, out := &input{from: from}, &output{to: to}
 	command := &proc.Shell{
 		Line: c.command, What: "the filter", Stdin: in, Stdout: out, Stderr: c.stderr,
-		Env: append(append([]string{}, c.env...),
+		Env: append(monitor.Environ(ctx, c.env),
 			"AZCONC_RESOURCE="+base.Resource, "AZCONC_ETAG="+base.ETag, "AZCONC_ATTEMPT="+strconv.Itoa(base.Attempt)),
 		Grace: func(error) time.Duration { return filterGrace },
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/lease"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/monitor"
 	"github.com/azconc/azconc/cmd/azconc/internal/proc"
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/observe"
@@ -285,7 +286,7 @@ func (r *running) command(h Held) error {
 	}
 	deadline, changed := w.deadline()
 	c := &proc.Command{
-		Args: u.Command, Env: slices.Concat(f.Env, r.Env(h)),
+		Args: u.Command, Env: monitor.Environ(ctx, slices.Concat(f.Env, r.Env(h))),
 		// The command writes to stderr directly: the redactor would hold back a prompt, and is not a terminal.
 		Stdin: f.In, Stdout: f.Out, Stderr: f.Redactor.W, Signals: r.signals,
 		Job: true, KillAfter: max(u.KillAfter, time.Millisecond), Deadline: deadline, Deadlines: w.deadlines,

@@ -25,7 +25,7 @@ func Sections() []live.Section {
 func holdings(what string) []live.Column {
 	return []live.Column{
 		{Title: "state"}, {Title: "since", Drop: 3}, {Title: "age", Age: true, Right: true}, {Title: what, Long: true}, {Title: "fence", Right: true, Drop: 2},
-		{Title: "holder", Long: true, Drop: 1},
+		{Title: "holder", Long: true, Drop: 1}, {Title: "waiting", Right: true, Drop: 4},
 	}
 }
 
@@ -87,13 +87,13 @@ func (s *semaphoreLive) add(f *cli.Factory, in ref.Blob, number int, info pessim
 func (s *semaphoreLive) row() live.Row {
 	return live.Row{
 		Section: "semaphores", ID: s.Semaphore, Idle: s.Held == 0, Value: s,
-		Cells: []string{fmt.Sprintf("%d of %d held", s.Held, s.Slots), "", s.Semaphore, "", ""},
+		Cells: []string{fmt.Sprintf("%d of %d held", s.Held, s.Slots), "", s.Semaphore, "", "", ""},
 	}
 }
 
 func lockRow(f *cli.Factory, in ref.Blob, info pessimistic.LockInfo) live.Row {
 	s := showLock(in.Container, info)
-	state, fence, holder := s.word(), "", s.Owner
+	state, fence, holder, waiting := s.word(), "", s.Owner, ""
 	switch {
 	case info.State == lease.Breaking:
 		state = "breaking"
@@ -103,7 +103,10 @@ func lockRow(f *cli.Factory, in ref.Blob, info pessimistic.LockInfo) live.Row {
 	if s.Fence != 0 {
 		fence = fmt.Sprint(s.Fence)
 	}
-	row := live.Row{Section: "locks", ID: s.Lock, Idle: !s.Held, Value: s, Since: info.Since, Cells: []string{state, s.Since, s.Lock, fence, holder}}
+	if s.Waiting > 0 {
+		waiting = fmt.Sprint(s.Waiting)
+	}
+	row := live.Row{Section: "locks", ID: s.Lock, Idle: !s.Held, Value: s, Since: info.Since, Cells: []string{state, s.Since, s.Lock, fence, holder, waiting}}
 	if s.Held {
 		row.Break = breaking(f, in, info, s)
 	}

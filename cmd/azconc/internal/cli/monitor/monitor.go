@@ -1,4 +1,5 @@
-// Package monitor shows what a running command does: as spans in a file, and as metrics and health on an HTTP endpoint.
+// Package monitor shows what a running command does: as spans in a file, as metrics and health on an HTTP endpoint, and to a collector
+// of OpenTelemetry.
 package monitor
 
 import (
@@ -6,8 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	otelprom "go.opentelemetry.io/otel/exporters/prometheus"
 	"go.opentelemetry.io/otel/exporters/stdout/stdouttrace"
@@ -32,9 +37,9 @@ type Monitor struct {
 	root   trace.Span
 
 	file    *sink                    // nil without a file
-	spans   *sdktrace.TracerProvider // nil without a file
-	metrics *sdkmetric.MeterProvider // nil without an endpoint
-	serving *endpoint
+	spans   *sdktrace.TracerProvider // nil without a file and a collector
+	metrics *sdkmetric.MeterProvider // nil without an endpoint and a collector
+	serving *endpoint                // nil without an address
 }
 
 // Options say what a Monitor shows.
@@ -43,32 +48,43 @@ type Options struct {
 	TraceFile string // a line of JSON is appended for each span; "" for none
 	Address   string // of the HTTP endpoint; "" for none
 
-	// Getenv returns variables of the environment. TRACEPARENT and TRACESTATE name the span that the command belongs to.
+	// Getenv returns variables of the environment. TRACEPARENT and TRACESTATE name the span that the command belongs to; those of
+	// OpenTelemetry name a collector.
 	Getenv func(string) string
+	Warn   func(format string, args ...any) // says once what the collector refuses
 }
 
-// Open opens the file and the endpoint. It returns the context of the command, which Close ends nothing of.
-func Open(ctx context.Context, o Options) (context.Context, *Monitor, error) {
+// Needed reports whether there is anything to show.
+func (o *Options) Needed() bool {
+	return o.TraceFile != "" || o.Address != "" || exported("TRACES", o.Getenv) || exported("METRICS", o.Getenv)
+}
+
+// Open opens the file, the endpoint and the exporters. It returns the context of the command, which Close ends nothing of.
+func Open(ctx context.Context, o Options) (_ context.Context, _ *Monitor, err error) {
 	m := new(Monitor)
-	tracers, meters := trace.TracerProvider(notrace.NewTracerProvider()), metric.MeterProvider(nometric.NewMeterProvider())
-	who := resource.NewSchemaless(attribute.String("service.name", "azconc"))
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, m.Close(nil))
+		}
+	}()
+	spans, readers, err := exporters(ctx, o)
+	if err != nil {
+		return ctx, nil, err
+	}
 	if o.TraceFile != "" {
-		file, err := openSink(o.TraceFile)
+		if m.file, err = openSink(o.TraceFile); err != nil {
+			return ctx, nil, err
+		}
+		// One write for each span, as it ends: commands can share a file, and one that is killed leaves what it has done.
+		exporter, err := stdouttrace.New(stdouttrace.WithWriter(m.file))
 		if err != nil {
 			return ctx, nil, err
 		}
-		m.file = file
-		// One write for each span, as it ends: commands can share a file, and one that is killed leaves what it has done.
-		exporter, err := stdouttrace.New(stdouttrace.WithWriter(file))
-		if err != nil {
-			return ctx, nil, errors.Join(err, file.close())
-		}
-		m.spans = sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter), sdktrace.WithResource(who))
-		tracers = m.spans
+		spans = append(spans, sdktrace.WithSyncer(exporter))
 	}
 	if o.Address != "" {
 		if _, port, err := net.SplitHostPort(o.Address); err != nil || port == "" {
-			return ctx, nil, errors.Join(fail.WithHint(fail.Usagef("--metrics %q is not an address", o.Address), "an address looks like 127.0.0.1:9090 or :9090"), m.Close(nil))
+			return ctx, nil, fail.WithHint(fail.Usagef("--metrics %q is not an address", o.Address), "an address looks like 127.0.0.1:9090 or :9090")
 		}
 		registry := prometheus.NewRegistry()
 		exporter, err := otelprom.New(otelprom.WithRegisterer(registry), otelprom.WithoutScopeInfo(), otelprom.WithoutTargetInfo())
@@ -76,19 +92,39 @@ func Open(ctx context.Context, o Options) (context.Context, *Monitor, error) {
 			m.serving, err = serve(ctx, o.Address, registry)
 		}
 		if err != nil {
-			return ctx, nil, errors.Join(fmt.Errorf("--metrics: %w", err), m.Close(nil))
+			return ctx, nil, fmt.Errorf("--metrics: %w", err)
 		}
-		m.metrics = sdkmetric.NewMeterProvider(sdkmetric.WithReader(exporter), sdkmetric.WithResource(who))
+		readers = append(readers, sdkmetric.WithReader(exporter))
+	}
+	tracers, meters := trace.TracerProvider(notrace.NewTracerProvider()), metric.MeterProvider(nometric.NewMeterProvider())
+	who, err := resource.New(ctx, resource.WithAttributes(attribute.String("service.name", "azconc")), resource.WithFromEnv())
+	if err != nil {
+		return ctx, nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
+	}
+	if len(spans) > 0 {
+		m.spans = sdktrace.NewTracerProvider(append(spans, sdktrace.WithResource(who))...)
+		tracers = m.spans
+	}
+	if len(readers) > 0 {
+		m.metrics = sdkmetric.NewMeterProvider(append(readers, sdkmetric.WithResource(who))...)
 		meters = m.metrics
 	}
-	hooks, err := telemetry.New(&telemetry.Options{TracerProvider: tracers, MeterProvider: meters})
-	if err != nil {
-		return ctx, nil, errors.Join(err, m.Close(nil))
+	if m.hooks, err = telemetry.New(&telemetry.Options{TracerProvider: tracers, MeterProvider: meters}); err != nil {
+		return ctx, nil, err
 	}
-	m.hooks, m.tracer = hooks, tracers.Tracer(telemetry.Scope)
+	m.tracer = tracers.Tracer(telemetry.Scope)
 	carrier := propagation.MapCarrier{"traceparent": o.Getenv("TRACEPARENT"), "tracestate": o.Getenv("TRACESTATE")}
 	ctx, m.root = m.tracer.Start(propagation.TraceContext{}.Extract(ctx, carrier), "azconc "+o.Command)
 	return ctx, m, nil
+}
+
+// Environ returns env with the span of ctx, if it has one, as the parent of the spans that a child process makes.
+func Environ(ctx context.Context, env []string) []string {
+	env = slices.Clip(env)
+	for name, value := range telemetry.Inject(ctx, nil) {
+		env = append(env, strings.ToUpper(name)+"="+value)
+	}
+	return env
 }
 
 // Hooks returns the hooks for the libraries.
@@ -99,7 +135,10 @@ func (m *Monitor) Hooks() observe.Hooks {
 	return m.hooks
 }
 
-// Close ends the command's span with its error, and closes the file and the endpoint.
+// farewell bounds what a collector that does not answer adds to a command.
+const farewell = 5 * time.Second
+
+// Close ends the command's span with its error, sends what is left to the collector, and closes the file and the endpoint.
 func (m *Monitor) Close(failure error) error {
 	if m == nil {
 		return nil
@@ -107,19 +146,23 @@ func (m *Monitor) Close(failure error) error {
 	if m.root != nil {
 		end(m.root, failure)
 	}
-	var errs []error
-	// The command's context may have ended.
+	ctx, cancel := context.WithTimeout(context.Background(), farewell) // the command's context may have ended
+	defer cancel()
+	var unsent error
 	if m.spans != nil {
-		errs = append(errs, m.spans.Shutdown(context.Background()))
+		unsent = m.spans.Shutdown(ctx)
 	}
 	if m.serving != nil {
 		m.serving.close()
 	}
 	if m.metrics != nil {
-		errs = append(errs, m.metrics.Shutdown(context.Background()))
+		unsent = errors.Join(unsent, m.metrics.Shutdown(ctx))
+	}
+	if unsent != nil {
+		otel.Handle(unsent) // a warning: telemetry does not decide how a command ends
 	}
 	if m.file != nil {
-		errs = append(errs, m.file.close())
+		return m.file.close()
 	}
-	return errors.Join(errs...)
+	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/monitor"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/table"
 	"github.com/azconc/azconc/cmd/azconc/internal/proc"
@@ -50,7 +51,7 @@ func (h *execHandler) handle(ctx context.Context, m *idempotent.Message) error {
 	printed := &proc.Head{Limit: h.keep}
 	c := &proc.Shell{
 		Line: h.command, What: "the command", Stdin: bytes.NewReader(m.Body), Stderr: h.f.Err,
-		Env: append(append([]string{}, h.f.Env...),
+		Env: append(monitor.Environ(ctx, h.f.Env),
 			"AZCONC_MESSAGE_ID="+m.ID, "AZCONC_KEY="+m.Key, "AZCONC_QUEUE="+m.Queue, fmt.Sprint("AZCONC_ATTEMPT=", m.Attempt),
 			fmt.Sprint("AZCONC_DELIVERIES=", m.Deliveries), "AZCONC_FENCE="+m.Token().String(), "AZCONC_HEADERS="+string(headers)),
 		Grace: func(cause error) time.Duration {

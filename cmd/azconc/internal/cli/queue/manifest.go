@@ -24,6 +24,9 @@ type manifest struct {
 	Identity    string
 	ClientID    string
 	Environment string
+	Secret      string
+	MinReplicas int
+	MaxReplicas int
 
 	account string
 	cloud   string   // by KEDA's name; "" for the public one
@@ -40,10 +43,10 @@ const (
 )
 
 const (
-	perReplica    = "5" // messages for each job or pod: KEDA's default
-	maxReplicas   = 10
-	pollingEvery  = 30               // seconds, KEDA's default
-	beyondDrain   = 15 * time.Second // the grace of a pod beyond --soft-stop: five seconds of HardStop, and as much for requests
+	perReplica    = "5"                 // messages for each job or pod: KEDA's default
+	secretKey     = "connection-string" // in the secret of --secret
+	pollingEvery  = 30                  // seconds, KEDA's default
+	beyondDrain   = 15 * time.Second    // the grace of a pod beyond --soft-stop: five seconds of HardStop, and as much for requests
 	healthPort    = 9090
 	replicaLimit  = 86400 // seconds, after which Container Apps ends a job
 	workloadLabel = "azure.workload.identity/use"
@@ -55,10 +58,13 @@ func (m *manifest) add(set *pflag.FlagSet) {
 	set.StringVar(&m.Identity, "identity", "", "with --manifest, the service account (default azconc), or the resource `id` of the identity in Container Apps")
 	set.StringVar(&m.ClientID, "client-id", "", "with --manifest "+acaJob+", the client `id` of that identity")
 	set.StringVar(&m.Environment, "environment", "", "with --manifest "+acaJob+", the resource `id` of the environment")
+	set.StringVar(&m.Secret, "secret", "", "with --manifest, the `name` of a secret whose "+secretKey+" the containers sign in with, in place of an identity")
+	set.IntVar(&m.MinReplicas, "min-replicas", 0, "with --manifest, how many jobs or pods there are at least")
+	set.IntVar(&m.MaxReplicas, "max-replicas", 10, "with --manifest, how many jobs or pods there are at most")
 }
 
 // ours are the flags that are not the container's: those of the manifest, and those that would put a secret into it.
-var ours = []string{"manifest", "image", "identity", "client-id", "environment", "account-name", "auth-mode", "exit-when-empty", "output", "quiet", "help"}
+var ours = []string{"manifest", "image", "identity", "client-id", "environment", "secret", "min-replicas", "max-replicas", "account-name", "auth-mode", "exit-when-empty", "output", "quiet", "help"}
 
 var secrets = []string{"connection-string", "account-key", "sas-token", "connection-string-file", "account-key-file", "sas-token-file"}
 
@@ -93,7 +99,7 @@ func (m *manifest) place(endpoint string) error {
 func (m *manifest) parse(opts *consumeOptions, in cli.Input) error {
 	given := func(name string) bool { return in.Flags.Changed(name) }
 	if m.Form == "" {
-		for _, name := range ours[1:5] {
+		for _, name := range ours[1:8] {
 			if given(name) {
 				return fail.Usagef("--%s needs --manifest", name)
 			}
@@ -105,7 +111,7 @@ func (m *manifest) parse(opts *consumeOptions, in cli.Input) error {
 	}
 	for _, name := range secrets {
 		if given(name) {
-			return fail.WithHint(fail.Usagef("--%s and --manifest cannot both be given", name), "the containers sign in with a workload identity: give --account-name alone")
+			return fail.WithHint(fail.Usagef("--%s and --manifest cannot both be given", name), "the containers sign in with a workload identity, or by --secret: give --account-name alone")
 		}
 	}
 	if flag := in.Flags.Lookup("account-name"); flag != nil {
@@ -128,7 +134,11 @@ func (m *manifest) parse(opts *consumeOptions, in cli.Input) error {
 	switch {
 	case in.Form != "":
 		return fail.WithHint(fail.Usagef("--manifest prints YAML: %s cannot be given", in.Form), "omit it")
-	case m.account == "":
+	case m.Secret != "" && (m.Form == acaJob || m.Identity != ""):
+		return fail.Usagef("--secret cannot be given with --identity, nor with --manifest %s", acaJob)
+	case m.MinReplicas < 0 || m.MaxReplicas < 1 || m.MinReplicas > m.MaxReplicas:
+		return fail.Usagef("--min-replicas %d and --max-replicas %d: at least 0, and at most the other", m.MinReplicas, m.MaxReplicas)
+	case m.account == "" && m.Secret == "":
 		return fail.WithHint(fail.Usagef("--manifest without an account"), "give --account-name, or set AZURE_STORAGE_ACCOUNT")
 	case m.Image == "":
 		return fail.Usagef("--image is missing")
@@ -141,7 +151,7 @@ func (m *manifest) parse(opts *consumeOptions, in cli.Input) error {
 	case m.Form == kedaScaled && (given("exit-when-empty") || given("max-messages")):
 		return fail.WithHint(fail.Usagef("--manifest %s runs without end: --exit-when-empty and --max-messages cannot be given", kedaScaled), "--manifest "+kedaJob+" starts jobs that end")
 	}
-	if m.Identity == "" {
+	if m.Identity == "" && m.Secret == "" {
 		m.Identity = "azconc"
 	}
 	m.args = []string{"queue", "consume", opts.Queue}
@@ -188,7 +198,11 @@ func kubernetes(version, kind, name string, spec object) object {
 const kedaVersion = "keda.sh/v1alpha1"
 
 func (m *manifest) authentication(opts *consumeOptions) object {
-	return kubernetes(kedaVersion, "TriggerAuthentication", opts.Queue, object{{"podIdentity", object{{"provider", "azure-workload"}}}})
+	spec := object{{"podIdentity", object{{"provider", "azure-workload"}}}}
+	if m.Secret != "" {
+		spec = object{{"secretTargetRef", list{object{{"parameter", "connection"}, {"name", m.Secret}, {"key", secretKey}}}}}
+	}
+	return kubernetes(kedaVersion, "TriggerAuthentication", opts.Queue, spec)
 }
 
 // trigger is the one of KEDA's scaler azure-queue. The length counts the messages that are being handled: without them, the pods
@@ -198,7 +212,11 @@ func (m *manifest) trigger(opts *consumeOptions) object {
 }
 
 func (m *manifest) scaling(opts *consumeOptions) object {
-	all := object{{"queueName", opts.Queue}, {"accountName", m.account}, {"queueLength", perReplica}, {"queueLengthStrategy", "all"}}
+	all := object{{"queueName", opts.Queue}, {"queueLength", perReplica}, {"queueLengthStrategy", "all"}}
+	if m.Secret != "" { // which names the account and its cloud
+		return all
+	}
+	all = append(all, field{"accountName", m.account})
 	if m.cloud != "" {
 		all = append(all, field{"cloud", m.cloud})
 	}
@@ -217,14 +235,14 @@ func (m *manifest) triggers(opts *consumeOptions) list {
 func (m *manifest) scaledJob(opts *consumeOptions) object {
 	return kubernetes(kedaVersion, "ScaledJob", opts.Queue, object{
 		{"jobTargetRef", object{{"backoffLimit", 0}, {"template", m.pod(opts, object{{"restartPolicy", "Never"}}, m.container(opts))}}},
-		{"pollingInterval", pollingEvery}, {"maxReplicaCount", maxReplicas},
+		{"pollingInterval", pollingEvery}, {"minReplicaCount", m.MinReplicas}, {"maxReplicaCount", m.MaxReplicas},
 		{"scalingStrategy", object{{"strategy", "default"}}}, {"triggers", m.triggers(opts)},
 	})
 }
 
 func (m *manifest) scaledObject(opts *consumeOptions) object {
 	return kubernetes(kedaVersion, "ScaledObject", opts.Queue, object{
-		{"scaleTargetRef", object{{"name", opts.Queue}}}, {"pollingInterval", pollingEvery}, {"minReplicaCount", 0}, {"maxReplicaCount", maxReplicas},
+		{"scaleTargetRef", object{{"name", opts.Queue}}}, {"pollingInterval", pollingEvery}, {"minReplicaCount", m.MinReplicas}, {"maxReplicaCount", m.MaxReplicas},
 		{"triggers", m.triggers(opts)},
 	})
 }
@@ -241,14 +259,26 @@ func (m *manifest) deployment(opts *consumeOptions) object {
 	})
 }
 
-// pod is the template of a pod. Its grace is longer than azconc takes to drain after TERM, which the kubelet sends to azconc as
-// the first process: a preStop hook is not needed.
+// pod is the template of a pod, of which the strictest of the Pod Security Standards ("restricted") takes exception to nothing. Its
+// grace is longer than azconc takes to drain after TERM, which the kubelet sends to azconc as the first process: a preStop hook is
+// not needed.
 func (m *manifest) pod(opts *consumeOptions, spec, c object) object {
 	grace := int((opts.SoftStop + beyondDrain + time.Second - 1) / time.Second)
-	return object{
-		{"metadata", object{{"labels", object{{"app", opts.Queue}, {workloadLabel, "true"}}}}},
-		{"spec", append(object{{"serviceAccountName", m.Identity}, {"terminationGracePeriodSeconds", grace}}, append(spec, field{"containers", list{c}})...)},
+	labels, all := object{{"app", opts.Queue}}, object{}
+	if m.Secret == "" {
+		labels = append(labels, field{workloadLabel, "true"})
+		all = append(all, field{"serviceAccountName", m.Identity})
 	}
+	c = append(c,
+		field{"resources", object{{"requests", object{{"cpu", "100m"}, {"memory", "128Mi"}}}, {"limits", object{{"memory", "1Gi"}}}}},
+		field{"securityContext", object{{"allowPrivilegeEscalation", false}, {"readOnlyRootFilesystem", true}, {"capabilities", object{{"drop", list{"ALL"}}}}}},
+		field{"volumeMounts", list{object{{"name", "tmp"}, {"mountPath", "/tmp"}}}})
+	all = append(append(all, field{"terminationGracePeriodSeconds", grace}), spec...)
+	all = append(all,
+		field{"securityContext", object{{"runAsNonRoot", true}, {"seccompProfile", object{{"type", "RuntimeDefault"}}}}},
+		field{"containers", list{c}},
+		field{"volumes", list{object{{"name", "tmp"}, {"emptyDir", object{}}}}})
+	return object{{"metadata", object{{"labels", labels}}}, {"spec", all}}
 }
 
 func (m *manifest) container(opts *consumeOptions) object {
@@ -260,6 +290,10 @@ func (m *manifest) container(opts *consumeOptions) object {
 		args = append(args, arg)
 	}
 	env := list{object{{"name", "AZURE_STORAGE_ACCOUNT"}, {"value", m.account}}, object{{"name", "AZURE_STORAGE_AUTH_MODE"}, {"value", "login"}}}
+	if m.Secret != "" {
+		from := object{{"secretKeyRef", object{{"name", m.Secret}, {"key", secretKey}}}}
+		env = list{object{{"name", "AZURE_STORAGE_CONNECTION_STRING"}, {"valueFrom", from}}}
+	}
 	if m.ClientID != "" {
 		env = append(env, object{{"name", "AZURE_CLIENT_ID"}, {"value", m.ClientID}})
 	}
@@ -277,7 +311,7 @@ func (m *manifest) containerAppsJob(opts *consumeOptions) object {
 			{"configuration", object{
 				{"triggerType", "Event"}, {"replicaTimeout", replicaLimit}, {"replicaRetryLimit", 0},
 				{"eventTriggerConfig", object{{"parallelism", 1}, {"replicaCompletionCount", 1}, {"scale", object{
-					{"minExecutions", 0}, {"maxExecutions", maxReplicas}, {"pollingInterval", pollingEvery}, {"rules", list{rule}},
+					{"minExecutions", m.MinReplicas}, {"maxExecutions", m.MaxReplicas}, {"pollingInterval", pollingEvery}, {"rules", list{rule}},
 				}}}},
 			}},
 			{"template", object{{"containers", list{c}}}},

@@ -116,6 +116,8 @@ func (s *schema) check(at string, v any) (wrong []string) {
 		for i, item := range v {
 			wrong = append(wrong, s.Items.check(fmt.Sprintf("%s[%d]", at, i), item)...)
 		}
+	case bool:
+		is = "boolean"
 	case int:
 		is = "integer"
 	case float64:
@@ -170,9 +172,10 @@ func triggersOf(v any) (all []map[string]any) {
 const identity = "/subscriptions/s/resourceGroups/g/providers/Microsoft.ManagedIdentity/userAssignedIdentities/azconc"
 
 var manifests = map[string]*manifest{
-	kedaJob:    {Form: kedaJob, Image: "contoso.azurecr.io/orders:7", Identity: "azconc", account: "contoso", args: []string{"queue", "consume", "orders", "--exec=jq '.a: \"b\"' | ./handle $HOME", "--exit-when-empty"}},
-	kedaScaled: {Form: kedaScaled, Image: "contoso.azurecr.io/orders:7", Identity: "azconc", account: "contoso", health: 9090, args: []string{"queue", "consume", "orders", "--exec=./handle", "--metrics=:9090"}},
-	acaJob:     {Form: acaJob, Image: "contoso.azurecr.io/orders:7", Identity: identity, ClientID: "22222222-2222-2222-2222-222222222222", Environment: "/subscriptions/s/env", account: "contoso", args: []string{"queue", "consume", "orders", "--exec=./handle", "--exit-when-empty"}},
+	kedaJob:       {Form: kedaJob, Image: "contoso.azurecr.io/orders:7", Identity: "azconc", account: "contoso", MaxReplicas: 10, args: []string{"queue", "consume", "orders", "--exec=jq '.a: \"b\"' | ./handle $HOME", "--exit-when-empty"}},
+	kedaScaled:    {Form: kedaScaled, Image: "contoso.azurecr.io/orders:7", Identity: "azconc", account: "contoso", MinReplicas: 1, MaxReplicas: 20, health: 9090, args: []string{"queue", "consume", "orders", "--exec=./handle", "--metrics=:9090"}},
+	acaJob:        {Form: acaJob, Image: "contoso.azurecr.io/orders:7", Identity: identity, ClientID: "22222222-2222-2222-2222-222222222222", Environment: "/subscriptions/s/env", account: "contoso", MaxReplicas: 10, args: []string{"queue", "consume", "orders", "--exec=./handle", "--exit-when-empty"}},
+	"keda-secret": {Form: kedaScaled, Image: "contoso.azurecr.io/orders:7", Secret: "storage", MaxReplicas: 10, health: 9090, args: []string{"queue", "consume", "orders", "--exec=./handle", "--metrics=:9090"}},
 }
 
 // TestManifestsAreValid: by what KEDA, Kubernetes and Container Apps publish, and by the parameters of KEDA's scaler, which the schemas
@@ -289,6 +292,12 @@ func TestManifestFlags(t *testing.T) {
 		"--manifest helm --image i": `--manifest "helm"`,
 		"--image i":                 "--image needs --manifest",
 		"--manifest keda --image i": "without an account",
+		"--secret s":                "--secret needs --manifest",
+		"--max-replicas 3":          "--max-replicas needs --manifest",
+		"--manifest keda --image i --secret s --identity j":                                                   "--secret cannot be given",
+		"--manifest aca-job --image i --account-name c --secret s --identity j --client-id c --environment e": "--secret cannot be given",
+		"--manifest keda --image i --account-name c --min-replicas 3 --max-replicas 2":                        "--min-replicas 3",
+		"--manifest keda --image i --account-name c --max-replicas 0":                                         "--max-replicas 0",
 	} {
 		cases = append(cases, clitest.FlagCase[consumeOptions]{Args: append(slices.Clone(base), strings.Fields(flags)...), Err: err})
 	}
@@ -309,6 +318,8 @@ func TestAManifestKeepsTheAddressesThatAreGiven(t *testing.T) {
 		{"--manifest aca-job --identity i --client-id c --environment e --queue-endpoint https://contoso.queue.core.usgovcloudapi.net/", "cloud: AzureUSGovernmentCloud", ""},
 		{"--manifest keda-job --queue-endpoint https://contoso.queue.local.azurestack.external", "cloud: Private|endpointSuffix: queue.local.azurestack.external", ""},
 		{"--manifest keda-job --queue-endpoint https://contoso.queue.core.windows.net", "accountName: contoso", ""},
+		{"--manifest keda-job --secret storage", "name: storage|key: connection-string|parameter: connection", ""},
+		{"--manifest keda-job --secret storage --connection-string UseDevelopmentStorage=true", "", "cannot both be given"},
 		{"--manifest keda-job --queue-endpoint http://127.0.0.1:10001/devstoreaccount1", "", "KEDA cannot ask"},
 	} {
 		args := append([]string{"queue", "consume", "orders", "--exec", "./handle", "--image", "i"}, strings.Fields(tt.flags)...)

@@ -7,9 +7,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -289,6 +292,76 @@ func TestAHolderIsReadyWhileItHoldsTheLock(t *testing.T) {
 func TestAnAddressThatCannotBeServedIsNamed(t *testing.T) {
 	r := runOn(t.Context(), aztest.New(nil), nil, nil, "lock", "run", "jobs/l", "--metrics", "127.0.0.1:http-but-not", "--", "true")
 	if r.code == 0 || !strings.Contains(r.stderr, "--metrics") {
+		t.Errorf("%+v", r)
+	}
+}
+
+// collector keeps what is sent to it.
+type collector struct {
+	*httptest.Server
+	mu       sync.Mutex
+	received map[string]string // by path
+}
+
+func newCollector(t *testing.T, status int) *collector {
+	c := &collector{received: make(map[string]string)}
+	c.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		c.mu.Lock()
+		c.received[r.URL.Path] += string(body)
+		c.mu.Unlock()
+		w.WriteHeader(status)
+	}))
+	t.Cleanup(c.Close)
+	return c
+}
+
+// TestACollectorOfTheEnvironmentReceivesSpansAndMetrics, also those of a short command, and none when the environment says so.
+func TestACollectorOfTheEnvironmentReceivesSpansAndMetrics(t *testing.T) {
+	s := aztest.New(nil)
+	if _, err := s.BlockBlob("jobs", "n").UploadBuffer(t.Context(), []byte(`{"n":0}`), nil); err != nil {
+		t.Fatal(err)
+	}
+	c := newCollector(t, http.StatusOK)
+	set := func(name, value string) string { t.Setenv(name, value); return name + "=" + value } // the exporters read the process's own
+	env := cli.Env{"AZURE_STORAGE_CONNECTION_STRING=UseDevelopmentStorage=true", set("OTEL_EXPORTER_OTLP_ENDPOINT", c.URL), set("OTEL_SERVICE_NAME", "payroll")}
+	r := runOn(t.Context(), s, nil, env, "blob", "update", "jobs/n", "--exec", `printf '"%s"' "$TRACEPARENT"`)
+	if r.code != 0 || r.stderr != "" {
+		t.Fatalf("%+v", r)
+	}
+	if n := runOn(t.Context(), s, nil, env, "blob", "get", "jobs/n"); !regexp.MustCompile(`^"00-[0-9a-f]{32}-[0-9a-f]{16}-01"$`).MatchString(n.out) {
+		t.Errorf("the command saw TRACEPARENT=%s", n.out)
+	}
+	for path, words := range map[string][]string{"/v1/traces": {"azconc blob update", "optimistic.Update", "HTTP PUT", "payroll"}, "/v1/metrics": {"azconc.operation.duration", "payroll"}} {
+		for _, word := range words {
+			if !strings.Contains(c.received[path], word) {
+				t.Errorf("%s lacks %q", path, word)
+			}
+		}
+	}
+	clear(c.received)
+	for _, none := range []cli.Env{{"OTEL_SDK_DISABLED=true"}, {"OTEL_TRACES_EXPORTER=none", "OTEL_METRICS_EXPORTER=console"}} {
+		if r := runOn(t.Context(), s, nil, append(none, env...), "blob", "get", "jobs/n"); r.code != 0 || len(c.received) > 0 {
+			t.Errorf("%v: %+v, and %d kinds of telemetry are sent", none, r, len(c.received))
+		}
+	}
+}
+
+// TestACollectorThatRefusesDoesNotDecideHowACommandEnds.
+func TestACollectorThatRefusesDoesNotDecideHowACommandEnds(t *testing.T) {
+	s := aztest.New(nil)
+	if _, err := s.BlockBlob("jobs", "n").UploadBuffer(t.Context(), []byte(`{"n":0}`), nil); err != nil {
+		t.Fatal(err)
+	}
+	c := newCollector(t, http.StatusForbidden)
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", c.URL)
+	env := cli.Env{"AZURE_STORAGE_CONNECTION_STRING=UseDevelopmentStorage=true", "OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL}
+	r := runOn(t.Context(), s, nil, env, "blob", "get", "jobs/n")
+	if r.code != 0 || r.out != `{"n":0}` || strings.Count(r.stderr, "OTEL_EXPORTER_OTLP_") != 1 {
+		t.Errorf("%+v", r)
+	}
+	t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "carrier pigeon")
+	if r := runOn(t.Context(), s, nil, env, "blob", "get", "jobs/n"); r.code == 0 || !strings.Contains(r.stderr, "OTEL_EXPORTER_OTLP_") {
 		t.Errorf("%+v", r)
 	}
 }

@@ -1,0 +1,57 @@
+package monitor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"go.opentelemetry.io/contrib/exporters/autoexport"
+	"go.opentelemetry.io/otel"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+)
+
+// exported reports whether the environment names a collector for a signal, TRACES or METRICS
+// (https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables). Unlike an SDK, a command sends nothing to
+// localhost when nothing is said, and what prints to the console would print into its result: it does neither.
+func exported(signal string, getenv func(string) string) bool {
+	switch exporter := getenv("OTEL_" + signal + "_EXPORTER"); {
+	case strings.EqualFold(getenv("OTEL_SDK_DISABLED"), "true"):
+		return false
+	case exporter != "":
+		return exporter == "otlp"
+	}
+	return getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || getenv("OTEL_EXPORTER_OTLP_"+signal+"_ENDPOINT") != ""
+}
+
+// exporters returns what sends spans and metrics to the collector, by HTTP or gRPC as OTEL_EXPORTER_OTLP_PROTOCOL says.
+func exporters(ctx context.Context, o Options) (spans []sdktrace.TracerProviderOption, readers []sdkmetric.Option, err error) {
+	if exported("TRACES", o.Getenv) {
+		exporter, failed := autoexport.NewSpanExporter(ctx)
+		if failed == nil {
+			spans = append(spans, sdktrace.WithBatcher(exporter))
+		}
+		err = failed
+	}
+	if exported("METRICS", o.Getenv) {
+		reader, failed := autoexport.NewMetricReader(ctx)
+		if failed == nil {
+			readers = append(readers, sdkmetric.WithReader(reader))
+		}
+		err = errors.Join(err, failed)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("the variables OTEL_EXPORTER_OTLP_* of the environment: %w", err)
+	}
+	if len(spans)+len(readers) > 0 {
+		var once sync.Once
+		otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
+			once.Do(func() {
+				o.Warn("the collector that OTEL_EXPORTER_OTLP_* names: %v; the command goes on without it", err)
+			})
+		}))
+	}
+	return spans, readers, nil
+}
