@@ -3,7 +3,7 @@
 // A storage queue delivers each message at least once: again if a handler was too slow or crashed, and twice if the
 // response to its sender was lost. A Producer gives every message an id before it is first sent. A Consumer keeps a
 // message hidden while its handler runs, and detects copies by that id. An Inbox applies the effect and records it in
-// one transaction.
+// one transaction; messages that follow from it are stored in the same transaction, and sent after it: see Inbox.Send.
 //
 //	consumer, err := idempotent.NewConsumer(queue, func(ctx context.Context, m *idempotent.Message) error {
 //		return inbox.Apply(ctx, m, "eu", func(ctx context.Context, tx *tables.Tx) error {

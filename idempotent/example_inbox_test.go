@@ -66,3 +66,41 @@ func ExampleInbox() {
 	// <nil>
 	// 3 apples <nil>
 }
+
+// A message that follows from another one is sent after the effect of that one is written, also if the process ends in between.
+func ExampleInbox_Send() {
+	ctx := context.Background()
+	service := aztest.New(nil)
+	table := service.Table("orders")
+	shipments, err := idempotent.NewProducer(service.Queue("shipments"), nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	inbox, err := idempotent.NewInbox(table, &idempotent.InboxOptions{Outbox: map[string]*idempotent.Producer{"shipments": shipments}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	handle := func(ctx context.Context, m *idempotent.Message) error {
+		return inbox.Apply(ctx, m, "eu", func(ctx context.Context, tx *tables.Tx) error {
+			if err := inbox.Send(ctx, tx, "shipments", idempotent.Outgoing{Body: []byte("ship " + m.Key)}); err != nil {
+				return err
+			}
+			return tx.Insert(m.Key, Order{Item: string(m.Body)})
+		})
+	}
+	message := &idempotent.Message{ID: "1", Key: "order-17", Queue: "orders", Body: []byte("3 apples")}
+	fmt.Println(handle(ctx, message))
+	fmt.Println(handle(ctx, message))
+	sent, err := service.Queue("shipments").GetProperties(ctx, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(*sent.ApproximateMessagesCount, "message follows")
+	// Output:
+	// <nil>
+	// the message's effect has been applied already: order-17
+	// 1 message follows
+}

@@ -70,6 +70,7 @@ func TestTheStoredFormats(t *testing.T) {
 	for _, key := range []string{"order 17/ü", v7, long} {
 		say("marker of "+key, markers.PartitionOf("account/orders", key)+" "+markers.RowOf(key))
 		say("inbox marker of "+key, inboxRow(&Message{Key: key, Queue: "account/orders"}))
+		say("what follows from "+key, outboxRows(&Message{Key: key, Queue: "account/orders"}))
 		say("result of Once for "+key, markers.RowUnder("", "!", key))
 	}
 	say("body", bodies.Name("orders", "order 17/ü", make([]byte, 32)))

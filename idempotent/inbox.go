@@ -27,11 +27,15 @@ import (
 // message can arrive. GC keeps it for 14 days, or until the message expires if that is later: a copy that arrives after
 // that, for example from the poison queue, is applied again.
 //
+// Messages that follow from one are stored, until they are sent, as entities "azconcinbox-<queue>.!<uuid>.<number>": see
+// Send.
+//
 // An Inbox is safe for concurrent use.
 type Inbox struct {
 	table  *markers.Table
 	keep   time.Duration // how long a message is remembered after it was applied
 	holder fence.Holder  // of a lock that protects the effects; nil if there is none
+	outbox map[string]*Producer
 }
 
 // NewInbox returns an Inbox on a table. It sends no request.
@@ -43,18 +47,29 @@ func NewInbox(table *aztables.Client, opts *InboxOptions) (*Inbox, error) {
 	if opts != nil {
 		o = *opts
 	}
-	return &Inbox{table: markers.NewTable(table, o.Hooks), keep: inboxKeep}, nil
+	for name, p := range o.Outbox {
+		if p == nil || p.opts.Encoding != Envelope {
+			return nil, fmt.Errorf("InboxOptions.Outbox: %q has no Producer of envelopes, which carry the id by which copies are known", name)
+		}
+	}
+	return &Inbox{table: markers.NewTable(table, o.Hooks), keep: inboxKeep, outbox: o.Outbox}, nil
 }
 
 // Under returns an Inbox on the same table whose effects are applied under a lock, for a handler that holds one, such as a
 // *pessimistic.Hold: Apply fails with fence.ErrFenced if a later holder has written to the partition; see
 // tables.TransactOptions.Holder, also for what that costs. It sends no request.
 func (i *Inbox) Under(h fence.Holder) *Inbox {
-	return &Inbox{table: i.table, keep: i.keep, holder: h}
+	under := *i
+	under.holder = h
+	return &under
 }
 
 // InboxOptions configures an Inbox. The zero value selects the defaults.
 type InboxOptions struct {
+	// Outbox are the Producers that Inbox.Send sends with, by names that are stored until a message is sent: keep them,
+	// and give all Consumers of a queue the same ones. They must send envelopes. Defaults to none.
+	Outbox map[string]*Producer
+
 	// Hooks receive a span for each call of a method, such as "idempotent.Apply", and one for each of its requests. Defaults to none.
 	Hooks observe.Hooks
 
@@ -79,10 +94,16 @@ const inboxKeep = 2 * queues.Week
 // another; a handler can return it as it is. change must be free of side effects, since it runs again after a conflict.
 // Other errors are those of tables.Transact; after *optimistic.UnknownError the next delivery settles the outcome.
 //
-// If the table does not answer, a handler that returns the error, wrapped or not, does not use up an attempt: the
-// Consumer receives nothing until the table answers, and Run returns if the table is missing or forbidden.
+// Messages that Send has stored are sent before Apply returns. An error of that, a *SendError in the chain, means that the
+// effect is written, and that the handler must return it: the next delivery sends what is left. If the message becomes
+// poison first, that is when it is redriven; if it expires first, or nobody redrives it, what is left is never sent, and GC
+// deletes it with the marker.
 //
-// Requests: 1, and 1 per entity that change reads; a conflict costs the same again.
+// If the table, or a queue of the Outbox, does not answer, a handler that returns the error, wrapped or not, does not use
+// up an attempt: the Consumer receives nothing until it answers, and Run returns if it is missing or forbidden.
+//
+// Requests: 1, and 1 per entity that change reads; a conflict costs the same again. For messages that follow: 1 for each,
+// and 1. With an Outbox, 1 more if the message was applied before, a response was lost, or change fails.
 func (i *Inbox) Apply(ctx context.Context, m *Message, partition string, change func(ctx context.Context, tx *tables.Tx) error) (err error) {
 	ctx, end := i.span(ctx, "idempotent.Apply", m)
 	defer func() { end(err) }()
@@ -91,24 +112,36 @@ func (i *Inbox) Apply(ctx context.Context, m *Message, partition string, change 
 	if kept := marker.Applied.Add(i.keep); kept.After(marker.Expires) {
 		marker.Expires = kept
 	}
-	var own error // of change
+	var own error   // of change
+	var box *outbox // of its last run
 	// Recreate: nobody deletes the marker before it has expired, so its absence shows that nothing was applied.
-	_, err = tables.Transact(ctx, i.table.Client, partition, func(ctx context.Context, tx *tables.Tx) error {
+	res, err := tables.Transact(ctx, i.table.Client, partition, func(ctx context.Context, tx *tables.Tx) error {
 		if err := tx.Insert(row, marker); err != nil {
 			return err
 		}
-		own = change(ctx, tx)
+		box = &outbox{m: m, partition: partition, tx: tx, expires: marker.Expires}
+		own = change(context.WithValue(ctx, outboxKey{}, box), tx)
 		return own
 	}, &tables.TransactOptions{Holder: i.holder, SendOptions: i.table.Sending(optimistic.SendOptions{Tries: inboxTries, TryTimeout: send.TryTimeout, Recreate: true})})
+	err = i.judge(ctx, m, i.resource(partition, row), err, own)
+	if len(i.outbox) == 0 {
+		return err
+	}
+	return i.conclude(ctx, m, partition, applying{res.Result, box, own}, err)
+}
+
+// judge returns the error of Apply for that of its transaction.
+func (i *Inbox) judge(ctx context.Context, m *Message, marker string, err, own error) error {
 	if !errors.Is(err, optimistic.ErrExists) {
 		return i.failed(ctx, err, own)
 	}
-	conflict, ok := errors.AsType[*optimistic.ConflictError](err)
-	if !ok || conflict.Resource != i.resource(partition, row) {
+	if conflict, ok := errors.AsType[*optimistic.ConflictError](err); !ok || conflict.Resource != marker {
 		return err // of the effect's own
 	}
-	return fmt.Errorf("%w: %s", ErrAlreadyApplied, m.Key)
+	return alreadyApplied(m)
 }
+
+func alreadyApplied(m *Message) error { return fmt.Errorf("%w: %s", ErrAlreadyApplied, m.Key) }
 
 func (i *Inbox) span(ctx context.Context, name string, m *Message) (context.Context, func(error)) {
 	return i.table.Hooks.Start(ctx, observe.Span{Name: name, Resource: i.table.Path, Message: m.observed()})

@@ -137,7 +137,7 @@ func (p *Producer) Send(ctx context.Context, m Outgoing) (res SendResult, err er
 		}
 		m.ID = id.String()
 	}
-	ctx, end := p.opts.Hooks.Start(ctx, observe.Span{Name: "idempotent.Send", Resource: p.queue.Path, Message: &observe.Message{Key: m.ID, Headers: m.Headers}})
+	ctx, end := p.span(ctx, m)
 	defer func() { end(err) }()
 	e := format.Message{ID: m.ID, Sent: time.Now().UTC(), Headers: m.Headers, Body: m.Body}
 	text, err := e.EncodeNew(format.Encoding(p.opts.Encoding))
@@ -150,6 +150,15 @@ func (p *Producer) Send(ctx context.Context, m Outgoing) (res SendResult, err er
 	if err != nil {
 		return SendResult{}, err
 	}
+	return p.post(ctx, m, text)
+}
+
+func (p *Producer) span(ctx context.Context, m Outgoing) (context.Context, func(error)) {
+	return p.opts.Hooks.Start(ctx, observe.Span{Name: "idempotent.Send", Resource: p.queue.Path, Message: &observe.Message{Key: m.ID, Headers: m.Headers}})
+}
+
+// post sends the text of a message.
+func (p *Producer) post(ctx context.Context, m Outgoing, text string) (SendResult, error) {
 	o := &azqueue.EnqueueMessageOptions{}
 	if m.Delay > 0 {
 		o.VisibilityTimeout = to.Ptr(int32(m.Delay / time.Second))
@@ -161,7 +170,7 @@ func (p *Producer) Send(ctx context.Context, m Outgoing) (res SendResult, err er
 		o.TimeToLive = to.Ptr(int32(m.TTL / time.Second))
 	}
 	sent, err := p.queue.Send(ctx, text, o, p.opts.Tries, p.opts.CreateQueue)
-	res = SendResult{ID: m.ID, MessageID: sent.MessageID, PopReceipt: sent.PopReceipt, Inserted: sent.Inserted, Expires: sent.Expires, NextVisible: sent.NextVisible, Tries: sent.Tries}
+	res := SendResult{ID: m.ID, MessageID: sent.MessageID, PopReceipt: sent.PopReceipt, Inserted: sent.Inserted, Expires: sent.Expires, NextVisible: sent.NextVisible, Tries: sent.Tries}
 	if err != nil {
 		return res, &SendError{Queue: p.queue.Path, ID: m.ID, Err: err, Open: sent.Open}
 	}
