@@ -78,10 +78,10 @@ func (a *Run) Finish(ctx context.Context, result []byte) (out Result, err error)
 			}
 			return Result{}, lost
 		}
-		if out, err = a.store(storing, e); err == nil {
-			a.collect(ctx)
-		}
-		if err == nil || !passes(err) {
+		if out, err = a.store(storing, e); err == nil || !passes(err) {
+			if err == nil {
+				a.collect(ctx)
+			}
 			return out, err
 		}
 		_ = retry.Sleep(storing, pause(n))
