@@ -51,6 +51,7 @@ type Consumer struct {
 	room     chan struct{} // signals the receiver that there may be room for messages
 
 	requests, handled atomic.Int64
+	swept             int64 // requests at the last step of the collection; used by the receiver, and after it
 	ran               atomic.Bool
 
 	session *session.Session // set while Run runs; nil without Sessions
@@ -206,6 +207,7 @@ func (c *Consumer) finish(ctx context.Context) {
 	flushing, cancel := retry.Detached(ctx, send.TryTimeout)
 	defer cancel()
 	c.dedupe.Flush(flushing)
+	c.lastSweep(ctx)
 }
 
 // within reports whether done is closed before the time has passed, unless it is negative, or enough is closed.

@@ -24,10 +24,15 @@ import (
 // error are counted. Requests: 1 per 1000 markers of the queue, and 1 per 100 deleted.
 func (k *Markers) GC(ctx context.Context, queue string) (deleted int, err error) {
 	// The day follows the name, after a hyphen; "." is the next character after the hyphen and occurs in no name.
-	return markers.DeleteExpired(ctx, k.table, "PartitionKey ge "+markers.Quoted(queue)+" and PartitionKey lt "+markers.Quoted(queue+"."), func(key markers.Key) bool {
+	return markers.DeleteExpired(ctx, k.table, "PartitionKey ge "+markers.Quoted(queue)+" and PartitionKey lt "+markers.Quoted(queue+"."), of(queue))
+}
+
+// of returns which entities are markers of a queue.
+func of(queue string) func(markers.Key) bool {
+	return func(key markers.Key) bool {
 		day, ok := strings.CutPrefix(key.Partition, queue)
-		return ok && (day == "" || len(day) == len("-20060102") && strings.Trim(day[1:], "0123456789") == "")
-	})
+		return ok && markers.IsRow(key.Row) && (day == "" || len(day) == len("-20060102") && strings.Trim(day[1:], "0123456789") == "")
+	}
 }
 
 // GC deletes a partition's markers of messages that can no longer arrive, and returns how many it deleted; markers of

@@ -29,12 +29,14 @@ import (
 // The partition of a marker is the queue's name and, if the key is a UUID of version 7, the day encoded in it: every
 // copy looks in the same place. A key that is too long for a row key is hashed.
 //
-// A marker remains until GC deletes it, which is safe once no copy can arrive any more. See MarkersOptions.
+// A marker remains until no copy can arrive any more, and a day longer for clocks that differ; see MarkersOptions. Then Consumers
+// of the queue delete it in passing, or GC does. A Consumer whose clock is more than an hour ahead of the service's deletes none.
 //
 // Markers are safe for concurrent use.
 type Markers struct {
-	table *markers.Table
-	o     MarkersOptions
+	table   *markers.Table
+	o       MarkersOptions
+	sweeper *markers.Sweep
 }
 
 // MarkersOptions configures Markers. The zero value selects the defaults.
@@ -47,6 +49,10 @@ type MarkersOptions struct {
 	// KeepPoison is Keep for a message that went to the poison queue, where it does not expire: if it is redriven
 	// within KeepPoison, and a copy of it was handled meanwhile, it is not handled again. Defaults to 90 days.
 	KeepPoison time.Duration
+
+	// KeepExpired leaves it to GC to delete markers. Defaults to false: Consumers delete what has expired, up to 1000 markers
+	// after each 1000 requests to their queues, for at most 21 requests.
+	KeepExpired bool
 
 	// Hooks receive the requests of GC; a Consumer has its own. Defaults to none.
 	Hooks observe.Hooks
@@ -67,7 +73,8 @@ func NewMarkers(table *aztables.Client, opts *MarkersOptions) (*Markers, error) 
 	if o.Keep < 0 || o.KeepPoison < 0 {
 		return nil, fmt.Errorf("MarkersOptions: Keep %v or KeepPoison %v is negative", o.Keep, o.KeepPoison)
 	}
-	return &Markers{table: markers.NewTable(table, o.Hooks), o: o}, nil
+	t := markers.NewTable(table, o.Hooks)
+	return &Markers{table: t, o: o, sweeper: &markers.Sweep{Table: t}}, nil
 }
 
 // observed returns the same Markers with other hooks; nil if there are none.
@@ -75,7 +82,8 @@ func (k *Markers) observed(hooks observe.Hooks) *Markers {
 	if k == nil {
 		return nil
 	}
-	return &Markers{table: k.table.Observed(hooks), o: k.o}
+	t := k.table.Observed(hooks)
+	return &Markers{table: t, o: k.o, sweeper: &markers.Sweep{Table: t}}
 }
 
 // expiry returns when no copy of a message can arrive any more.

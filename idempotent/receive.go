@@ -20,6 +20,7 @@ func (c *Consumer) receiveAll() error {
 	ctx := c.stopping
 	empty, failures, created := 0, 0, false
 	for {
+		c.sweep()
 		n := c.reserve(ctx)
 		if n == 0 {
 			return nil

@@ -52,7 +52,7 @@ func newRigOn(t testing.TB, s *aztest.Service) *rig {
 	s.Queue("orders-poison")
 	r.queue, r.poison = r.client("orders", s), r.client("orders-poison", s)
 	var err error
-	if r.markers, err = NewMarkers(tableClient(t, s, "markers"), nil); err != nil {
+	if r.markers, err = NewMarkers(tableClient(t, s, "markers"), &MarkersOptions{KeepExpired: true}); err != nil {
 		t.Fatal(err)
 	}
 	if r.inbox, err = NewInbox(r.effects, nil); err != nil {

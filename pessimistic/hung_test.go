@@ -162,3 +162,17 @@ func TestAReclaimAndAReleaseAtOnceLeaveNoLease(t *testing.T) {
 		})
 	}
 }
+
+// TestAWishOfTheServiceDoesNotCostTheLease: a Retry-After beyond the time at which the work would have to stop is respected only as far
+// as another renewal still fits in.
+func TestAWishOfTheServiceDoesNotCostTheLease(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		w.Faults.SetFaults(aztest.Fault{Kind: aztest.Throttle, RetryAfter: time.Minute, Match: aztest.Op("Renew Blob Lease"), Count: 1})
+		l := acquired(t, w, nil)
+		bubble.Sleep(time.Minute)
+		if err := l.Context().Err(); err != nil {
+			t.Errorf("the lease is lost: %v", context.Cause(l.Context()))
+		}
+		mustRelease(t, l)
+	})
+}

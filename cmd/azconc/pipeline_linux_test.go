@@ -143,6 +143,7 @@ func TestACancelledJobFreesTheLock(t *testing.T) {
 				if err := step.Start(); err != nil {
 					t.Fatal(err)
 				}
+				defer func() { _ = syscall.Kill(-step.Process.Pid, syscall.SIGKILL) }() // what should not be there any more
 				pids := s.eventually("pid", 1)
 				ended := make(chan struct{})
 				go func() { _ = step.Wait(); close(ended) }()
@@ -154,7 +155,7 @@ func TestACancelledJobFreesTheLock(t *testing.T) {
 					}
 				}
 				<-ended
-				if code, _, said := s.run("lock", "run", "locks/ci", "--wait", "3m", "--", "true"); code != 0 { // a killed azconc leaves its lease to end
+				if code, _, said := s.run("lock", "run", "locks/ci", "--wait", "90s", "--", "true"); code != 0 { // a killed azconc leaves its lease to end
 					t.Errorf("the lock is not free: %d %s", code, said)
 				}
 				s.allGone(pids)
@@ -168,6 +169,7 @@ func stepOf(bash string, s shell, env []string) *exec.Cmd {
 	step := exec.Command(bash, "--noprofile", "--norc", "-eo", "pipefail", "step.sh")
 	step.Dir, step.Env = s.dir, slices.Concat(s.env, env)
 	step.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	step.WaitDelay = 20 * time.Second // for what outlives it and has its streams
 	return step
 }
 

@@ -14,8 +14,9 @@ import (
 
 // attempts is the entity that counts how often a key was begun. GC deletes it by its age, as it does results.
 type attempts struct {
-	Begun int       `json:"begun"`
-	At    time.Time `json:"at"` // the last one
+	Begun   int       `json:"begun"`
+	At      time.Time `json:"at"` // the last one
+	Expires time.Time `json:"expires,omitzero"`
 }
 
 // counting is how the row key of attempts ends. That of a result has no "!" but the first byte of a hash.
@@ -37,7 +38,7 @@ func (o *Once) attempt(ctx context.Context, key string) error {
 		if used = a.Begun; used >= o.attempts {
 			return optimistic.ErrSkip
 		}
-		a.Begun, a.At = a.Begun+1, time.Now().UTC()
+		a.Begun, a.At, a.Expires = a.Begun+1, time.Now().UTC(), expiry(o.keep)
 		return nil
 	}, &optimistic.UpdateOptions{SendOptions: o.sending(), Create: true})
 	if err == nil && used >= o.attempts {

@@ -60,7 +60,9 @@ type Once struct {
 	table     *markers.Table
 	partition string
 	attempts  int
+	keep      time.Duration
 	lock      func(key string) string
+	sweeper   *markers.Sweep
 }
 
 // New returns a Once whose locks are those of the Locker, under "once/", and whose results are in a table, in a
@@ -80,11 +82,15 @@ func New(locks *pessimistic.Locker, table *aztables.Client, opts *Options) (*Onc
 	if o.Attempts < 0 {
 		return nil, fmt.Errorf("once: Attempts of %d: it must not be negative; 0 is no bound", o.Attempts)
 	}
+	if o.Keep != 0 && o.Keep < leastKeep {
+		return nil, fmt.Errorf("once: Keep of %v: it must be at least %v; 0 is for ever", o.Keep, leastKeep)
+	}
 	if o.Lock == nil {
 		o.Lock = func(key string) string { return key }
 	}
 	partition := markers.RowUnder("once-", "once-!", strings.TrimSuffix(locks.Path(""), "/"))
-	return &Once{locks: locks, table: markers.NewTable(table, o.Hooks), partition: partition, attempts: o.Attempts, lock: o.Lock}, nil
+	t := markers.NewTable(table, o.Hooks)
+	return &Once{locks: locks, table: t, partition: partition, attempts: o.Attempts, keep: o.Keep, lock: o.Lock, sweeper: &markers.Sweep{Table: t}}, nil
 }
 
 // Options configures a Once. The zero value selects the defaults.
@@ -93,11 +99,16 @@ type Options struct {
 	// that, Do and Begin return ErrAttempts until the key is forgotten. It costs 2 requests for each time. Defaults to 0: no bound.
 	Attempts int
 
+	// Keep is how long the results that this Once stores are kept, at least an hour: a key that is used again after that runs again. A
+	// day later they are deleted in passing by those who use a Once with a Keep: after every 250th key on average, up to 1000 results for at
+	// most 21 requests. What was stored without it is kept. Defaults to 0: for ever.
+	Keep time.Duration
+
 	// Lock returns the name of the lock of a key, below "once/". Of the keys that share a lock, one at a time is worked on. Defaults to
 	// the key itself.
 	Lock func(key string) string
 
-	// Hooks receive a span for each call of Do, Begin, Finish, Look, Forget, List and GC, and one for each of their requests to the table;
+	// Hooks receive a span for each call of Do, Begin, Finish, Look, Forget, List and GC, and of the collection, and one for each of their requests to the table;
 	// those to the lock go to the Hooks of the Locker. Defaults to none.
 	Hooks observe.Hooks
 
@@ -119,6 +130,7 @@ type entity struct {
 	At      time.Time `json:"at"`
 	Fence   int64     `json:"fence"`
 	Note    string    `json:"note,omitempty"`
+	Expires time.Time `json:"expires,omitzero"`
 }
 
 func (e entity) stored(replayed bool) Result {
@@ -179,7 +191,7 @@ func (o *Once) Begin(ctx context.Context, key string, payload []byte) (run *Run,
 		_ = h.Release(ctx)
 		return nil, Result{}, err
 	}
-	return &Run{Hold: h, once: o, key: key, hash: hash}, Result{}, nil
+	return &Run{Hold: h, Keep: o.keep, once: o, key: key, hash: hash}, Result{}, nil
 }
 
 // Look returns the result stored for a key, and whether there is one. Requests: 1.

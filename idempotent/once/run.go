@@ -20,6 +20,11 @@ type Run struct {
 	// Note is stored with the result, for whatever reads it later: up to 1 KiB. Set it before Do or Finish.
 	Note string
 
+	// Keep is how long the result is kept, and Series the beginning of the keys among which older results are deleted: none that comes
+	// after this one. They are Options.Keep, and all keys. Set them before Do or Finish.
+	Keep   time.Duration
+	Series string
+
 	once      *Once
 	key, hash string
 }
@@ -65,7 +70,7 @@ func (a *Run) Finish(ctx context.Context, result []byte) (out Result, err error)
 		_ = retry.Sleep(storing, finishGrace)
 		cancel(context.Cause(ctx))
 	})()
-	e := entity{Payload: a.hash, Result: result, At: time.Now().UTC(), Fence: int64(a.Fence()), Note: a.Note}
+	e := entity{Payload: a.hash, Result: result, At: time.Now().UTC(), Fence: int64(a.Fence()), Note: a.Note, Expires: expiry(a.Keep)}
 	for n := 0; ; n++ {
 		if lost := a.Guard(storing); lost != nil {
 			if storing.Err() != nil && err != nil {
@@ -74,6 +79,9 @@ func (a *Run) Finish(ctx context.Context, result []byte) (out Result, err error)
 			return Result{}, lost
 		}
 		if out, err = a.store(storing, e); err == nil || !passes(err) {
+			if err == nil {
+				a.collect(ctx)
+			}
 			return out, err
 		}
 		_ = retry.Sleep(storing, pause(n))

@@ -50,7 +50,7 @@ func (j *Job) Do(ctx context.Context, fn func(ctx context.Context, h *pessimisti
 	if run == nil {
 		return out, err
 	}
-	run.Note = j.Schedule.Note()
+	j.Schedule.Keep(run, j.Name, due)
 	return run.Do(ctx, func(ctx context.Context, h *pessimistic.Hold) ([]byte, error) { return fn(ctx, h, due) })
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/azconc/azconc/idempotent/once"
 )
@@ -14,6 +15,18 @@ var ErrChanged = errors.New("the schedule has changed")
 
 // maxMissed is how many slots are looked back for one with a result.
 const maxMissed = 1000
+
+// Keep says of the result of a slot what Missed needs: which schedule it is of, and that it is kept, if not for ever, while it is one of
+// the 1000 before the slot that is due. Of the job's older results, those whose time has passed are deleted in passing. A Job does this by itself.
+func (s *Schedule) Keep(run *once.Run, job string, due Slot) {
+	run.Note, run.Series = s.Note(), job+"@"
+	if run.Keep > 0 {
+		if window := s.Before(due, maxMissed); len(window) > 0 {
+			span := min(due.At.Sub(window[len(window)-1].At), 100*365*24*time.Hour)
+			run.Keep = max(run.Keep, 2*span) // the next 1000 may be farther apart
+		}
+	}
+}
 
 // Missed returns the slots before one that have no result, the latest first, back to the last one that has. If none of the 1000 before
 // has one, it returns none: the job is new, or its results were collected.

@@ -126,6 +126,3 @@ func (c *Counter) first(ctx context.Context, op string) (layout, error) {
 	}
 	return l, err
 }
-
-// Resource names the counter by the path of its first shard, never by URL.
-func (c *Counter) Resource() string { return c.resource }

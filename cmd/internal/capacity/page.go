@@ -128,8 +128,8 @@ hot tier, and are parameters in `+"`cmd/internal/capacity/limits.go`"+`. Storage
 	}
 	b.WriteString(`
 All clients of a row work on one subject: one document, one counter, one lock. Clients of different subjects do not meet, and only the
-account's limit counts for them together. For an election the clients are candidates, and the money is what waiting costs. What waiters of
-a lock or a semaphore send is not in the table. Shards and queues are planned for half of what they take.
+account's limit counts for them together. For an election the clients are candidates, and the money is what waiting costs. Sections
+of locks and semaphores are empty: while longer ones last, waiters ask more seldom. Shards and queues are planned for half of what they take.
 
 `)
 	for _, n := range Clients[1:] {

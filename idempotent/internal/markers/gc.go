@@ -54,14 +54,7 @@ func DeleteExpired(ctx context.Context, table *Table, filter string, meant func(
 // listed.
 func DeleteVersions(ctx context.Context, table *Table, partition string, keys []Key) (deleted int, err error) {
 	for len(keys) > 0 {
-		_, err := tables.Transact(ctx, table.Client, partition, func(_ context.Context, tx *tables.Tx) error {
-			for _, key := range keys {
-				if err := tx.DeleteVersion(key.Row, key.ETag); err != nil {
-					return err
-				}
-			}
-			return nil
-		}, &tables.TransactOptions{Attempts: 1})
+		err := deleteAll(ctx, table, partition, keys)
 		if err == nil || errors.Is(err, optimistic.ErrOutcomeUnknown) { // what is left of an unknown one the next GC finds
 			return len(keys), nil
 		}
@@ -76,6 +69,23 @@ func DeleteVersions(ctx context.Context, table *Table, partition string, keys []
 	}
 	return 0, nil
 }
+
+// deleteAll deletes up to 100 entities of one partition, or none if one of them has changed.
+func deleteAll(ctx context.Context, table *Table, partition string, keys []Key) error {
+	_, err := tables.Transact(ctx, table.Client, partition, func(_ context.Context, tx *tables.Tx) error {
+		for _, key := range keys {
+			if err := tx.DeleteVersion(key.Row, key.ETag); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, &tables.TransactOptions{Attempts: 1, SendOptions: table.Sending(optimistic.SendOptions{Tries: Tries, TryTimeout: send.TryTimeout})})
+	return err
+}
+
+// Slack is how long a marker is kept after its message has expired. A message can exist for as long as its last visibility timeout,
+// which never extends beyond its expiry; a day covers clock differences.
+const Slack = 24 * time.Hour
 
 // Key identifies a marker.
 type Key struct {
@@ -93,9 +103,7 @@ func expiredMarker(raw []byte, now time.Time) (Key, bool, error) {
 	if err := json.Unmarshal(raw, &e); err != nil {
 		return Key{}, false, fmt.Errorf("a marker is not readable: %w", err)
 	}
-	// A message can exist for as long as its last visibility timeout, which never extends beyond its expiry; a further
-	// day covers clock differences.
-	gone := !e.Expires.IsZero() && now.After(e.Expires.Add(24*time.Hour))
+	gone := !e.Expires.IsZero() && now.After(e.Expires.Add(Slack))
 	return Key{e.PartitionKey, e.RowKey, e.ETag}, gone, nil
 }
 

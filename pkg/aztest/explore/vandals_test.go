@@ -19,8 +19,14 @@ func vandals(does func(ctx context.Context, lock *blockblob.Client) error) func(
 	return func(clients int) func(*explore.World) explore.Program {
 		return func(w *explore.World) explore.Program {
 			p := lockers(clients)(w)
+			last := len(p.Clients) - 1
+			takes := p.Clients[last]
+			p.Clients[last] = func(ctx context.Context, c *explore.Client) error {
+				bubble.Sleep(10 * time.Second)
+				return takes(ctx, c)
+			}
 			p.Clients[0] = func(ctx context.Context, c *explore.Client) error {
-				bubble.Sleep(5 * time.Second)            // one of the others has had the lock by then, and the next one has not
+				bubble.Sleep(5 * time.Second)            // the others have had the lock by then, and the last one has not
 				_ = does(ctx, c.BlockBlob("locks", "l")) // refused while the lock is held
 				return errVandal
 			}

@@ -30,7 +30,7 @@ func TestADeadlineEndsWhatHasLeftTheGroup(t *testing.T) {
 
 func TestALaterDeadlineReplacesAnEarlierOne(t *testing.T) {
 	deadlines := make(chan Deadline)
-	r := startWith(t, &Command{Deadline: After(time.Second), Deadlines: deadlines}, `echo up; sleep 1.2; exit 3`)
+	r := startWith(t, &Command{Deadline: After(5 * time.Second), Deadlines: deadlines}, `echo up; sleep 5.2; exit 3`)
 	r.out.wait(1)
 	deadlines <- After(time.Hour)
 	if s := <-r.status; s.Code != 3 {

@@ -30,7 +30,11 @@ type runOptions struct {
 	slotFlags
 	Payload  string // file
 	Attempts int
+	Keep     time.Duration // 0: for ever
 }
+
+// keepSlots is how long the result of a slot is kept. Unlike a key, it is not used again after the slots that Missed looks back at.
+const keepSlots = 90 * 24 * time.Hour
 
 func runVerb() cli.Verb[runOptions] {
 	return cli.Verb[runOptions]{
@@ -38,7 +42,8 @@ func runVerb() cli.Verb[runOptions] {
 		Short: "Run a command once per key, and replay its output after that",
 		Long: `Run a command unless it has already run for the key, on any machine. If it exits with 0, its stdout, up to 47 KiB, is stored in
 the table --results, and printed instead whenever the key is used again; its stderr is not stored. A command that fails leaves
-no result, and the key can be tried again; with --attempts that many times in all, on whatever machines, and those that die count. A result stays until azconc once forget or azconc once gc deletes it.
+no result, and the key can be tried again; with --attempts that many times in all, on whatever machines, and those that die count. A result stays until azconc once forget or azconc once gc deletes it; with --keep, runs delete older ones of theirs in
+passing, and a key that is used again after that runs again.
 
 One process at a time works on a key: it holds the lock "container/once/<key>", and others wait for it, up to --wait;
 with --no-wait they exit with 75 at once. If the machine dies after the command took effect and before the result is stored, the
@@ -61,6 +66,7 @@ AZCONC_ONCE_SLOT, the time of the slot.
 			opts.UnderFlags.Add(set)
 			opts.slotFlags.add(set)
 			flags.Int(set, &opts.Attempts, "attempts", 1, "how often the command is begun, over all machines, until it succeeds (default unbounded)")
+			set.DurationVar(&opts.Keep, "keep", 0, "how long the result is kept, at least 1h; 0 is for ever (default 90d with --slot, otherwise for ever)")
 			set.StringVar(&opts.Payload, "payload", "", "`file` that identifies the operation; - is stdin (default the command line)")
 		},
 		Parse: func(opts *runOptions, in cli.Input) (err error) {
@@ -72,6 +78,12 @@ AZCONC_ONCE_SLOT, the time of the slot.
 			}
 			if err := opts.slotFlags.parse(in, opts.Key.Blob); err != nil {
 				return err
+			}
+			if opts.schedule != nil && !in.Flags.Changed("keep") {
+				opts.Keep = keepSlots
+			}
+			if opts.Keep != 0 && opts.Keep < time.Hour {
+				return fail.WithHint(fail.Usagef("--keep %s is less than 1h", show.Duration(opts.Keep)), "it has to be longer than the time within which the key is used again")
 			}
 			return opts.UnderFlags.Parse(in)
 		},
@@ -104,7 +116,7 @@ func runRun(ctx context.Context, f *cli.Factory, opts *runOptions) error {
 	if err != nil {
 		return err
 	}
-	once, err := opts.results(f, k, &idem.Options{Attempts: opts.Attempts, Lock: opts.lockOf})
+	once, err := opts.results(f, k, &idem.Options{Attempts: opts.Attempts, Keep: opts.Keep, Lock: opts.lockOf})
 	if err != nil {
 		return err
 	}
@@ -152,7 +164,7 @@ func (o *runOptions) runKey(ctx context.Context, f *cli.Factory, k *pessimistic.
 			}
 			run := h.(*idem.Run)
 			if o.schedule != nil {
-				run.Note = o.schedule.Note()
+				o.schedule.Keep(run, o.job, o.due)
 			}
 			if _, err := run.Finish(ctx, result); err != nil {
 				return fmt.Errorf("the command has ended, but its result is not stored, so it will run again: %w", err)

@@ -38,7 +38,8 @@ the slot ends. With --overlap forbid, a slot also waits for an earlier one that 
 
 Slots that were missed, back to the last one with a result (1000 at most), are named on stderr; --catch-up last or all runs the
 latest or all of them first, the oldest first, until one fails. After a change of --slot, or where machines have other rules for
-the time zone, azconc says so, and that it does not know what was missed.`
+the time zone, azconc says so, and that it does not know what was missed. The result of a slot is kept for --keep, 90d by default, and at least
+while it is one of the last 1000.`
 
 func (s *slotFlags) add(set *pflag.FlagSet) {
 	set.StringVar(&s.Expression, "slot", "", "`cron` expression of five fields: once for each time at which the job is due")

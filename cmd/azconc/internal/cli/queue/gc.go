@@ -36,10 +36,11 @@ func newGCCmd(f *cli.Factory) *cobra.Command {
 		Long: `Delete the records of messages that can no longer be delivered: the markers of the queue and the marks of an inbox a day after
 their messages have expired, the sessions of consumers that have died, and bodies in a container whose messages expired longer
 ago than --claim-age. For a body whose message never expires, --claim-age begins when the body was stored.
+Consumers delete expired markers in passing, so that gc is for those of a queue that nobody consumes any more.
 It is safe while senders and consumers are running.`,
-		Example: "  azconc queue gc orders --markers azconcmarkers --inbox orders/eu --claim-check bodies",
+		Example: "  azconc queue gc orders\n  azconc queue gc orders --markers azconcmarkers --inbox orders/eu --claim-check bodies",
 	}
-	markers := cmd.Flags().String("markers", "", "`table` with the queue's markers")
+	markers := cmd.Flags().String("markers", "", "`table` with the queue's markers (default "+defaultMarkers+", if nothing else is given)")
 	partition := cmd.Flags().String("inbox", "", "`table/partition` that messages were applied to")
 	claims := cmd.Flags().String("claim-check", "", "`container` with bodies")
 	dead := cmd.Flags().String("sessions", "", "`container` with sessions")
@@ -50,7 +51,7 @@ It is safe while senders and consumers are running.`,
 			return "", err
 		}
 		if *markers == "" && *partition == "" && *claims == "" && *dead == "" {
-			return "", fail.WithHint(fail.Usagef("nothing to clean up is given"), "give one or more of --markers, --inbox, --claim-check and --sessions")
+			*markers = defaultMarkers
 		}
 		if *partition != "" {
 			applied, err = ref.ParseTable(*partition, 2)
