@@ -42,6 +42,7 @@ func TestAStormOfKillsLosesNothingThatFollows(t *testing.T) {
 			<-r.killedAt(kills/3%60+1, kills%3, &all)
 		}
 		all.Wait()
+		pass(time.Minute) // Run does not wait for what a process that is cut off goes on trying
 		copies := r.judgeOutbox(want)
 		t.Logf("%d messages, %d kills, %d copies of what followed, %d of it still stored", n, kills, copies, r.outboxRowsLeft())
 		if kills < n/10 || copies == 0 || len(r.buried()) > 0 {

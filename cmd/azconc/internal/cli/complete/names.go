@@ -42,6 +42,7 @@ var lists = map[string]list{
 	"table/partition/row": under(tables, nil),
 	"queue":               queues,
 	"poison-queue":        queues,
+	"queues":              queues,
 	"share":               shares,
 	"share/path":          under(shares, files),
 	"tier":                words("hot", "cool", "cold", "archive"),

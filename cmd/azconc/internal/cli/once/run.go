@@ -30,7 +30,9 @@ type runOptions struct {
 	slotFlags
 	Payload  string // file
 	Attempts int
-	Keep     time.Duration // 0: for ever
+	Keep     string // a duration, or "infinite"
+
+	keep time.Duration // 0: for ever
 }
 
 // keepSlots is how long the result of a slot is kept. Unlike a key, it is not used again after the slots that Missed looks back at.
@@ -42,8 +44,9 @@ func runVerb() cli.Verb[runOptions] {
 		Short: "Run a command once per key, and replay its output after that",
 		Long: `Run a command unless it has already run for the key, on any machine. If it exits with 0, its stdout, up to 47 KiB, is stored in
 the table --results, and printed instead whenever the key is used again; its stderr is not stored. A command that fails leaves
-no result, and the key can be tried again; with --attempts that many times in all, on whatever machines, and those that die count. A result stays until azconc once forget or azconc once gc deletes it; with --keep, runs delete older ones of theirs in
-passing, and a key that is used again after that runs again.
+no result, and the key can be tried again; with --attempts that many times in all, on whatever machines, and those that die count. A
+result stays until azconc once forget or azconc once gc deletes it; with --keep, runs delete older ones of theirs in passing, and a key
+that is used again after that runs again.
 
 One process at a time works on a key: it holds the lock "container/once/<key>", and others wait for it, up to --wait;
 with --no-wait they exit with 75 at once. If the machine dies after the command took effect and before the result is stored, the
@@ -66,7 +69,7 @@ AZCONC_ONCE_SLOT, the time of the slot.
 			opts.UnderFlags.Add(set)
 			opts.slotFlags.add(set)
 			flags.Int(set, &opts.Attempts, "attempts", 1, "how often the command is begun, over all machines, until it succeeds (default unbounded)")
-			set.DurationVar(&opts.Keep, "keep", 0, "how long the result is kept, at least 1h; 0 is for ever (default 90d with --slot, otherwise for ever)")
+			set.StringVar(&opts.Keep, "keep", "", "`duration` for which the result is kept, at least 1h, or infinite (default 90d with --slot, otherwise infinite)")
 			set.StringVar(&opts.Payload, "payload", "", "`file` that identifies the operation; - is stdin (default the command line)")
 		},
 		Parse: func(opts *runOptions, in cli.Input) (err error) {
@@ -79,16 +82,28 @@ AZCONC_ONCE_SLOT, the time of the slot.
 			if err := opts.slotFlags.parse(in, opts.Key.Blob); err != nil {
 				return err
 			}
-			if opts.schedule != nil && !in.Flags.Changed("keep") {
-				opts.Keep = keepSlots
-			}
-			if opts.Keep != 0 && opts.Keep < time.Hour {
-				return fail.WithHint(fail.Usagef("--keep %s is less than 1h", show.Duration(opts.Keep)), "it has to be longer than the time within which the key is used again")
+			if err := opts.parseKeep(in.Flags.Changed("keep")); err != nil {
+				return err
 			}
 			return opts.UnderFlags.Parse(in)
 		},
 		Run: runRun,
 	}
+}
+
+func (opts *runOptions) parseKeep(given bool) (err error) {
+	switch {
+	case !given && opts.schedule != nil:
+		opts.keep = keepSlots
+	case given && opts.Keep != "infinite":
+		if opts.keep, err = flags.ParseDuration(opts.Keep); err != nil {
+			return fail.WithHint(fail.Usagef("--keep %q is not a duration", opts.Keep), "it looks like 7d or 12h, or it is infinite")
+		}
+		if opts.keep < time.Hour {
+			return fail.WithHint(fail.Usagef("--keep %s is less than 1h", opts.Keep), "it has to be longer than the time within which the key is used again")
+		}
+	}
+	return nil
 }
 
 // doneBefore reports that the key was completed before, so that nothing is run.
@@ -116,7 +131,7 @@ func runRun(ctx context.Context, f *cli.Factory, opts *runOptions) error {
 	if err != nil {
 		return err
 	}
-	once, err := opts.results(f, k, &idem.Options{Attempts: opts.Attempts, Keep: opts.Keep, Lock: opts.lockOf})
+	once, err := opts.results(f, k, &idem.Options{Attempts: opts.Attempts, Keep: opts.keep, Lock: opts.lockOf})
 	if err != nil {
 		return err
 	}

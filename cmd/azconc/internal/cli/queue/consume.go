@@ -26,6 +26,7 @@ type consumeOptions struct {
 	Exec     string
 	Markers  string // table
 	Inbox    string // table/partition
+	SendTo   string // queues
 	Claims   string // container
 	Session  string // container
 	Poison   string // queue
@@ -36,7 +37,8 @@ type consumeOptions struct {
 
 	Manifest manifest
 
-	inbox ref.Table
+	inbox  ref.Table
+	outbox []string // queues
 }
 
 // The defaults of --markers and --poison, which are those of idempotent.NewWorker.
@@ -75,6 +77,7 @@ prints writes to one table partition, in the format of azconc table transact, an
 with a mark that the message was applied. The command itself can run again, so it should do nothing else. The
 partition records the messages, so --markers is not used unless it is given.
 
+` + sendLinesHelp + `
 After TERM or INT, running commands have --soft-stop to finish; a second signal ends them. Unfinished messages are
 redelivered, and the exit code is 0.
 
@@ -95,10 +98,11 @@ are given: a ScaledJob of KEDA, a Deployment with a ScaledObject, or a job of Az
 			set.StringVar(&opts.Markers, "markers", "", "`table` that records which copy of a message is handled; created if it is missing (default "+defaultMarkers+")")
 			set.StringVar((*string)(&opts.Options.Dedupe), "dedupe", "", "what --markers records: {"+dedupeNames(" | ", " | ", anyDedupe)+"} (default "+string(dedupeModes[0].mode)+"; none with --inbox)")
 			set.StringVar(&opts.Inbox, "inbox", "", "`table/partition` to which the command's output is applied, once per message")
+			set.StringVar(&opts.SendTo, "send-to", "", "`queues`, with commas between them, that the command's output can send to; needs --inbox")
 			set.StringVar(&opts.Session, "sessions", "", "`container` for a lease that shows other consumers whether this one is alive")
 			set.StringVar(&opts.Claims, "claim-check", "", "`container` with bodies that are too large for a message")
 			set.StringVar(&opts.Poison, "poison", "", "`queue` for messages that cannot be handled; created if it is missing (default <queue>"+poisonSuffix+")")
-			set.BoolVar(&opts.Create, "create", false, "create the queue if it is missing")
+			set.BoolVar(&opts.Create, "create", false, "create the queue if it is missing, and those of --send-to")
 			set.IntVar(&opts.Options.Concurrency, "concurrency", 1, "how many commands run at a time")
 			set.DurationVar(&opts.Options.Visibility, "visibility", 30*time.Second, "time until a message is redelivered after its consumer crashed: 3s to 12h")
 			set.DurationVar(&opts.Options.HandlerTimeout, "handler-timeout", 0, "stop a command after this long")
@@ -130,6 +134,14 @@ are given: a ScaledJob of KEDA, a Deployment with a ScaledObject, or a job of Az
 			}
 			if opts.Inbox != "" {
 				if opts.inbox, err = ref.ParseTable(opts.Inbox, 2); err != nil {
+					return err
+				}
+			}
+			if opts.SendTo != "" {
+				if opts.Inbox == "" {
+					return fail.Usagef("--send-to needs --inbox, which stores the messages with the writes")
+				}
+				if opts.outbox, err = outboxQueues(opts.SendTo); err != nil {
 					return err
 				}
 			}
@@ -241,7 +253,7 @@ func consumeRun(ctx context.Context, f *cli.Factory, opts *consumeOptions) error
 	}
 	if opts.Inbox != "" {
 		h.keep = maxEffect
-		if h.effect, err = applyIn(f, opts.inbox); err != nil {
+		if h.effect, err = applyIn(f, opts.inbox, opts.outbox, opts.Create); err != nil {
 			return err
 		}
 		if o.Applied, err = appliedIn(f, opts.inbox); err != nil {

@@ -75,7 +75,7 @@ It is safe while senders and consumers are running.`,
 			}
 		}
 		if *partition != "" {
-			inbox, err := inbox(f, applied)
+			inbox, err := inbox(f, applied, nil)
 			if err != nil {
 				return nil, err
 			}

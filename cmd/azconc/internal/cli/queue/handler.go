@@ -112,21 +112,27 @@ type postponement struct{ error }
 func (e *postponement) Unwrap() error { return e.error }
 
 // applyIn returns a function that applies the output of a command as the effect of its message: writes of one partition, in one
-// transaction with the marker that the message was applied.
-func applyIn(f *cli.Factory, at ref.Table) (func(ctx context.Context, m *idempotent.Message, out []byte) error, error) {
-	inbox, err := inbox(f, at)
+// transaction with the marker that the message was applied, and messages to these queues.
+func applyIn(f *cli.Factory, at ref.Table, queues []string, create bool) (func(ctx context.Context, m *idempotent.Message, out []byte) error, error) {
+	outbox, err := producers(f, queues, create)
+	if err != nil {
+		return nil, err
+	}
+	inbox, err := inbox(f, at, outbox)
 	if err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context, m *idempotent.Message, out []byte) error {
-		var ops []table.Operation
-		var err error
-		if len(bytes.TrimSpace(out)) > 0 { // otherwise only the marker is written
-			if ops, err = table.ParseOperations("what the command printed", out); err != nil {
-				return err
-			}
+		ops, sends, err := parsePrinted(out, queues)
+		if err != nil {
+			return err
 		}
 		return inbox.Apply(ctx, m, at.Partition, func(ctx context.Context, tx *tables.Tx) error {
+			for _, s := range sends {
+				if err := inbox.Send(ctx, tx, s.queue, s.message); err != nil {
+					return err
+				}
+			}
 			return table.ApplyAll(ctx, tx, ops)
 		})
 	}, nil
@@ -134,7 +140,7 @@ func applyIn(f *cli.Factory, at ref.Table) (func(ctx context.Context, m *idempot
 
 // appliedIn returns a function that reports whether a message was applied.
 func appliedIn(f *cli.Factory, at ref.Table) (func(ctx context.Context, m *idempotent.Message) (bool, error), error) {
-	inbox, err := inbox(f, at)
+	inbox, err := inbox(f, at, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -143,12 +149,12 @@ func appliedIn(f *cli.Factory, at ref.Table) (func(ctx context.Context, m *idemp
 	}, nil
 }
 
-func inbox(f *cli.Factory, at ref.Table) (*idempotent.Inbox, error) {
+func inbox(f *cli.Factory, at ref.Table, outbox map[string]*idempotent.Producer) (*idempotent.Inbox, error) {
 	tables, err := f.TableService()
 	if err != nil {
 		return nil, err
 	}
-	return idempotent.NewInbox(tables.NewClient(at.Table), nil)
+	return idempotent.NewInbox(tables.NewClient(at.Table), &idempotent.InboxOptions{Outbox: outbox})
 }
 
 func sessions(f *cli.Factory, name string) (*idempotent.Sessions, error) {
