@@ -92,7 +92,7 @@ const inboxKeep = 2 * queues.Week
 
 // Apply applies change once for the message. ErrAlreadyApplied means that it was applied before, by this consumer or
 // another; a handler can return it as it is. change must be free of side effects, since it runs again after a conflict.
-// Other errors are those of tables.Transact; after *optimistic.UnknownError the next delivery settles the outcome.
+// Other errors are those of tables.Transact; after *optimistic.UnknownError, the next delivery settles the outcome.
 //
 // Messages that Send has stored are sent before Apply returns. An error of that, a *SendError in the chain, means that the
 // effect is written, and that the handler must return it: the next delivery sends what is left. If the message becomes
@@ -102,8 +102,9 @@ const inboxKeep = 2 * queues.Week
 // If the table, or a queue of the Outbox, does not answer, a handler that returns the error, wrapped or not, does not use
 // up an attempt: the Consumer receives nothing until it answers, and Run returns if it is missing or forbidden.
 //
-// Requests: 1, and 1 per entity that change reads; a conflict costs the same again. For messages that follow: 1 for each,
-// and 1. With an Outbox, 1 more if the message was applied before, a response was lost, or change fails.
+// Requests: 1, and 1 per entity that change reads; a conflict costs the same again, and an outcome that stays open 1 more.
+// For messages that follow: 1 for each, and 1. With an Outbox, 1 more if the message was applied before, a response was lost,
+// or change fails.
 func (i *Inbox) Apply(ctx context.Context, m *Message, partition string, change func(ctx context.Context, tx *tables.Tx) error) (err error) {
 	ctx, end := i.span(ctx, "idempotent.Apply", m)
 	defer func() { end(err) }()
@@ -123,6 +124,13 @@ func (i *Inbox) Apply(ctx context.Context, m *Message, partition string, change 
 		own = change(context.WithValue(ctx, outboxKey{}, box), tx)
 		return own
 	}, &tables.TransactOptions{Holder: i.holder, SendOptions: i.table.Sending(optimistic.SendOptions{Tries: inboxTries, TryTimeout: send.TryTimeout, Recreate: true})})
+	if errors.Is(err, optimistic.ErrOutcomeUnknown) && ctx.Err() == nil {
+		// Another run may have written the marker, which leaves it open what became of this one: but the effect is there.
+		once := optimistic.SendOptions{Tries: inboxTries, TryTimeout: send.TryTimeout}
+		if applied, failed := i.read(ctx, m, partition, once); applied && failed == nil {
+			err = alreadyApplied(m)
+		}
+	}
 	err = i.judge(ctx, m, i.resource(partition, row), err, own)
 	if len(i.outbox) == 0 {
 		return err
@@ -158,7 +166,11 @@ func inboxRow(m *Message) string {
 func (i *Inbox) Applied(ctx context.Context, m *Message, partition string) (applied bool, err error) {
 	ctx, end := i.span(ctx, "idempotent.Applied", m)
 	defer func() { end(err) }()
-	_, err = optimistic.Read(ctx, tables.NewEntity[inboxMarker](i.table.Client, partition, inboxRow(m)), &optimistic.ReadOptions{SendOptions: i.table.Sending(optimistic.SendOptions{})})
+	return i.read(ctx, m, partition, optimistic.SendOptions{})
+}
+
+func (i *Inbox) read(ctx context.Context, m *Message, partition string, o optimistic.SendOptions) (applied bool, err error) {
+	_, err = optimistic.Read(ctx, tables.NewEntity[inboxMarker](i.table.Client, partition, inboxRow(m)), &optimistic.ReadOptions{SendOptions: i.table.Sending(o)})
 	if errors.Is(err, optimistic.ErrNotFound) && !markers.Missing(err) {
 		return false, nil
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/azconc/azconc/optimistic/tables"
+	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/fence"
 )
 
@@ -34,6 +35,22 @@ func TestAnEffectUnderALockIsRefusedAfterALaterHolder(t *testing.T) {
 		}
 		if err := apply("c", 7); !errors.Is(err, fence.ErrFenced) || r.applied("c") != 0 {
 			t.Errorf("the earlier holder: %v, effect %d", err, r.applied("c"))
+		}
+	})
+}
+
+// TestAnEffectIsKnownAlthoughEachAnswerIsLost: once another run has written the marker, the effect is there, whatever became of this
+// run's request. A fault that returned with each delivery once kept a message for ever.
+func TestAnEffectIsKnownAlthoughEachAnswerIsLost(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		m := &Message{ID: "a", Key: "a", Queue: "orders"}
+		if err := r.inbox.Apply(t.Context(), m, "p", incrementEffect(m)); err != nil {
+			t.Fatal(err)
+		}
+		p := r.process()
+		p.wire.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: func(q *aztest.Request) bool { return q.Method == "POST" }})
+		if err := p.inbox.Apply(t.Context(), m, "p", incrementEffect(m)); !errors.Is(err, ErrAlreadyApplied) || r.applied("a") != 1 {
+			t.Errorf("%v, and the effect is there %d times", err, r.applied("a"))
 		}
 	})
 }
