@@ -56,7 +56,6 @@ var before = []struct{ of, lines string }{
 	{" once show", "azconc once run jobs/deploy-42 -- true"},
 	{" once forget", "azconc once run jobs/deploy-42 -- true"},
 	{" once list", "azconc once run jobs/deploy-42 -- true"},
-	{" queue gc", "azconc table create azconcmarkers"},
 	{" once gc", "azconc once run jobs/deploy-42 -- true"},
 	{" tags update", "azconc blob tags set jobs/state.json state=ready prio=3"},
 	{"--if-tags", "azconc blob tags set jobs/state.json state=ready"},

@@ -13,6 +13,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
+	"github.com/azconc/azconc/pkg/azerr"
 )
 
 type gcResult struct {
@@ -46,12 +47,13 @@ It is safe while senders and consumers are running.`,
 	dead := cmd.Flags().String("sessions", "", "`container` with sessions")
 	age := cmd.Flags().Duration("claim-age", 14*24*time.Hour, "delete bodies whose messages expired longer ago than this; longer than poison messages are kept")
 	var applied ref.Table
+	named := true // the table with the markers
 	parse := func(arg string) (queue string, err error) {
 		if queue, err = parseQueue(arg); err != nil {
 			return "", err
 		}
 		if *markers == "" && *partition == "" && *claims == "" && *dead == "" {
-			*markers = defaultMarkers
+			*markers, named = defaultMarkers, false
 		}
 		if *partition != "" {
 			applied, err = ref.ParseTable(*partition, 2)
@@ -70,7 +72,8 @@ It is safe while senders and consumers are running.`,
 			if err != nil {
 				return nil, err
 			}
-			if r.Markers, err = k.GC(ctx, queue); err != nil {
+			// Without the table that consumers make by default, there are no markers.
+			if r.Markers, err = k.GC(ctx, queue); err != nil && (named || azerr.Classify(err).Kind != azerr.NotFound) {
 				return nil, err
 			}
 		}
