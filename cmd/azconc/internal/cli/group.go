@@ -37,7 +37,7 @@ func UnknownVerb(cmd *cobra.Command) error {
 }
 
 // others are words for verbs that people know from other tools.
-var others = map[string]string{"upload": "put", "download": "get", "force-unlock": "unlock", "acquire": "run", "aquire": "run"}
+var others = map[string]string{"upload": "put", "download": "get", "force-unlock": "unlock", "acquire": "run"}
 
 // suggestions returns the verbs that the user may have meant, the most likely first: those of cmd, or else those of the groups below it.
 func suggestions(cmd *cobra.Command, word string) []string {

@@ -91,16 +91,16 @@ AZCONC_ONCE_SLOT, the time of the slot.
 	}
 }
 
-func (opts *runOptions) parseKeep(given bool) (err error) {
+func (o *runOptions) parseKeep(given bool) (err error) {
 	switch {
-	case !given && opts.schedule != nil:
-		opts.keep = keepSlots
-	case given && opts.Keep != "infinite":
-		if opts.keep, err = flags.ParseDuration(opts.Keep); err != nil {
-			return fail.WithHint(fail.Usagef("--keep %q is not a duration", opts.Keep), "it looks like 7d or 12h, or it is infinite")
+	case !given && o.schedule != nil:
+		o.keep = keepSlots
+	case given && o.Keep != "infinite":
+		if o.keep, err = flags.ParseDuration(o.Keep); err != nil {
+			return fail.WithHint(fail.Usagef("--keep %q is not a duration", o.Keep), "it looks like 7d or 12h, or it is infinite")
 		}
-		if opts.keep < time.Hour {
-			return fail.WithHint(fail.Usagef("--keep %s is less than 1h", opts.Keep), "it has to be longer than the time within which the key is used again")
+		if o.keep < time.Hour {
+			return fail.WithHint(fail.Usagef("--keep %s is less than 1h", o.Keep), "it has to be longer than the time within which the key is used again")
 		}
 	}
 	return nil

@@ -20,7 +20,6 @@ func TestAWordThatIsNearlyRightIsAnsweredByTheRightOne(t *testing.T) {
 		"file download":               "did you mean get?",
 		"force-unlock":                "did you mean tf unlock?",
 		"tf force-unlock":             "did you mean unlock?",
-		"lock aquire":                 "did you mean run?",
 		"semaphore acquire":           "did you mean run?",
 		"blob update jobs/a --jqq .":  "did you mean --jq?",
 		"blob put jobs/a --if-mach x": "did you mean --if-match?",
