@@ -172,10 +172,10 @@ func triggersOf(v any) (all []map[string]any) {
 const identity = "/subscriptions/s/resourceGroups/g/providers/Microsoft.ManagedIdentity/userAssignedIdentities/azconc"
 
 var manifests = map[string]*manifest{
-	kedaJob:       {Form: kedaJob, Image: "contoso.azurecr.io/orders:7", Identity: "azconc", account: "contoso", MaxReplicas: 10, args: []string{"queue", "consume", "orders", "--exec=jq '.a: \"b\"' | ./handle $HOME", "--exit-when-empty"}},
-	kedaScaled:    {Form: kedaScaled, Image: "contoso.azurecr.io/orders:7", Identity: "azconc", account: "contoso", MinReplicas: 1, MaxReplicas: 20, health: 9090, args: []string{"queue", "consume", "orders", "--exec=./handle", "--metrics=:9090"}},
-	acaJob:        {Form: acaJob, Image: "contoso.azurecr.io/orders:7", Identity: identity, ClientID: "22222222-2222-2222-2222-222222222222", Environment: "/subscriptions/s/env", account: "contoso", MaxReplicas: 10, args: []string{"queue", "consume", "orders", "--exec=./handle", "--exit-when-empty"}},
-	"keda-secret": {Form: kedaScaled, Image: "contoso.azurecr.io/orders:7", Secret: "storage", MaxReplicas: 10, health: 9090, args: []string{"queue", "consume", "orders", "--exec=./handle", "--metrics=:9090"}},
+	kedaJob:       {Form: kedaJob, Image: "orders:7", Identity: "azconc", account: "contoso", MaxReplicas: 10, args: []string{"queue", "consume", "orders", "--exec=jq '.a: \"b\"' | ./handle $HOME", "--exit-when-empty"}},
+	kedaScaled:    {Form: kedaScaled, Image: "orders:7", Identity: "azconc", account: "contoso", MinReplicas: 1, MaxReplicas: 20, health: 9090, args: []string{"queue", "consume", "orders", "--exec=./handle", "--metrics=:9090"}},
+	acaJob:        {Form: acaJob, Image: "orders:7", Identity: identity, ClientID: "22222222-2222-2222-2222-222222222222", Environment: "/subscriptions/s/env", account: "contoso", MaxReplicas: 10, args: []string{"queue", "consume", "orders", "--exec=./handle", "--exit-when-empty"}},
+	"keda-secret": {Form: kedaScaled, Image: "orders:7", Secret: "storage", MaxReplicas: 10, health: 9090, args: []string{"queue", "consume", "orders", "--exec=./handle", "--metrics=:9090"}},
 }
 
 // TestManifestsAreValid: by what KEDA, Kubernetes and Container Apps publish, and by the parameters of KEDA's scaler, which the schemas
