@@ -148,18 +148,19 @@ func (m *Monitor) Close(failure error) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), farewell) // the command's context may have ended
 	defer cancel()
-	var unsent error
+	// What cannot be sent is a warning: telemetry does not decide how a command ends.
 	if m.spans != nil {
-		unsent = m.spans.Shutdown(ctx)
+		if err := m.spans.Shutdown(ctx); err != nil {
+			otel.Handle(err)
+		}
 	}
 	if m.serving != nil {
 		m.serving.close()
 	}
 	if m.metrics != nil {
-		unsent = errors.Join(unsent, m.metrics.Shutdown(ctx))
-	}
-	if unsent != nil {
-		otel.Handle(unsent) // a warning: telemetry does not decide how a command ends
+		if err := m.metrics.Shutdown(ctx); err != nil {
+			otel.Handle(err)
+		}
 	}
 	if m.file != nil {
 		return m.file.close()

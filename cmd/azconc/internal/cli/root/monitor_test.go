@@ -365,3 +365,18 @@ func TestACollectorThatRefusesDoesNotDecideHowACommandEnds(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// TestACollectorThatDoesNotAnswerIsLeft when the command has ended: it would have held the command for ever.
+func TestACollectorThatDoesNotAnswerIsLeft(t *testing.T) {
+	c := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		<-r.Context().Done()
+	}))
+	defer c.Close()
+	defer c.CloseClientConnections() // a process would have ended with them
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", c.URL)
+	r := runOn(t.Context(), aztest.New(nil), nil, cli.Env{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL}, "version")
+	if r.code != 0 || !strings.Contains(r.out, "azconc ") || strings.Count(r.stderr, "\n") != 1 || !strings.Contains(r.stderr, "goes on without it") {
+		t.Errorf("%+v", r)
+	}
+}
