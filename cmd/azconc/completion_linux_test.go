@@ -104,14 +104,12 @@ func (k keyedShell) enter(keys string) string {
 		k.t.Fatal(err)
 	}
 	press(k.t, k.keyboard, keys+"\n")
-	for range 3000 {
-		if text, _ := os.ReadFile(k.record); strings.HasSuffix(string(text), "\n") {
-			return strings.TrimSuffix(string(text), "\n")
-		}
-		<-time.After(10 * time.Millisecond)
-	}
-	k.t.Fatalf("%q runs nothing", keys)
-	return ""
+	var text []byte
+	until(k.t, keys+" runs something", func() bool {
+		text, _ = os.ReadFile(k.record)
+		return strings.HasSuffix(string(text), "\n")
+	})
+	return strings.TrimSuffix(string(text), "\n")
 }
 
 func TestShellsCompleteCommandsAndNamesAndNoFiles(t *testing.T) {

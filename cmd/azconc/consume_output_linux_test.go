@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/azconc/azconc/pkg/aztest"
 )
@@ -26,7 +25,7 @@ func TestAHandlerThatPrintsMuchNeedsNoMemory(t *testing.T) {
 		size  = 100 << 20
 		limit = 100 << 20
 	)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	azconc := filepath.Join(t.TempDir(), "azconc")
 	if out, err := exec.CommandContext(ctx, "go", "build", "-o", azconc, ".").CombinedOutput(); err != nil {
@@ -41,7 +40,7 @@ func TestAHandlerThatPrintsMuchNeedsNoMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		command := fmt.Sprintf(`head -c %d /dev/zero | tr '\0' x; head -c %[1]d /dev/zero | tr '\0' '#' >&2`, size)
-		cmd := exec.CommandContext(ctx, azconc, append([]string{"queue", "consume", "orders", "--exit-when-empty", "--exec", command}, args...)...)
+		cmd := exec.CommandContext(ctx, azconc, append([]string{"queue", "consume", "orders", "--exit-when-empty", "--visibility", "10m", "--exec", command}, args...)...)
 		cmd.Env = append(os.Environ(), "AZURE_STORAGE_CONNECTION_STRING="+fmt.Sprintf("DefaultEndpointsProtocol=http;AccountName=%[1]s;AccountKey=%[2]s;QueueEndpoint=%[3]s/%[1]s;TableEndpoint=%[4]s/%[1]s;",
 			aztest.Account, aztest.Key, queues.URL, tables.URL))
 		out, said := &counted{of: 'x'}, &counted{of: '#'}

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
@@ -13,13 +12,9 @@ import (
 
 func until(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
-	for !is() {
-		select {
-		case <-ctx.Done():
+	for began := time.Now(); !is(); <-time.After(10 * time.Millisecond) {
+		if time.Since(began) > patience {
 			t.Fatalf("it does not come to pass that %s", what)
-		case <-time.After(50 * time.Millisecond):
 		}
 	}
 }

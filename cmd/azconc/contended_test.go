@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 )
 
 const (
@@ -101,7 +100,7 @@ func contend(t *testing.T, c counter, direct, through string, loops, updates int
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	run := func(connection, stdin string, args ...string) ([]byte, int, string) {
 		var stderr strings.Builder

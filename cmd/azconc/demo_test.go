@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/azconc/azconc/cmd/internal/demo/scene"
 )
@@ -41,7 +40,7 @@ const played = "lost-answers,lost-sends,paused-holder,editors,lease,entity,messa
 
 // checkDemo runs azconc, which must be as quick as a newcomer is patient.
 func checkDemo(t *testing.T, args, environ []string) {
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	azconc, err := exec.LookPath("azconc")
 	if err != nil {

@@ -161,7 +161,7 @@ func runExample(t *testing.T, line string) {
 		line += " & until [ -e handled ]; do sleep 0.02; done; kill -TERM $!; wait $!"
 	}
 	prepare(t, service, connection, script+line)
-	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute) // for what hangs: a busy machine takes a minute
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	shell := exec.CommandContext(ctx, "bash", "-c", script+line)
 	shell.Dir, shell.WaitDelay = dir, 5*time.Second

@@ -72,13 +72,7 @@ func hold(t *testing.T, flags string) *holding {
 		}
 	}
 	_, h.wait = interactive(t, h.shell, `(echo $(exec sh -c 'echo $PPID') > pid; exec azconc lock run locks/tree --duration 15s `+flags+` -- ./family 2> said) | ./pager`)
-	for began := time.Now(); ; <-time.After(20 * time.Millisecond) {
-		if seen := h.last(); len(seen) == len(members) {
-			break
-		} else if time.Since(began) > 20*time.Second {
-			t.Fatalf("beats of %v, want of %v; %s", seen, members, h.text("said"))
-		}
-	}
+	until(t, "all members beat", func() bool { return len(h.last()) == len(members) })
 	h.azconc, _ = strconv.Atoi(h.eventually("pid", 1)[0])
 	t.Cleanup(func() { // of a test that has failed
 		for _, b := range h.last() {
@@ -138,7 +132,7 @@ func (h *holding) next() <-chan time.Time {
 	taken := make(chan time.Time, 1)
 	go func() {
 		defer close(taken)
-		for began := time.Now(); time.Since(began) < 40*time.Second; <-time.After(5 * time.Millisecond) {
+		for began := time.Now(); time.Since(began) < patience; <-time.After(5 * time.Millisecond) {
 			sent := time.Now()
 			if _, err := client.AcquireLease(context.Background(), 15, nil); err == nil {
 				taken <- sent

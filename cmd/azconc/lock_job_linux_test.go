@@ -106,13 +106,13 @@ func TestATermEndsASuspendedCommand(t *testing.T) {
 	if got := s.eventually("first", 1); got[0] != "148" {
 		t.Errorf("suspended: status %s, want 148", got[0])
 	}
-	for began := time.Now(); time.Since(began) < 20*time.Second; <-time.After(10 * time.Millisecond) {
+	for began := time.Now(); time.Since(began) < patience; <-time.After(10 * time.Millisecond) {
 		if n, err := strconv.Atoi(pid[0]); err != nil || syscall.Kill(n, 0) != nil {
 			break
 		}
 	}
 	s.allGone(pid)
-	if code, _, said := s.run("lock", "run", "locks/term", "--wait", "10s", "--", "true"); code != 0 {
+	if code, _, said := s.run("lock", "run", "locks/term", "--wait", "5m", "--", "true"); code != 0 {
 		t.Errorf("the lock is not free: %s", said)
 	}
 	if err := os.WriteFile(filepath.Join(s.dir, "gone"), nil, 0o600); err != nil {
@@ -147,7 +147,7 @@ func TestAClosedTerminalEndsTheCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	wait()
-	if code, _, said := s.run("lock", "run", "locks/closed", "--wait", "20s", "--", "true"); code != 0 {
+	if code, _, said := s.run("lock", "run", "locks/closed", "--wait", "5m", "--", "true"); code != 0 {
 		t.Errorf("the lock is not free: %s", said)
 	}
 	s.allGone(pid)
@@ -174,7 +174,7 @@ func TestOrphansAreReaped(t *testing.T) {
 			s.eventually("pid", 1)
 			began := time.Now()
 			n := -1 // one look is enough: the command itself starts processes that end
-			for ; n != 0 && time.Since(began) < 20*time.Second; <-time.After(50 * time.Millisecond) {
+			for ; n != 0 && time.Since(began) < patience; <-time.After(50 * time.Millisecond) {
 				n = zombiesBelow(cmd.Process.Pid)
 			}
 			if n != 0 {
@@ -186,7 +186,7 @@ func TestOrphansAreReaped(t *testing.T) {
 					t.Errorf("nsenter: %v: %s", err, out)
 				}
 				<-time.After(500 * time.Millisecond)
-				for n = 1; n != 0 && time.Since(began) < 30*time.Second; <-time.After(50 * time.Millisecond) {
+				for n = 1; n != 0 && time.Since(began) < patience; <-time.After(50 * time.Millisecond) {
 					n = zombiesBelow(cmd.Process.Pid)
 				}
 				if n != 0 {

@@ -59,7 +59,7 @@ func interactive(t *testing.T, s shell, script string) (keyboard *os.File, wait 
 		t.Helper()
 		select {
 		case <-ended:
-		case <-time.After(time.Minute):
+		case <-time.After(patience):
 			t.Error("the shell does not end")
 			_ = cmd.Process.Kill()
 			<-ended

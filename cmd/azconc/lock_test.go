@@ -63,15 +63,12 @@ func codeOf(err error) int {
 // eventually waits until a file has n lines, and returns them.
 func (s shell) eventually(name string, n int) []string {
 	s.t.Helper()
-	for range 3000 {
-		text, _ := os.ReadFile(filepath.Join(s.dir, name))
-		if got := strings.Fields(string(text)); len(got) >= n {
-			return got
-		}
-		<-time.After(10 * time.Millisecond)
-	}
-	s.t.Fatalf("%s does not come to have %d lines", name, n)
-	return nil
+	var got []string
+	until(s.t, fmt.Sprintf("%s has %d lines", name, n), func() bool {
+		got = s.lines(name)
+		return len(got) >= n
+	})
+	return got
 }
 
 func (s shell) lines(name string) []string {
@@ -212,7 +209,7 @@ func stoppedForLong(s shell) {
 			s.t.Fatalf("stop %d: %v", pid, err)
 		}
 	}
-	if code, _, said := s.run("lock", "run", "locks/stopped", "--wait", "60s", "--", "true"); code != 0 {
+	if code, _, said := s.run("lock", "run", "locks/stopped", "--wait", "5m", "--", "true"); code != 0 {
 		s.t.Errorf("another cannot have it: exit %d: %s", code, said)
 	}
 	beats := len(s.lines("beats"))

@@ -16,7 +16,6 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // TestAGibibyteGoesThroughInBoundedMemory sends 1 GiB through put and get, as streams, and looks at what the processes
@@ -27,7 +26,7 @@ func TestAGibibyteGoesThroughInBoundedMemory(t *testing.T) {
 	}
 	const size = 1 << 30
 	server := startAzurite(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	azconc := filepath.Join(t.TempDir(), "azconc")
 	if out, err := exec.CommandContext(ctx, "go", "build", "-o", azconc, ".").CombinedOutput(); err != nil {

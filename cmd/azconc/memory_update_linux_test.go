@@ -16,7 +16,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // TestLongContentIsUpdatedInBoundedMemory changes long content by a filter, which streams, and by jq, which holds the
@@ -24,7 +23,7 @@ import (
 // service is in memory, in a process of its own.
 func TestLongContentIsUpdatedInBoundedMemory(t *testing.T) {
 	const size = 32 << 20
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	dir, scratch := t.TempDir(), t.TempDir()
 	azconc := filepath.Join(dir, "azconc")

@@ -329,11 +329,5 @@ func (t *transcript) String() string {
 // saysEventually waits until a running command has printed a text.
 func (i *infra) saysEventually(said *transcript, text string) {
 	i.t.Helper()
-	for range 6000 {
-		if strings.Contains(said.String(), text) {
-			return
-		}
-		<-time.After(10 * time.Millisecond)
-	}
-	i.t.Fatalf("it does not say %q: %s", text, said)
+	until(i.t, "it says "+text, func() bool { return strings.Contains(said.String(), text) })
 }

@@ -84,7 +84,7 @@ func TestANewcomerCanFollowTheReadmes(t *testing.T) {
 		t.Fatal(err)
 	}
 	caches := strings.Fields(string(cache))
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	shell := exec.CommandContext(ctx, "bash", "-x", "-c", script)
 	shell.WaitDelay = 20 * time.Second

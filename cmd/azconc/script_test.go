@@ -160,14 +160,16 @@ func leaseBlob(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(args[1], *r.LeaseID)
 }
 
+// patience is the time after which something hangs. What takes a second can take minutes on a machine that others use.
+const patience = 8 * time.Minute
+
 // wait-held waits until a lock is held and its holder is recorded: wait-held jobs/nightly.
 func waitHeld(ts *testscript.TestScript, _ bool, args []string) {
-	for range 1000 {
+	for began := time.Now(); time.Since(began) < patience; <-time.After(10 * time.Millisecond) {
 		p, err := clientOf(ts, args[0]).GetProperties(context.Background(), nil)
 		if err == nil && *p.LeaseState == lease.StateTypeLeased && len(p.Metadata) > 1 {
 			return
 		}
-		<-time.After(10 * time.Millisecond)
 	}
 	ts.Fatalf("nobody holds %s", args[0])
 }

@@ -61,7 +61,7 @@ func (m *multiplexer) resize(width, height int) {
 // until waits until every text is on the screen, and returns it.
 func (m *multiplexer) until(want ...string) (screen string) {
 	m.t.Helper()
-	for limit := time.Now().Add(2 * time.Minute); ; {
+	for limit := time.Now().Add(patience); ; {
 		screen = m.tmux("capture-pane", "-p")
 		missing := ""
 		for _, w := range want {
@@ -141,7 +141,7 @@ func TestTopInATerminal(t *testing.T) {
 				want = append(want, "row 1 of 500")
 			}
 			var lines []string
-			for limit := time.Now().Add(2 * time.Minute); len(lines) != size[1]; { // the keys are at the bottom, once the size is known
+			for limit := time.Now().Add(patience); len(lines) != size[1]; { // the keys are at the bottom, once the size is known
 				if lines = strings.Split(strings.TrimRight(m.until(want...), "\n"), "\n"); time.Now().After(limit) {
 					t.Fatalf("%d locks, %v: %d lines:\n%s", n, size, len(lines), strings.Join(lines, "\n"))
 				}

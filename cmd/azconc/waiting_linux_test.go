@@ -34,7 +34,7 @@ func TestAWaiterHasItsTurnBesideAShellLoop(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	shell := exec.CommandContext(ctx, "bash", "-c", waiterBesideALoop)
 	shell.Dir, shell.WaitDelay = t.TempDir(), 5*time.Second

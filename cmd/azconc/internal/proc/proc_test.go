@@ -36,9 +36,10 @@ type running struct {
 
 // lines is a stream of which one can wait for lines.
 type lines struct {
-	mu   sync.Mutex
-	more sync.Cond
-	text bytes.Buffer
+	mu    sync.Mutex
+	more  sync.Cond
+	text  bytes.Buffer
+	ended bool
 }
 
 func (l *lines) Write(p []byte) (int, error) {
@@ -48,14 +49,22 @@ func (l *lines) Write(p []byte) (int, error) {
 	return l.text.Write(p)
 }
 
-// wait returns what was printed as soon as that is n lines.
+// wait returns what was printed as soon as that is n lines, or nothing more can come.
 func (l *lines) wait(n int) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for bytes.Count(l.text.Bytes(), []byte("\n")) < n {
+	for !l.ended && bytes.Count(l.text.Bytes(), []byte("\n")) < n {
 		l.more.Wait()
 	}
 	return l.text.String()
+}
+
+// end says that nothing more can come.
+func (l *lines) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ended = true
+	l.more.Broadcast()
 }
 
 func start(t *testing.T, script string) *running {
@@ -71,6 +80,7 @@ func startWith(t *testing.T, c *Command, script string) *running {
 	c.Args, c.Stdout, c.Signals = []string{"sh", "-c", script}, r.out, r.signal
 	go func() {
 		s, err := c.Run(r.stop)
+		r.out.end()
 		if err != nil && !s.Left {
 			t.Error(err)
 		}

@@ -49,10 +49,13 @@ func TestProcessesThatReplaceThemselvesAreEnded(t *testing.T) {
 		return
 	}
 	mark := fmt.Sprintf("replacing-%d", os.Getpid())
-	r := startWith(t, &Command{}, fmt.Sprintf("exec %s -e '%s' %s", perl, replacing, mark))
-	r.out.wait(1)
-	r.stop <- 0
-	s := <-r.status
+	var s Status
+	for try := 0; try < 3 && (try == 0 || s.Left); try++ { // the load is the mean of a minute: what has just begun does not count yet
+		r := startWith(t, &Command{}, fmt.Sprintf("exec %s -e '%s' %s", perl, replacing, mark))
+		r.out.wait(1)
+		r.stop <- 0
+		s = <-r.status
+	}
 	if s.Left && busy() {
 		t.Skip("SKIP: this machine is so busy that new processes come faster than they are ended, which azconc has reported")
 	}

@@ -96,6 +96,7 @@ func TestWhatAKilledWatchdogHasLeftIsEndedAtOnce(t *testing.T) {
 	out.more.L = &out.mu
 	go func() {
 		_, err := (&Command{Args: []string{"sh", "-c", away}, Stdout: out}).Run(nil)
+		out.end()
 		ended <- err
 	}()
 	all := pids(out.wait(3))
@@ -118,6 +119,7 @@ func TestAWatchdogThatDoesNotAnswerIsReplaced(t *testing.T) {
 	out.more.L = &out.mu
 	go func() {
 		_, err := (&Command{Args: []string{"sh", "-c", away}, Stdout: out, Deadline: After(time.Hour), Deadlines: deadlines}).Run(nil)
+		out.end()
 		ended <- err
 	}()
 	all := pids(out.wait(3))
