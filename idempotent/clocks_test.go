@@ -54,8 +54,9 @@ func TestAClaimEndsByTheQueuesClock(t *testing.T) {
 				if err := r.markers.note(t.Context(), c.queue.Path, "k", other); err != nil {
 					t.Fatal(err)
 				}
-				d := &delivery{c: c, m: &Message{ID: "this", Key: "k", Expires: now.Add(100 * time.Hour)}, e: format.Message{As: format.Envelope}, carries: true, window: 30 * time.Second,
-					received: now, at: now.Add(tt.queue), partition: markers.PartitionOf(c.queue.Path, "k"), row: markers.RowOf("k")}
+				d := &delivery{c: c, m: &Message{ID: "this", Key: "k", Expires: now.Add(100 * time.Hour)},
+					arrival: arrival{e: format.Message{As: format.Envelope}, carries: true, window: 30 * time.Second, received: now, at: now.Add(tt.queue)},
+					mark:    mark{partition: markers.PartitionOf(c.queue.Path, "k"), row: markers.RowOf("k")}}
 				if err := o.consult(t.Context(), d, &claimer{}); err != nil || d.fate != tt.want {
 					t.Errorf("fate %d, %v, want %d", d.fate, err, tt.want)
 				}
@@ -69,7 +70,7 @@ func TestAClaimIsCountedFromTheReceive(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		c := r.consumer(func(context.Context, *Message) error { return nil }, ConsumerOptions{Markers: r.markers})
 		o, received, at := c.dedupe.(*owner), time.Now(), time.Now().Add(time.Hour)
-		d := &delivery{c: c, m: &Message{ID: "m"}, carries: true, received: received, at: at}
+		d := &delivery{c: c, m: &Message{ID: "m"}, arrival: arrival{carries: true, received: received, at: at}}
 		pass(4 * time.Minute)
 		o.claimed(d, &claimer{}, at.Add(5*time.Minute))
 		if left := time.Until(d.claim.until); left != time.Minute {

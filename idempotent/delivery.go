@@ -14,8 +14,18 @@ import (
 
 // delivery is a received message that is not settled yet. Its goroutine, live, takes it from the receive to the end.
 type delivery struct {
-	c        *Consumer
-	m        *Message
+	c *Consumer
+	m *Message
+	arrival
+	judgement
+	mark
+	handling
+	span
+	forCopies
+}
+
+// arrival is a message as it was received.
+type arrival struct {
 	e        format.Message // with the counts of the message, even if its text does not carry them; see ledger
 	raw      string
 	carries  bool // its text carries its counts: it is an envelope that has room for them
@@ -26,7 +36,10 @@ type delivery struct {
 	at       time.Time     // when it was received, by the queue's clock
 	decoded  error
 	stale    <-chan struct{} // closed when it has waited too long for a handler
+}
 
+// judgement is what becomes of a delivery before its handler runs.
+type judgement struct {
 	fate     decision
 	why      error         // why the fate is unclear or unkeyed
 	original *delivery     // if fate is copied: the delivery in this process that it is a copy of
@@ -34,29 +47,41 @@ type delivery struct {
 	pause    time.Duration // if fate is busy: time until the other copy's claim ends
 	holder   error         // the session that may be handling it
 	overdue  error         // the session it was taken over from
+}
 
-	partition, row string // of its marker, if there are markers
+// mark is what is known of a delivery's marker, if there are markers.
+type mark struct {
+	partition, row string
 	claim          *claim // of its key; nil if it has none
 	buried         bool   // a copy of it was moved to the poison queue
 	waited         int    // earlier deliveries that were not claimed
 	known          bool   // its counts are those in its marker
+	unmarked       bool   // its marker does not say that it was handled: a copy may be handled, and need the body
+}
 
-	again    *redelivered  // guarded by Consumer.mu
-	stage    stage         // guarded by Consumer.mu
-	suspect  bool          // it may have ended its process; see suspicion
-	starts   int           // of its handler, without a known outcome
-	began    time.Time     // when its handler was started
-	took     time.Duration // for which its handler ran
-	handled  atomic.Bool   // its handler was started
-	counted  bool          // the start of its handler is recorded
-	unmarked bool          // its marker does not say that it was handled: a copy may be handled, and need the body
+// handling is the progress of a delivery and of its handler.
+type handling struct {
+	again   *redelivered  // guarded by Consumer.mu
+	stage   stage         // guarded by Consumer.mu
+	suspect bool          // it may have ended its process; see suspicion
+	starts  int           // of its handler, without a known outcome
+	began   time.Time     // when its handler was started
+	took    time.Duration // for which its handler ran
+	handled atomic.Bool   // its handler was started
+	counted bool          // the start of its handler is recorded
+}
 
-	within   context.Context // of the span; ends when handlers have to return
-	settling context.Context // of the span; does not end
+// span is the span of a delivery for those who observe it.
+type span struct {
+	within   context.Context // ends when handlers have to return
+	settling context.Context // does not end
 	endSpan  func(error)
-	err      error // what the span ends with
+	err      error // what it ends with
+}
 
-	settled   chan struct{} // closed when live returns; after that the following may be read
+// forCopies is what the copies of a delivery learn from it. They read the other fields when settled is closed.
+type forCopies struct {
+	settled   chan struct{} // closed when live returns
 	concluded bool          // known to be handled
 	replays   bool          // copies of it get its result
 	result    []byte

@@ -35,7 +35,7 @@ func (c *Consumer) decide(batch []*delivery) {
 		}
 		var left []*delivery
 		stale := make(chan struct{}) // how long a claim takes does not depend on the handlers
-		time.AfterFunc(patience, func() { close(stale) })
+		time.AfterFunc(maxWait, func() { close(stale) })
 		for _, d := range open {
 			d.stale = stale
 			if d.fate == undecided && c.stopping.Err() == nil && err != nil {

@@ -135,7 +135,7 @@ func (c *Consumer) take(m *azqueue.DequeuedMessage, began time.Time, window time
 // admit makes a delivery of a message. c.mu is held.
 func (c *Consumer) admit(m *azqueue.DequeuedMessage, began time.Time, window time.Duration) *delivery {
 	id := ptr.Value(m.MessageID)
-	d := &delivery{c: c, raw: ptr.Value(m.MessageText), window: window, margin: min(window/10, time.Second), received: began, at: ptr.Value(m.TimeNextVisible).Add(-window)}
+	d := &delivery{c: c, arrival: arrival{raw: ptr.Value(m.MessageText), window: window, margin: min(window/10, time.Second), received: began, at: ptr.Value(m.TimeNextVisible).Add(-window)}}
 	d.e, d.decoded = format.Decode(d.raw, format.Encoding(c.o.Encoding))
 	d.m = &Message{
 		ID: id, Key: id, Queue: c.queue.Path, Body: d.e.Body, Headers: d.e.Headers, Attempt: int(ptr.Value(m.DequeueCount)), Deliveries: int(ptr.Value(m.DequeueCount)),

@@ -15,7 +15,7 @@ import (
 
 const (
 	linger     = 10 * time.Millisecond // how long to wait for other handlers that may be about to return
-	patience   = time.Second           // how long a message may wait for a handler
+	maxWait    = time.Second           // how long a message may wait for a handler
 	maxAhead   = 2 * queues.MaxReceive
 	maxClosing = 2 * queues.MaxReceive // in addition to one per handler
 	maxCopies  = 4 * queues.MaxReceive // copies that wait for another delivery in this process
@@ -47,10 +47,10 @@ func (p *durations) ahead(handlers int) int {
 	switch {
 	case p.n < few:
 		return 0
-	case slowest <= time.Duration(handlers)*patience/maxAhead:
+	case slowest <= time.Duration(handlers)*maxWait/maxAhead:
 		return maxAhead
 	}
-	return int(time.Duration(handlers) * patience / slowest)
+	return int(time.Duration(handlers) * maxWait / slowest)
 }
 
 // window returns how long to hide messages: 99% of the latest ones would have finished in two thirds of it, which is
@@ -71,7 +71,7 @@ func (p *durations) window(least, most time.Duration) time.Duration {
 func (c *Consumer) slow() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.pace.add(time.Duration(c.o.Concurrency+1) * patience)
+	c.pace.add(time.Duration(c.o.Concurrency+1) * maxWait)
 }
 
 // wanted returns how many messages to request now, and whether MaxMessages have been handled. Consumer.mu is held.

@@ -105,7 +105,7 @@ func TestSuspectsTakeMoreRoomWithEveryDeath(t *testing.T) {
 			{16, 3, 1, 2}, {16, 3, 2, -1}, {16, 1, 0, -1}, {16, -1, 3, 8}, {1, 20, 0, 1}, {1, 20, 1, -1}, {3, 20, 0, 1},
 		} {
 			c := r.consumer(func(context.Context, *Message) error { return nil }, ConsumerOptions{Concurrency: tt.concurrency, MaxDeliveries: tt.most})
-			got, alone := (&delivery{c: c, carries: true, starts: tt.starts}).room()
+			got, alone := (&delivery{c: c, arrival: arrival{carries: true}, handling: handling{starts: tt.starts}}).room()
 			if alone {
 				got = -1
 			}

@@ -17,27 +17,27 @@ const (
 	// DefaultLineageSize is the number of recent writes that a lineage holds if SendOptions.LineageSize is 0. With the
 	// summary of older writes a lineage takes up to 1.3 KB of the 8 KB that the service allows for metadata, and up to
 	// 4 KB while writers contend.
-	DefaultLineageSize = protocol.DefaultLineageSize
+	DefaultLineageSize = 32
 
 	// DefaultMinRate is the slowest transfer, in bytes per second, that a try waits for if SendOptions.MinRate is 0.
-	DefaultMinRate = protocol.DefaultMinRate
+	DefaultMinRate = 64 << 10
 )
 
 // Where a resource stores its lineage and its operations, and how long it remembers them.
 const (
 	// LineageKey is the name under which a resource's lineage is stored: the key of a blob's metadata, or the name of a
 	// string property of a table entity.
-	LineageKey = protocol.LineageKey
+	LineageKey = "azconclineage"
 
 	// OperationsKey is the name under which the callers' operations are stored. It is present only if an OperationID
 	// was used.
-	OperationsKey = protocol.OperationsKey
+	OperationsKey = "azconcoperations"
 
 	// OperationsKept is the largest number of operations that a resource remembers.
-	OperationsKept = protocol.OperationsKept
+	OperationsKept = 256
 
 	// OperationAge is how long a resource remembers an operation, by the clocks of the writers.
-	OperationAge = protocol.OperationAge
+	OperationAge = 7 * 24 * time.Hour
 )
 
 // SendOptions tunes how transient faults of a single read or write are handled. All operations take it. The zero value is
@@ -98,13 +98,13 @@ const (
 	//
 	// On such a path a write to a blob or a container whose metadata leave less than 400 bytes for the lineage is refused
 	// before it is sent, because nothing would prove what becomes of it. The same holds for ConfirmAlways on every path.
-	ConfirmByPath = Confirm(protocol.ConfirmByPath)
+	ConfirmByPath Confirm = iota
 
 	// ConfirmAlways takes a conflict without a proof for an unknown outcome.
-	ConfirmAlways = Confirm(protocol.ConfirmAlways)
+	ConfirmAlways
 
 	// ConfirmNever believes every conflict.
-	ConfirmNever = Confirm(protocol.ConfirmNever)
+	ConfirmNever
 )
 
 // Begin begins an operation with these options, for the packages below this one. The error names the field that is out of

@@ -165,15 +165,15 @@ var errSlow = errors.New("the lease was granted so late that too little of it wa
 
 // ask sends acquire requests until one is answered. After a transient fault it repeats the same request.
 //
-// Each request has half of the duration to be answered: see timing.patience. An infinite one is not cut off when ctx ends:
+// Each request has half of the duration to be answered: see timing.requestTimeout. An infinite one is not cut off when ctx ends:
 // if it was abandoned and applied later, the resource would stay locked forever, and a release may overtake it.
 func (c *claim) ask(ctx context.Context, match azcore.ETag) (g grant, err error) {
-	clock, patience := c.remote.clock(), c.timing.patience()
+	clock, timeout := c.remote.clock(), c.timing.requestTimeout()
 	sent, err := c.remote.wire().Send(ctx, "", wire.Again{Budget: c.faults(), Pause: c.next, Judge: orSlow}, func(ctx context.Context) error {
 		if c.timing.infinite() {
 			ctx = context.WithoutCancel(ctx)
 		}
-		ctx, cancel := context.WithTimeout(ctx, patience)
+		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
 		t0 := clock.now()
 		r, err := c.remote.target.Acquire(ctx, c.id, c.timing.seconds(), ifMatch(match))
@@ -184,7 +184,7 @@ func (c *claim) ask(ctx context.Context, match azcore.ETag) (g grant, err error)
 			return err
 		}
 		c.open = true
-		if !c.timing.infinite() && clock.now().since(t0) > patience {
+		if !c.timing.infinite() && clock.now().since(t0) > timeout {
 			return errSlow // asking again with the same id restarts the lease's time
 		}
 		g = grant{t0: t0, at: clock.now(), date: r.Date}
@@ -255,7 +255,7 @@ func (c *claim) prove(ctx context.Context) (t0 instant, err error) {
 	_, err = c.remote.wire().Send(ctx, "", wire.Again{Try: c.timing.try, Budget: c.faults(), Pause: c.next, Judge: c.provedLost}, func(ctx context.Context) error {
 		t0 = c.remote.clock().now()
 		r, err := c.remote.target.Renew(ctx, c.id, lease.Conditions{})
-		if err = ownAnswer(r, err, c.id); err == nil && !c.timing.infinite() && c.remote.clock().now().since(t0) > c.timing.patience() {
+		if err = ownAnswer(r, err, c.id); err == nil && !c.timing.infinite() && c.remote.clock().now().since(t0) > c.timing.requestTimeout() {
 			err = errSlow
 		}
 		return err

@@ -68,9 +68,9 @@ func timingOf(duration time.Duration) (timing, error) {
 
 func (t timing) infinite() bool { return t.duration == Infinite }
 
-// patience is the timeout of a single acquire request. A lease granted after more than half of the duration is not
+// requestTimeout is the timeout of a single acquire request. A lease granted after more than half of the duration is not
 // worth having: too little of it is left.
-func (t timing) patience() time.Duration {
+func (t timing) requestTimeout() time.Duration {
 	if t.infinite() {
 		return maxDuration / 2
 	}

@@ -79,11 +79,11 @@ func (c *Counter) open(l layout, shard int) (*own, error) {
 	return &own{l.generation, shard, doc}, err
 }
 
-// patience is how many conflicts an addition bears on one shard. A crowd of 128 on one shard needs about 30.
-const patience = 50
+// attempts is how many conflicts an addition bears on one shard. A crowd of 128 on one shard needs about 30.
+const attempts = 50
 
 func (c *Counter) updating() optimistic.UpdateOptions {
-	return optimistic.UpdateOptions{Attempts: patience, Elapsed: c.o.Elapsed, SendOptions: c.o.SendOptions}
+	return optimistic.UpdateOptions{Attempts: attempts, Elapsed: c.o.Elapsed, SendOptions: c.o.SendOptions}
 }
 
 func (c *Counter) reading() *optimistic.ReadOptions {
