@@ -166,7 +166,9 @@ func (w *watchdog) run(in *json.Decoder, argv []string) {
 	}
 	signal.Notify(children, syscall.SIGCHLD)
 	err := w.launch(argv)
-	// The command stays in azconc's session, for its terminal. A group leader cannot create its own session.
+	// The command stays in azconc's session, for its terminal. A group leader cannot create its own session. No key suspends this process
+	// meanwhile.
+	signal.Ignore(syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU)
 	if unix.Setpgid(0, w.Group) == nil {
 		_, _ = unix.Setsid()
 	}

@@ -89,20 +89,20 @@ code is 4.`,
 }
 
 func breakCmd(f *cli.Factory, cmd *cobra.Command, opts *breakOptions) *cobra.Command {
-	parse := func(arg string) (on ref.Blob, err error) {
+	check := func(on ref.Blob) (*breakOptions, error) {
 		given := cmd.Flags().Changed("period")
 		switch {
 		case opts.Now && given:
-			return on, fail.Usagef("--period and --now cannot both be given")
+			return nil, fail.Usagef("--period and --now cannot both be given")
 		case opts.Period < 0 || opts.Period > time.Minute || opts.Period%time.Second != 0:
-			return on, fail.Usagef("--period %s is not between 0s and 60s, in whole seconds", show.Duration(opts.Period))
+			return nil, fail.Usagef("--period %s is not between 0s and 60s, in whole seconds", show.Duration(opts.Period))
 		case given && opts.Period == 0:
 			opts.Now = true
 		}
-		opts.Lock, err = ParseLock(arg)
-		return opts.Lock, err
+		opts.Lock = on
+		return opts, nil
 	}
-	return cli.On(f, cmd, parse, opener(f), func(ctx context.Context, _ ref.Blob, _ *pessimistic.Locker) (cli.Result, error) {
+	return cli.On(f, cmd, ParseLock, check, func(ctx context.Context, _ ref.Blob, opts *breakOptions) (cli.Result, error) {
 		r, err := breakOne(ctx, f, opts)
 		return r, err
 	})

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
@@ -104,9 +105,7 @@ func (r *running) waiting() (ctx context.Context, acquired func()) {
 
 // endOnSignal calls cancel when the command's context ends or a signal arrives, until stop is called.
 func (r *running) endOnSignal(cancel context.CancelCauseFunc) (stop func()) {
-	done, watched := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(watched)
+	return Until(func(stopped <-chan struct{}) {
 		over := r.ctx.Done()
 		for {
 			select {
@@ -118,14 +117,21 @@ func (r *running) endOnSignal(cancel context.CancelCauseFunc) (stop func()) {
 				if endsWaiting(s) {
 					cancel(&fail.SignalError{Signal: s})
 				}
-			case <-done:
+			case <-stopped:
 				return
 			}
 		}
-	}()
+	})
+}
+
+// Until runs watch, beside the caller, until stop is called, which waits for its end.
+func Until(watch func(stopped <-chan struct{})) (stop func()) {
+	stopped := make(chan struct{})
+	var watching sync.WaitGroup
+	watching.Go(func() { watch(stopped) })
 	return func() {
-		close(done)
-		<-watched
+		close(stopped)
+		watching.Wait()
 	}
 }
 
@@ -167,7 +173,7 @@ func (r *running) hold(h *pessimistic.Hold) error {
 func (r *running) command(h *pessimistic.Hold) error {
 	w := &watch{
 		killAfter: r.u.KillAfter, held: h, status: r.status, woken: make(chan os.Signal, 1),
-		stop: make(chan time.Duration), deadlines: make(chan proc.Deadline), finished: make(chan struct{}),
+		stop: make(chan time.Duration), deadlines: make(chan proc.Deadline),
 		// Breaking the lock again returns the time, and changes nothing.
 		breaking: func(ctx context.Context) (time.Duration, error) {
 			b, err := r.Locker.Break(ctx, h.Name(), &pessimistic.BreakOptions{Conditions: lease.Conditions{IfMatch: h.ETag()}})
@@ -188,14 +194,12 @@ func (r *running) command(h *pessimistic.Hold) error {
 	}
 	notifyWoken(w.woken)
 	defer signal.Stop(w.woken)
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
+	finish := Until(func(finished <-chan struct{}) {
+		w.finished = finished
 		w.run(r.ctx, changed)
-	}()
+	})
 	s, err := c.Run(w.stop)
-	close(w.finished)
-	<-watched
+	finish()
 	if err != nil && !s.Left {
 		return NotStarted(err)
 	}

@@ -49,7 +49,7 @@ type watch struct {
 
 	stop      chan time.Duration
 	deadlines chan proc.Deadline
-	finished  chan struct{} // closed when the command has ended
+	finished  <-chan struct{} // closed when the command has ended
 }
 
 // deadline is when everything of the command must have ended whatever becomes of this process, and how to notice that it has

@@ -49,10 +49,10 @@ type ordered struct{ after, grace time.Duration }
 func watched(t *testing.T, ctx context.Context, h *tenancy, act func()) (all []ordered) {
 	t.Helper()
 	began := time.Now()
-	over := make(chan struct{})
+	over, finished := make(chan struct{}), make(chan struct{})
 	w := &watch{
 		killAfter: 10 * time.Second, held: h, status: &statusLines{}, breaking: h.breaking,
-		stop: make(chan time.Duration), deadlines: make(chan proc.Deadline), finished: make(chan struct{}),
+		stop: make(chan time.Duration), deadlines: make(chan proc.Deadline), finished: finished,
 	}
 	go func() {
 		defer close(over)
@@ -66,7 +66,7 @@ func watched(t *testing.T, ctx context.Context, h *tenancy, act func()) (all []o
 			all = append(all, ordered{time.Since(began), d})
 		case <-w.deadlines:
 		case <-minute:
-			close(w.finished)
+			close(finished)
 			<-over
 			return all
 		}

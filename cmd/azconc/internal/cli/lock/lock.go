@@ -102,11 +102,14 @@ func showLock(container string, i pessimistic.LockInfo) shown {
 	return s
 }
 
-// fields prints the lock, with words for what it is, who holds it, and its fence.
-func (s shown) fields(w io.Writer, what, holder, number string) {
+// words are those for a lock, its holder and its fence.
+type words struct{ lock, holder, fence string }
+
+// print prints the lock.
+func (s shown) print(w io.Writer, as words) {
 	held, lasts, fence := "no, "+s.State, "", ""
 	if !s.Held {
-		holder, number = "last "+holder, "last "+number
+		as.holder, as.fence = "last "+as.holder, "last "+as.fence
 	} else if held = "yes"; s.HeldMS > 0 {
 		held += ", for " + show.Duration(time.Duration(s.HeldMS)*time.Millisecond)
 	}
@@ -121,7 +124,7 @@ func (s shown) fields(w io.Writer, what, holder, number string) {
 	if s.Fence != 0 {
 		fence = fmt.Sprint(s.Fence)
 	}
-	show.Fields(w, what, s.Lock, "held", held, holder, s.Owner, "since", s.Since, "lease", lasts, number, fence, "etag", s.ETag)
+	show.Fields(w, as.lock, s.Lock, "held", held, as.holder, s.Owner, "since", s.Since, "lease", lasts, as.fence, fence, "etag", s.ETag)
 }
 
 // word says whether the lock is held.

@@ -44,9 +44,7 @@ func (w WithParent) Watch(ended func(err error)) (stop func()) {
 	if !w {
 		return func() {}
 	}
-	done, watched := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(watched)
+	return Until(func(stopped <-chan struct{}) {
 		every := time.NewTicker(parentEvery)
 		defer every.Stop()
 		for {
@@ -56,13 +54,9 @@ func (w WithParent) Watch(ended func(err error)) (stop func()) {
 					ended(errParentEnded)
 					return
 				}
-			case <-done:
+			case <-stopped:
 				return
 			}
 		}
-	}()
-	return func() {
-		close(done)
-		<-watched
-	}
+	})
 }

@@ -18,12 +18,12 @@ import (
 type showResult struct {
 	Outcome string `json:"outcome"`
 	shown
-	Next  []string `json:"next,omitempty"`
-	words [3]string
+	Next []string `json:"next,omitempty"`
+	as   words
 }
 
 func (r showResult) Text(w io.Writer) {
-	r.fields(w, r.words[0], r.words[1], r.words[2])
+	r.print(w, r.as)
 	if len(r.Next) > 0 {
 		show.Fields(w, "waiting", fmt.Sprint(len(r.Next)), "next", r.Next[0])
 	}
@@ -44,7 +44,7 @@ The ETag identifies this acquisition: azconc lock break --if-match breaks this o
 		if err != nil {
 			return nil, err
 		}
-		r := showResult{Outcome: "found", shown: showLock(on.Container, info), words: [3]string{"lock", "owner", "fence"}}
+		r := showResult{Outcome: "found", shown: showLock(on.Container, info), as: words{"lock", "owner", "fence"}}
 		r.Next, err = k.Waiters(ctx, on.Blob)
 		r.Waiting = len(r.Next)
 		return r, err
@@ -64,7 +64,7 @@ waiting candidate stores nothing.`,
 	}
 	return cli.On(f, cmd, ParseLock, opener(f), func(ctx context.Context, on ref.Blob, k *pessimistic.Locker) (cli.Result, error) {
 		info, err := k.Show(ctx, on.Blob)
-		return showResult{Outcome: "found", shown: showLock(on.Container, info), words: [3]string{"election", "leader", "term"}}, err
+		return showResult{Outcome: "found", shown: showLock(on.Container, info), as: words{"election", "leader", "term"}}, err
 	})
 }
 

@@ -40,7 +40,7 @@ without the lock (on Windows it ends).
 
 On a terminal the command belongs to the same job as azconc: Ctrl-C reaches it once, it can be suspended and resumed, and it
 reads from the terminal while it is in the foreground. Ctrl-Z suspends the whole job, so nothing is renewed meanwhile, and the
-job is killed when the lease is about to expire. If Ctrl-C ends the command, azconc ends by SIGINT too, so that a shell ends
+job is killed when the lease is about to expire, with what Ctrl-Z does not reach, such as a daemon, and has continued. If Ctrl-C ends the command, azconc ends by SIGINT too, so that a shell ends
 its loop.
 
 With --end-with-parent, azconc ends when the process that started it has ended: it stops the command as if the lease was lost, and

@@ -105,8 +105,8 @@ func runRun(ctx context.Context, f *cli.Factory, opts *runOptions) error {
 		return err
 	}
 	proc.Reserve()
-	signals := catchSignals()
-	defer signals.stop()
+	signals, stop := catchSignals()
+	defer stop()
 	tell := func(err error) {
 		f.Notef("%s: %v; the command is asked to stop", opts.State, err)
 		signals.interrupt()
