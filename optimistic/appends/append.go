@@ -262,7 +262,7 @@ func (a *appending) write(at int64) protocol.Change {
 	if a.o.MaxSize > 0 {
 		opts.AppendPositionAccessConditions.MaxSize = &a.o.MaxSize
 	}
-	w := protocol.Change{Base: protocol.State{Exists: true, ETag: positionTag(at)}, ID: protocol.NewWriteID()}
+	w := protocol.Change{Base: protocol.State{Exists: true, ETag: positionTag(at)}}
 	w.Won = a.settle
 	w.Send = func(ctx context.Context) (azcore.ETag, error) {
 		protocol.AllowFor(ctx, int64(len(a.data)))
@@ -272,6 +272,6 @@ func (a *appending) write(at int64) protocol.Change {
 		})
 		return ptr.Value(resp.ETag), err
 	}
-	w.Look = func(ctx context.Context) (protocol.State, error) { return a.look(ctx, at, w.ID) }
+	w.Look = func(ctx context.Context) (protocol.State, error) { return a.look(ctx, at) }
 	return w
 }

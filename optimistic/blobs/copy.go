@@ -192,7 +192,7 @@ func (c *copying) write(source optimistic.Conditions, metadata map[string]string
 		if w.AnyBase {
 			base = protocol.UnknownBase
 		}
-		lineage = lineage.Push(c.S.LineageSize, protocol.Entry{ID: w.ID, Base: base})
+		lineage = lineage.Push(c.S.LineageSize, protocol.Entry{ID: w.ID, Base: protocol.Over(base)})
 	} else {
 		lineage = protocol.Lineage{Operations: lineage.Operations}
 	}

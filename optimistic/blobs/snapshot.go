@@ -261,10 +261,10 @@ func (s *snapshotting) write(base protocol.State, metadata map[string]string) (p
 		case err != nil:
 		case len(ours) > 0:
 			s.taken = ours[0]
-			now.Lineage = protocol.LineageOf(protocol.Entry{ID: id, Base: base.ETag})
+			now = now.Decide(protocol.Committed, "")
 		case id != "" && now.Exists && now.ETag != base.ETag:
 			// A request under way can no longer be carried out, and one that was is in the list.
-			now.Lineage = protocol.LineageOf(protocol.Entry{ID: "other", Base: base.ETag})
+			now = now.Decide(protocol.Refused, "")
 		}
 		return now, err
 	}

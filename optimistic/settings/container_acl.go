@@ -64,16 +64,7 @@ func (a aclTarget) Resource() string { return resource.Path(a.Client.URL()) }
 // Traits describes the target to the calls of package optimistic.
 func (a aclTarget) Traits() sealed.Traits { return sealed.Traits{Client: a.Client} }
 
-// Clone implements Cacheable.
 func (a aclTarget) Clone(value ACL) (ACL, error) { return value.clone(), nil }
-
-// Equal implements Cacheable.
-func (a aclTarget) Equal(x, y ACL) bool { return x.equal(y) }
-
-// Written implements Cacheable.
-func (a aclTarget) Written(_ *sealed.Version[ACL], value ACL) (any, error) {
-	return value.clone(), nil
-}
 
 // Read implements Target: one Get Container ACL.
 func (a aclTarget) Read(ctx context.Context) (*sealed.Version[ACL], error) {
@@ -142,7 +133,7 @@ func (a aclTarget) Prepare(base *sealed.Version[ACL], value ACL, lineage protoco
 		})
 		return ptr.Value(resp.ETag), err
 	})
-	return protocol.Prepared{Send: send}, nil
+	return protocol.Prepared{Carry: ACL{value.Access, policies}, Send: send}, nil
 }
 
 // Remove implements Target: it refuses, because the list is deleted only with its container.
