@@ -81,11 +81,8 @@ func (a aclTarget) Read(ctx context.Context) (*sealed.Version[ACL], error) {
 	v := &sealed.Version[ACL]{State: protocol.State{Exists: true, ETag: etag, LastModified: ptr.Value(resp.LastModified)}}
 	v.Value.Access = ptr.Value(resp.BlobPublicAccess)
 	for _, s := range resp.SignedIdentifiers {
-		p := AccessPolicy{ID: ptr.Value(s.ID)}
-		if s.AccessPolicy != nil {
-			p.Start, p.Expiry, p.Permissions = ptr.Value(s.AccessPolicy.Start), ptr.Value(s.AccessPolicy.Expiry), ptr.Value(s.AccessPolicy.Permission)
-		}
-		v.Value.Policies = append(v.Value.Policies, p.normal())
+		p := ptr.Value(s.AccessPolicy)
+		v.Value.Policies = append(v.Value.Policies, policyOf(s.ID, p.Start, p.Expiry, p.Permission))
 	}
 	return sealed.Carry(v, v.Value.clone()), nil
 }
@@ -147,17 +144,28 @@ func (v ACL) clone() ACL {
 }
 
 func (v ACL) equal(w ACL) bool {
-	return v.Access == w.Access && slices.EqualFunc(v.Policies, w.Policies, func(x, y AccessPolicy) bool { return x.normal() == y.normal() })
+	return v.Access == w.Access && slices.Equal(normal(v.Policies), normal(w.Policies))
 }
 
-// normal returns p in the form in which it is stored, so that policies can be compared.
-func (p AccessPolicy) normal() AccessPolicy {
-	for _, t := range []*time.Time{&p.Start, &p.Expiry} {
-		if !t.IsZero() {
-			*t = t.UTC().Truncate(time.Second)
-		}
+func policyOf(id *string, start, expiry *time.Time, permissions *string) AccessPolicy {
+	return AccessPolicy{ID: ptr.Value(id), Start: whole(ptr.Value(start)), Expiry: whole(ptr.Value(expiry)), Permissions: ptr.Value(permissions)}
+}
+
+// normal returns policies in the form in which they are stored, so that they can be compared.
+func normal(policies []AccessPolicy) []AccessPolicy {
+	out := append([]AccessPolicy(nil), policies...) // nil if there are none, as they are read
+	for i, p := range out {
+		out[i].Start, out[i].Expiry = whole(p.Start), whole(p.Expiry)
 	}
-	return p
+	return out
+}
+
+// whole returns a time as it is stored: in whole seconds, or zero.
+func whole(t time.Time) time.Time {
+	if t.IsZero() {
+		return t
+	}
+	return t.UTC().Truncate(time.Second)
 }
 
 func validPolicies(policies []AccessPolicy) error {
