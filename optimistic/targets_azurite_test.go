@@ -237,7 +237,7 @@ func TestRecordsOnAzurite(t *testing.T) {
 		wg.Go(func() {
 			client := e.boxes.NewAppendBlobClient("log")
 			for n := range each {
-				if _, err := appends.AppendRecord(context.Background(), client, fmt.Appendf(nil, "%d/%d", me, n), &appends.AppendOptions{Attempts: -1, Backoff: optest.Quick.Pause, SendOptions: optest.Quick}); err != nil {
+				if _, err := appends.AppendRecord(context.Background(), client, fmt.Appendf(nil, "%d/%d", me, n), &appends.AppendOptions{Attempts: -1, SendOptions: optest.Quick}); err != nil {
 					t.Error(err)
 				}
 			}
