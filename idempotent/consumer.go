@@ -206,7 +206,9 @@ func (c *Consumer) finish(ctx context.Context) {
 	c.probes.Wait()
 	flushing, cancel := retry.Detached(ctx, send.TryTimeout)
 	defer cancel()
-	c.dedupe.Flush(flushing)
+	if err := c.dedupe.flush(flushing); err != nil {
+		c.failed(fmt.Errorf("not all markers of handled messages are written, so copies of them may be handled: %w", err))
+	}
 	c.lastSweep(ctx)
 }
 

@@ -113,19 +113,26 @@ func hopeless(out azerr.Outcome) bool {
 	return !out.Transient() && !out.Ambiguous()
 }
 
-// probe opens the gate when the outage is over, or the consumer stops.
+// probe opens the gate when the outage is over and what it kept from being recorded is written, or the consumer stops.
 func (c *Consumer) probe(ask func(context.Context) error, first time.Duration) {
-	defer c.poke()
-	defer c.gate.open()
+	defer func() {
+		c.gate.open()
+		c.poke()
+		if err := c.dedupe.flush(c.stopping); err != nil && c.stopping.Err() == nil { // of a handler that ended meanwhile
+			c.suspend(err)
+		}
+	}()
 	for n := 0; ; n++ {
 		if retry.Sleep(c.stopping, max(first, probing.Base/2+probing.In(c.stopping).Wait(n))) != nil {
 			return
 		}
 		err := wire.Wire{}.Once(c.stopping, "", send.TryTimeout, ask)
+		if err == nil {
+			err = c.dedupe.flush(c.stopping)
+		}
 		out := azerr.Classify(err)
 		switch {
 		case err == nil:
-			c.dedupe.Flush(c.stopping)
 			return
 		case c.stopping.Err() != nil:
 			return

@@ -6,7 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/azconc/azconc/idempotent/internal/queues"
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/observe"
 )
 
 // The marker of a poison message was written without a condition: delivered again, or late, it took back that a copy had
@@ -48,4 +50,81 @@ func TestALateMarkerOfPoisonDoesNotTakeBackWhatWasHandled(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A marker that could not be written when its message was handled was tried once more when the table answered, and never again if that
+// failed: the claim ended after five minutes, and a copy was handled.
+func TestALateMarkerIsTriedUntilItIsWritten(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		p := r.process()
+		// All but the first, which claims the key, fail; the table answers to reads.
+		p.wire.SetFaults(aztest.Fault{Kind: aztest.Throttle, Match: aztest.Op("Entity Group Transaction"), Skip: 1})
+		var runs tally
+		c, err := NewConsumer(p.queue, func(_ context.Context, m *Message) error { runs.add(m.Key); return nil },
+			&ConsumerOptions{Markers: p.markers, Poison: p.poison})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.send("m")
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- c.Run(ctx) }()
+		pass(2 * time.Minute)
+		p.wire.SetFaults()
+		pass(time.Minute)
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if got := len(transactions(r)); got != 2 {
+			t.Errorf("%d transactions have reached the table: the claim, and the marker that the message was handled", got)
+		}
+		r.send("m")
+		pass(5 * time.Minute) // the claim has ended
+		r.consume(func(_ context.Context, m *Message) error { runs.add(m.Key); return nil }, ConsumerOptions{Markers: r.markers})
+		if runs.n["m"] != 1 {
+			t.Errorf("handled %d times", runs.n["m"])
+		}
+	})
+}
+
+// transactions returns the requests that have written markers.
+func transactions(r *rig) (found []aztest.Request) {
+	for _, q := range r.service.Log() {
+		if q.Op == "Entity Group Transaction" {
+			found = append(found, q)
+		}
+	}
+	return found
+}
+
+// A renewal that an earlier try may have made is refused because another client has received the message, if the response comes after the
+// message could be received: it was taken for the sign that the earlier try was applied, and the handler went on.
+func TestARenewalThatIsRefusedTooLateProvesNothing(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.send("m")
+		p := r.process()
+		// The first try is lost, and the second answered after the deadline, when another client has received the message.
+		p.wire.SetFaults(aztest.Fault{Kind: aztest.LoseRequest, Match: aztest.Op("Update Message"), Count: 1}, aztest.Fault{Kind: aztest.Slow, Delay: 4 * time.Second, Match: aztest.Op("Update Message")})
+		queue := queues.New(p.queue, observe.Hooks{}, nil)
+		got, err := queue.Receive(t.Context(), 1, 5*time.Second)
+		if err != nil || len(got) != 1 {
+			t.Fatal(got, err)
+		}
+		receipt := queue.Receipt(*got[0].MessageID, *got[0].MessageText)
+		receipt.Adopt(*got[0].PopReceipt, time.Now().Add(5*time.Second))
+		pass(3 * time.Second)
+		go func() {
+			pass(2500 * time.Millisecond)
+			if got, err := queues.New(r.queue, observe.Hooks{}, nil).Receive(t.Context(), 1, time.Minute); err != nil || len(got) != 1 {
+				t.Error(got, err)
+			}
+		}()
+		if err := receipt.Extend(t.Context(), 30*time.Second); !errors.Is(err, queues.ErrLost) {
+			t.Errorf("%v", err)
+		}
+		if _, ours := receipt.Deadline(); ours {
+			t.Error("the message counts as held")
+		}
+	})
 }

@@ -159,8 +159,8 @@ func (o *owner) until(d *delivery, at time.Time) time.Time {
 	return until.UTC()
 }
 
-// claimed records that a delivery has claimed its key, and lets it run. By the local clock the claim ends no later than
-// until, since the request that received the message was sent before the time that the queue's clock reported.
+// claimed records that a delivery has claimed its key, and lets it run. By the local clock the claim ends less than a second after
+// until at the latest: the request that received the message was sent before the queue's clock read it, which shows whole seconds.
 func (o *owner) claimed(d *delivery, by *claimer, until time.Time) {
 	d.fate, d.owner = run, ""
 	d.claim = &claim{o: o, d: d, named: by.session != "", until: d.received.Add(until.Sub(d.at))}

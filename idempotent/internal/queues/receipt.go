@@ -214,8 +214,8 @@ func (r *Receipt) update(ctx context.Context, d time.Duration, text *string) err
 		return nil
 	}
 	u.refused = func(out azerr.Outcome) error {
-		if out.Kind != azerr.NotFound && !u.open.IsZero() {
-			// The first request has invalidated the receipt. Nobody else can have the message: it was hidden all the time.
+		if until, _ := r.Deadline(); out.Kind != azerr.NotFound && !u.open.IsZero() && time.Now().Before(until) {
+			// The first request has invalidated the receipt: nobody else could receive the message before the deadline.
 			r.become(func() { r.unsure, r.until = true, u.open.Add(d) })
 			return ErrReceiptUnknown
 		}
