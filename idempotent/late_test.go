@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/idempotent/internal/queues"
+	"github.com/azconc/azconc/idempotent/redrive"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/observe"
 )
@@ -72,12 +73,12 @@ func TestALateMarkerIsTriedUntilItIsWritten(t *testing.T) {
 		pass(2 * time.Minute)
 		p.wire.SetFaults()
 		pass(time.Minute)
+		if got := len(transactions(r)); got != 2 { // the last Flush, when a consumer ends, is not what counts
+			t.Errorf("%d transactions have reached the table, want the claim, and the marker that the message was handled", got)
+		}
 		cancel()
 		if err := <-ended; err != nil {
 			t.Error(err)
-		}
-		if got := len(transactions(r)); got != 2 {
-			t.Errorf("%d transactions have reached the table: the claim, and the marker that the message was handled", got)
 		}
 		r.send("m")
 		pass(5 * time.Minute) // the claim has ended
@@ -127,4 +128,67 @@ func TestARenewalThatIsRefusedTooLateProvesNothing(t *testing.T) {
 			t.Error("the message counts as held")
 		}
 	})
+}
+
+// A message that was copied to the poison queue and could not be marked is handled again. The request to mark it, applied late, let its
+// copy be handled at the same time once that was moved back.
+func TestALateMarkerOfPoisonDoesNotLetACopyRunBesideItsOriginal(t *testing.T) {
+	for _, count := range []int{2, 3} {
+		for skip := range 5 {
+			inBubble(t, func(t *testing.T, r *rig) {
+				p := r.process()
+				p.wire.SetFaults(aztest.Fault{Kind: aztest.CommitAfterBreak, Delay: time.Minute, Match: ofTables, Skip: skip, Count: count})
+				var runs tally
+				runningNow, most, broken := 0, 0, true
+				handle := func(_ context.Context, m *Message) error {
+					r.mu.Lock()
+					poison := broken
+					broken = false
+					runningNow++
+					most = max(most, runningNow)
+					r.mu.Unlock()
+					if !poison {
+						pass(3 * time.Minute)
+						runs.add(m.Key)
+					}
+					r.mu.Lock()
+					defer r.mu.Unlock()
+					runningNow--
+					if poison {
+						return Poison(errors.New("broken"))
+					}
+					return nil
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				ended := make(chan error, 2)
+				for _, p := range []*process{p, r.process()} {
+					c, err := NewConsumer(p.queue, handle, &ConsumerOptions{Markers: p.markers, Poison: p.poison})
+					if err != nil {
+						t.Fatal(err)
+					}
+					go func() { ended <- c.Run(ctx) }()
+					if runs.n == nil {
+						pass(time.Second)
+						r.send("m")
+						pass(30 * time.Second)
+						runs.n = map[string]int{}
+					}
+				}
+				pass(time.Minute)
+				if _, err := redrive.Run(t.Context(), r.poison, r.queue, nil); err != nil {
+					t.Error(err)
+				}
+				pass(15 * time.Minute)
+				cancel()
+				for range 2 {
+					if err := <-ended; err != nil {
+						t.Error(err)
+					}
+				}
+				if runs.n["m"] != 1 || most != 1 {
+					t.Errorf("%d requests from %d on: handled %d times, %d at a time", count, skip, runs.n["m"], most)
+				}
+			})
+		}
+	}
 }
