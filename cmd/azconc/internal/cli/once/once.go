@@ -174,7 +174,7 @@ func newGCCmd(f *cli.Factory) *cobra.Command {
 		Use:   "gc <container>",
 		Short: "Forget keys that were completed long ago",
 		Long: `Forget the keys of a container that were completed longer ago than --age. If such a key is used again, its command runs
-again. azconc lock gc deletes the locks of the keys.`,
+again. azconc lock gc deletes the locks of keys that were tried and not completed.`,
 		Example: "  azconc once gc jobs --age 90d",
 	}
 	cmd.Flags().DurationVar(&age, "age", 90*24*time.Hour, "how long ago they were completed, at least 1m")

@@ -129,7 +129,7 @@ func (r *runner) run(ctx context.Context) (err error) {
 		return err
 	}
 	o := r.LockerOptions(r.f)
-	o.QuickFirst = true // only azconc lock gc deletes the lock of a key, long after its last use
+	o.QuickFirst = true // the lock of a key is needed once
 	k, err := lock.Locker(r.f, r.key, o)
 	if err != nil {
 		return err
