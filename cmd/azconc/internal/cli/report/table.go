@@ -8,66 +8,60 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 )
 
-func (s *sheet) write(w *bytes.Buffer, form string) {
-	if form == TSV {
-		s.tsv(w)
-		return
-	}
-	s.table(w)
-}
-
 // table writes a row for each element of a list, or one for anything else. Values that are lists or objects are left out, as the
-// Azure CLI does, and so are columns without a value. The heading of a column is the name that --query knows.
+// Azure CLI does, and so are columns without a value. The heading of a column is the name that --query knows; those without a name
+// have the Azure CLI's.
 func (s *sheet) table(w *bytes.Buffer) {
 	columns, rows := s.lines()
-	headings := map[int]string{}
-	widths := map[int]int{}
-	last := 0
-	for _, row := range rows {
-		for i, v := range row {
-			if text := inTable(v); v != nil && !nested(v) {
-				headings[i] = cell(s.headingOf(columns, i, len(row)))
-				widths[i] = max(widths[i], utf8.RuneCountInString(text), utf8.RuneCountInString(headings[i]))
-				last = max(last, i)
+	lines := make([]string, len(rows)+2)
+	for i := range columnsOf(rows) {
+		heading := cmp.Or(s.heading, "Result")
+		if i < len(columns) {
+			heading = columns[i]
+		} else if len(rows[0]) > 1 {
+			heading = "Column" + strconv.Itoa(i+1)
+		}
+		cells, width, shown := []string{cell(heading), ""}, 0, false
+		for _, row := range rows {
+			text := ""
+			if i < len(row) && row[i] != nil && !nested(row[i]) {
+				text, shown = cell(inRow(row[i])), true
+			}
+			cells = append(cells, text)
+		}
+		for _, c := range cells {
+			width = max(width, utf8.RuneCountInString(c))
+		}
+		cells[1] = strings.Repeat("-", width)
+		for n, c := range cells {
+			if shown {
+				lines[n] += c + strings.Repeat(" ", width-utf8.RuneCountInString(c)+2)
 			}
 		}
 	}
-	line := func(of func(int) string) {
-		var b strings.Builder
-		for i := range last + 1 {
-			if width, shown := widths[i]; shown {
-				text := of(i)
-				b.WriteString(text + strings.Repeat(" ", width-utf8.RuneCountInString(text)+2))
-			}
-		}
-		fmt.Fprintln(w, strings.TrimRight(b.String(), " "))
-	}
-	if len(widths) == 0 {
+	if lines[0] == "" {
 		return
 	}
-	line(func(i int) string { return headings[i] })
-	line(func(i int) string { return strings.Repeat("-", widths[i]) })
-	for _, row := range rows {
-		line(func(i int) string {
-			if i >= len(row) {
-				return ""
-			}
-			return inTable(row[i])
-		})
+	for _, l := range lines {
+		fmt.Fprintln(w, strings.TrimRight(l, " "))
 	}
 }
 
-// headingOf returns the heading of a column. Those without a name have the Azure CLI's.
-func (s *sheet) headingOf(columns []string, i, of int) string {
-	switch {
-	case i < len(columns):
-		return columns[i]
-	case of > 1:
-		return "Column" + strconv.Itoa(i+1)
+// columnsOf returns how many values the longest row has.
+func columnsOf(rows [][]any) (n int) {
+	for _, row := range rows {
+		n = max(n, len(row))
 	}
-	return cmp.Or(s.heading, "Result")
+	return n
+}
+
+// cell makes a text one line that a terminal does not interpret.
+func cell(text string) string {
+	return strings.NewReplacer("\n", " ", "\t", " ").Replace(show.Printable(text))
 }
 
 func nested(v any) bool {
@@ -76,13 +70,6 @@ func nested(v any) bool {
 		return true
 	}
 	return false
-}
-
-func inTable(v any) string {
-	if nested(v) {
-		return ""
-	}
-	return cell(inRow(v))
 }
 
 // tsv writes a line for each element of a list, or one for anything else, with a tab between the values of an object or list in
@@ -119,8 +106,6 @@ func inRow(v any) string {
 		return plain(v)
 	case json.Number:
 		return v.String()
-	case string:
-		return v
 	}
 	return fmt.Sprint(v)
 }
