@@ -9,7 +9,6 @@ import (
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
-	"github.com/azconc/azconc/cmd/azconc/internal/cli/live"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/pessimistic"
@@ -67,30 +66,24 @@ type listOptions struct {
 	Container ref.Blob
 	Prefix    string
 	Held      bool
-	Watch     bool
-	live.Options
 }
 
 func listVerb() cli.Verb[listOptions] {
 	return cli.Verb[listOptions]{
 		Use:   "list <container>",
 		Short: "List the locks of a container",
-		Long: `List the locks of a container.
+		Long: `List the locks of a container. azconc top shows them live.
 
-With --watch, the view of azconc top shows them, and its semaphores, until it is left; in a pipe, a table follows every
---interval, or with -o json a line. A round costs 1 request per 5,000 blobs.`,
-		Example: "  azconc lock list jobs\n  azconc lock list jobs --held -o json\n  azconc lock list jobs --watch --interval 10s",
+Requests: 1 per 5,000 blobs.`,
+		Example: "  azconc lock list jobs\n  azconc lock list jobs --held -o json",
 		Flags: func(opts *listOptions, set *pflag.FlagSet) {
 			set.StringVar(&opts.Prefix, "prefix", "", "only names that begin with this `text`")
 			flags.AllowEmpty(set, "prefix")
 			set.BoolVar(&opts.Held, "held", false, "only locks that are held")
-			opts.AddWatch(set, &opts.Watch)
 		},
 		Parse: func(opts *listOptions, in cli.Input) (err error) {
-			if opts.Container, err = ref.ParseContainer(in.Args[0]); err != nil {
-				return err
-			}
-			return opts.CheckWatch(in.Flags, opts.Watch)
+			opts.Container, err = ref.ParseContainer(in.Args[0])
+			return err
 		},
 		Run: listRun,
 	}
@@ -109,12 +102,6 @@ func (r listResult) Text(w io.Writer) {
 }
 
 func listRun(ctx context.Context, f *cli.Factory, opts *listOptions) error {
-	if opts.Watch {
-		return live.Show(ctx, f, live.View{
-			Title: "azconc lock list " + opts.Container.Container, Sections: Sections(),
-			Sources: live.Only(LocksIn(f, opts.Container, opts.Prefix, opts.Held)),
-		}, opts.Options)
-	}
 	k, err := Locker(f, opts.Container, nil)
 	if err != nil {
 		return err
