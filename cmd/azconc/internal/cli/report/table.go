@@ -18,11 +18,15 @@ import (
 func (s *sheet) table(w *bytes.Buffer) {
 	columns, rows := s.lines()
 	lines := make([]string, len(rows)+2)
-	for i := range columnsOf(rows) {
+	longest := 0
+	for _, row := range rows {
+		longest = max(longest, len(row))
+	}
+	for i := range longest {
 		heading := cmp.Or(s.heading, "Result")
 		if i < len(columns) {
 			heading = columns[i]
-		} else if len(rows[0]) > 1 {
+		} else if longest > 1 {
 			heading = "Column" + strconv.Itoa(i+1)
 		}
 		cells, width, shown := []string{cell(heading), ""}, 0, false
@@ -49,14 +53,6 @@ func (s *sheet) table(w *bytes.Buffer) {
 	for _, l := range lines {
 		fmt.Fprintln(w, strings.TrimRight(l, " "))
 	}
-}
-
-// columnsOf returns how many values the longest row has.
-func columnsOf(rows [][]any) (n int) {
-	for _, row := range rows {
-		n = max(n, len(row))
-	}
-	return n
 }
 
 // cell makes a text one line that a terminal does not interpret.
