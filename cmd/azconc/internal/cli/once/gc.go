@@ -24,7 +24,7 @@ func gcVerb() cli.Verb[gcOptions] {
 		Use:   "gc <container>",
 		Short: "Forget keys that were completed long ago",
 		Long: `Forget the keys of a container that were completed longer ago than --age. If such a key is used again, its command runs
-again. azconc lock gc deletes the locks of the keys.`,
+again. azconc lock gc deletes the locks of keys that were tried and not completed.`,
 		Example: "  azconc once gc jobs --age 90d",
 		Flags: func(opts *gcOptions, set *pflag.FlagSet) {
 			opts.add(set)

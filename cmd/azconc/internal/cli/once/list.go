@@ -28,11 +28,11 @@ func listVerb() cli.Verb[listOptions] {
 
   done     a result is stored: azconc once show prints it, azconc once forget deletes it
   running  a process is working on the key
-  free     no result is in --results: the key was tried, or its result was forgotten or is in another
-           table; the next azconc once run with this table runs its command
+  free     no result is in --results, but the key was tried, or its result is in another table; the next
+           azconc once run with this table runs its command
 
-A key that is free is listed until azconc lock gc deletes its lock. For a key that is done, the owner is the last process that had
-it. Results whose keys are no longer known, because only their hashes are stored, are counted on stderr.`,
+A key that is free is listed until azconc lock gc deletes its lock. A key that is done has neither lock nor owner, unless it shares
+its lock with others.`,
 		Example: "  azconc once list jobs\n  azconc once list jobs --prefix deploy- -o json",
 		Flags: func(opts *listOptions, set *pflag.FlagSet) {
 			opts.add(set)
@@ -52,7 +52,6 @@ type listResult struct {
 	Outcome   string     `json:"outcome"`
 	Container string     `json:"resource"`
 	Keys      []listItem `json:"keys"`
-	Unnamed   int        `json:"unnamed"` // results whose keys are not known
 	cli.Cost
 }
 
@@ -86,15 +85,9 @@ func listRun(ctx context.Context, f *cli.Factory, opts *listOptions) error {
 	}
 	r := listResult{Outcome: "listed", Container: opts.Key.Container, Keys: []listItem{}}
 	for _, k := range keys {
-		switch {
-		case k.Key == "":
-			r.Unnamed++
-		case strings.HasPrefix(k.Key, opts.Prefix):
+		if strings.HasPrefix(k.Key, opts.Prefix) {
 			r.Keys = append(r.Keys, listed(opts.Key.Container, k))
 		}
-	}
-	if r.Unnamed > 0 && !f.JSON() && !f.Quiet {
-		f.Notef("and %s of keys that are not known any more", show.Plural(r.Unnamed, "result"))
 	}
 	r.Cost = f.Cost()
 	return f.Print(r)

@@ -126,7 +126,7 @@ func runRun(ctx context.Context, f *cli.Factory, opts *runOptions) error {
 		return err
 	}
 	o := opts.LockerOptions(f)
-	o.QuickFirst = true // only azconc lock gc deletes the lock of a key, long after its last use
+	o.QuickFirst = true // the lock of a key is needed once
 	k, err := lock.Locker(f, opts.Key, o)
 	if err != nil {
 		return err

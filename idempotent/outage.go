@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/azconc/azconc/idempotent/internal/send"
@@ -25,57 +24,57 @@ type outage struct {
 func (e *outage) Error() string { return e.err.Error() }
 func (e *outage) Unwrap() error { return e.err }
 
-// gate keeps a consumer from receiving while a resource that it needs does not answer: messages it received could not
+// suspension keeps a consumer from receiving while a resource that it needs does not answer: messages it received could not
 // be handled, and would be received again at once.
-type gate struct {
-	closed atomic.Bool
-
-	mu     sync.Mutex    // guards opened, and changes of closed
-	opened chan struct{} // closed when the gate opens; nil while it is open
+type suspension struct {
+	mu   sync.Mutex
+	over chan struct{} // closed at its end; nil if there is none; guarded by mu
 }
 
-// wait waits until the gate is open, at most until the given time unless that is zero, and reports whether it is open.
-func (g *gate) wait(ctx context.Context, until time.Time) bool {
-	g.mu.Lock()
-	opened := g.opened
-	g.mu.Unlock()
-	if opened == nil {
+// lasts reports whether there is one.
+func (s *suspension) lasts() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.over != nil
+}
+
+// wait waits for the end, at most until the given time unless that is zero, and reports whether there is none now.
+func (s *suspension) wait(ctx context.Context, until time.Time) bool {
+	s.mu.Lock()
+	over := s.over
+	s.mu.Unlock()
+	if over == nil {
 		return ctx.Err() == nil
 	}
-	var over <-chan time.Time
 	if !until.IsZero() {
-		timer := time.NewTimer(time.Until(until))
-		defer timer.Stop()
-		over = timer.C
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, until)
+		defer cancel()
 	}
 	select {
-	case <-opened:
-		return ctx.Err() == nil
 	case <-over:
-		return false
+		return ctx.Err() == nil
 	case <-ctx.Done():
 		return false
 	}
 }
 
-// close closes the gate, and reports whether it was open.
-func (g *gate) close() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.opened != nil {
+// begin begins one, and reports whether there was none.
+func (s *suspension) begin() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over != nil {
 		return false
 	}
-	g.opened = make(chan struct{})
-	g.closed.Store(true)
+	s.over = make(chan struct{})
 	return true
 }
 
-func (g *gate) open() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	close(g.opened)
-	g.opened = nil
-	g.closed.Store(false)
+func (s *suspension) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.over)
+	s.over = nil
 }
 
 // probing sets the interval between probes during an outage: about a dozen in five minutes.
@@ -84,7 +83,7 @@ var probing = retry.Backoff{Base: time.Second, Cap: 45 * time.Second}
 // suspend is called after a failure of a resource that the consumer needs. A permanent failure, because the resource is
 // missing or forbidden, ends the consumer; otherwise nothing is received until the resource answers.
 //
-// It reports whether the gate is closed.
+// It reports whether the resource is waited for.
 func (c *Consumer) suspend(why error) bool {
 	failed, ok := errors.AsType[*outage](why)
 	if !ok {
@@ -100,7 +99,7 @@ func (c *Consumer) suspend(why error) bool {
 		c.end(why)
 		return false
 	}
-	if !c.gate.close() {
+	if !c.outage.begin() {
 		return true
 	}
 	c.failed(fmt.Errorf("no message is received until this is over: %w", why))
@@ -113,19 +112,26 @@ func hopeless(out azerr.Outcome) bool {
 	return !out.Transient() && !out.Ambiguous()
 }
 
-// probe opens the gate when the outage is over, or the consumer stops.
+// probe ends the suspension when the outage is over and what it kept from being recorded is written, or the consumer stops.
 func (c *Consumer) probe(ask func(context.Context) error, first time.Duration) {
-	defer c.poke()
-	defer c.gate.open()
+	defer func() {
+		c.outage.end()
+		c.poke()
+		if err := c.dedupe.flush(c.stopping); err != nil && c.stopping.Err() == nil { // of a handler that ended meanwhile
+			c.suspend(err)
+		}
+	}()
 	for n := 0; ; n++ {
 		if retry.Sleep(c.stopping, max(first, probing.Base/2+probing.In(c.stopping).Wait(n))) != nil {
 			return
 		}
 		err := wire.Wire{}.Once(c.stopping, "", send.TryTimeout, ask)
+		if err == nil {
+			err = c.dedupe.flush(c.stopping)
+		}
 		out := azerr.Classify(err)
 		switch {
 		case err == nil:
-			c.dedupe.Flush(c.stopping)
 			return
 		case c.stopping.Err() != nil:
 			return
