@@ -28,6 +28,7 @@
 //	azconc.lease.renewal.duration       histogram, s   round trip of a renewal
 //	azconc.lease.margin                 histogram, s   time that was left at a renewal until the work would have stopped
 //	azconc.message.events               counter        azconc.event, messaging.destination.name
+//	azconc.message.age                  histogram, s   messaging.*; from the insertion to the receive, by the service's clock
 //	azconc.message.active               up-down        messaging.*; the messages that this process handles now
 //	messaging.client.sent.messages      counter        messaging.*, error.type
 //	messaging.client.consumed.messages  counter        messaging.*

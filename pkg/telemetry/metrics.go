@@ -19,7 +19,7 @@ type telemetry struct {
 	label  func(resource string) string
 	tracer trace.Tracer
 
-	operation, request, waited, renewal, margin, process metric.Float64Histogram
+	operation, request, waited, renewal, margin, age, process metric.Float64Histogram
 
 	changes, leases, messages, sent, consumed metric.Int64Counter
 
@@ -52,6 +52,7 @@ func (t *telemetry) instruments(m metric.Meter) error {
 	t.waited = histogram("azconc.lease.wait.duration", "Time from the call to the acquisition of a lease or a lock.", waits)
 	t.renewal = histogram("azconc.lease.renewal.duration", "Round trip of renewals of leases.", trips)
 	t.margin = histogram("azconc.lease.margin", "Time that was left at a renewal until the work would have stopped.", waits)
+	t.age = histogram("azconc.message.age", "Time that messages had been in the queue when they were received, by the service's clock.", waits)
 	t.process = histogram("messaging.process.duration", "Duration of the handling of messages.", waits)
 	t.changes = counter("azconc.change.events", "{event}", "Conflicts, lost responses and their resolution.")
 	t.leases = counter("azconc.lease.events", "{event}", "What happened to leases and locks.")
@@ -107,6 +108,7 @@ func (t *telemetry) lease(ctx context.Context, e observe.Event) {
 func (t *telemetry) message(ctx context.Context, e observe.Event) {
 	switch e.Kind {
 	case observe.Received:
+		t.age.Record(ctx, e.Message.Age.Seconds(), metric.WithAttributes(messaging("receive", e.Resource)...))
 		t.consumed.Add(ctx, 1, metric.WithAttributes(messaging("receive", e.Resource)...))
 	case observe.Completed, observe.Retried, observe.Poisoned, observe.Dropped:
 		if e.Took > 0 || e.Kind == observe.Completed || e.Kind == observe.Retried { // otherwise the handler has not run

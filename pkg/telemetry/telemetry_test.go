@@ -206,6 +206,7 @@ func TestMessagesAreCountedAsTheConventionsSay(t *testing.T) {
 		c.check(1, "messaging.process.duration", "error.type", "_OTHER")
 		c.check(n, "azconc.message.events", "azconc.event", "completed", "messaging.destination.name", "orders")
 		c.check(1, "azconc.message.events", "azconc.event", "retried")
+		c.check(n+1, "azconc.message.age", at...)
 		c.check(0, "azconc.message.active", "messaging.destination.name", "orders")
 		names := map[string]int{}
 		for _, span := range c.spans.GetSpans() {
