@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"charm.land/bubbles/v2/help"
 	"charm.land/bubbles/v2/key"
 	"charm.land/bubbles/v2/table"
 	"charm.land/bubbles/v2/viewport"
@@ -34,7 +33,6 @@ type model struct {
 
 	reading bool // page, in place of the rows
 	page    viewport.Model
-	help    help.Model
 }
 
 // selection is the rows of a section that are shown, parts among them, and the ID of the one at the cursor.
@@ -43,34 +41,18 @@ type selection struct {
 	id   string
 }
 
-// The keys. Those of the table and of the page are bubbles' own but for the ones that do something here.
-var (
-	next     = key.NewBinding(key.WithKeys("tab"), key.WithHelp("tab", "next"))
-	previous = key.NewBinding(key.WithKeys("shift+tab"))
-	details  = key.NewBinding(key.WithKeys("enter"), key.WithHelp("enter", "more"))
-	longest  = key.NewBinding(key.WithKeys("s"), key.WithHelp("s", "longest"))
-	filter   = key.NewBinding(key.WithKeys("/"), key.WithHelp("/", "filter"))
-	all      = key.NewBinding(key.WithKeys("esc"), key.WithHelp("esc", "all rows"))
-	quit     = key.NewBinding(key.WithKeys("q", "ctrl+c"), key.WithHelp("q", "quit"))
-	scroll   = table.KeyMap{
-		LineUp:     key.NewBinding(key.WithKeys("up", "k"), key.WithHelp("↑↓", "scroll")),
-		LineDown:   key.NewBinding(key.WithKeys("down", "j")),
-		PageUp:     key.NewBinding(key.WithKeys("pgup")),
-		PageDown:   key.NewBinding(key.WithKeys("pgdown")),
-		GotoTop:    key.NewBinding(key.WithKeys("home", "g")),
-		GotoBottom: key.NewBinding(key.WithKeys("end", "G")),
-	}
-)
+// scroll has the keys of the table and of the page.
+var scroll = table.DefaultKeyMap()
 
 func newModel(v View, account string, redact func(string) string) *model {
-	m := &model{view: v, account: account, redact: redact, width: 80, height: 24, sections: make([]selection, len(v.Sections)), table: newTable(), page: viewport.New(), help: help.New()}
+	m := &model{view: v, account: account, redact: redact, width: 80, height: 24, sections: make([]selection, len(v.Sections)), table: newTable(), page: viewport.New()}
 	m.page.SoftWrap = true
 	m.layOut()
 	return m
 }
 
 func newTable() table.Model {
-	return table.New(table.WithFocused(true), table.WithStyles(tableStyles), table.WithKeyMap(scroll))
+	return table.New(table.WithFocused(true), table.WithStyles(tableStyles))
 }
 
 func (m *model) Init() tea.Cmd { return nil }
@@ -99,8 +81,8 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 
 // key carries out a key.
 func (m *model) key(k tea.KeyPressMsg) (cmd tea.Cmd) {
-	switch {
-	case k.String() == "ctrl+c":
+	switch name := k.String(); {
+	case name == "ctrl+c" || name == "q" && !m.typing && !m.reading:
 		return tea.Quit
 	case m.typing:
 		m.typeFilter(k)
@@ -108,19 +90,15 @@ func (m *model) key(k tea.KeyPressMsg) (cmd tea.Cmd) {
 		if m.reading = key.Matches(k, scroll.LineUp, scroll.LineDown, scroll.PageUp, scroll.PageDown); m.reading {
 			m.page, cmd = m.page.Update(k)
 		}
-	case key.Matches(k, quit):
-		return tea.Quit
-	case key.Matches(k, next):
-		m.turn(1)
-	case key.Matches(k, previous):
-		m.turn(len(m.sections) - 1)
-	case key.Matches(k, details):
+	case name == "tab":
+		m.turn()
+	case name == "enter":
 		m.details()
-	case key.Matches(k, longest):
+	case name == "s":
 		m.longest = !m.longest
-	case key.Matches(k, filter):
+	case name == "/":
 		m.typing = true
-	case key.Matches(k, all):
+	case name == "esc":
 		m.filter = ""
 	default:
 		if s := &m.sections[m.at]; len(s.rows) > 0 {
@@ -147,10 +125,10 @@ func (m *model) typeFilter(k tea.KeyPressMsg) {
 }
 
 // turn shows the next section that has rows.
-func (m *model) turn(by int) {
+func (m *model) turn() {
 	m.chosen = true
 	for range m.sections {
-		if m.show((m.at + by) % len(m.sections)); len(m.sections[m.at].rows) > 0 {
+		if m.show((m.at + 1) % len(m.sections)); len(m.sections[m.at].rows) > 0 {
 			return
 		}
 	}
@@ -216,7 +194,6 @@ func (m *model) layOut() {
 	m.table.SetHeight(max(2, m.room()))
 	m.page.SetWidth(m.width)
 	m.page.SetHeight(m.room())
-	m.help.SetWidth(m.width)
 	if len(s.rows) == 0 {
 		return
 	}

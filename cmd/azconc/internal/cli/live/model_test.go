@@ -285,7 +285,7 @@ func TestKeysOfTheView(t *testing.T) {
 }
 
 func TestTheKeysFitTheScreen(t *testing.T) {
-	for width, last := range map[int]string{40: "enter more", 80: "q quit"} {
+	for width, last := range map[int]string{40: "s longest", 80: "esc all rows"} {
 		d := newDesk(t, width, 24)
 		d.round([]Row{queueOf("orders")}, nil)
 		d.shows("tab next", last)

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"charm.land/bubbles/v2/key"
 	"charm.land/bubbles/v2/table"
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
@@ -101,11 +100,7 @@ func (m *model) foot() []string {
 	case m.reading:
 		return []string{"", "up, down: scroll   any other key: back"}
 	}
-	keys := []key.Binding{next, details, longest, filter, quit}
-	if m.filter != "" {
-		keys[3] = all
-	}
-	return []string{show.OneLine(m.status), m.help.ShortHelpView(keys)}
+	return []string{show.OneLine(m.status), faint.Render("tab next  enter more  q quit  s longest  / filter  esc all rows")}
 }
 
 // room is the height of the body.
