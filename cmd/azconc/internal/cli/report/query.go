@@ -45,20 +45,8 @@ func (q *query) search(data any) (selected any, err error) {
 	return q.path.Search(data)
 }
 
-// EvaluationError is a query that cannot be applied to the result of a command that has done its work.
-type EvaluationError struct {
-	Query string
-	Err   error
-}
-
 // typeNames is how the library names the types that it expects.
 var typeNames = regexp.MustCompile(`\[\]jmespath\.jpType\{(.*)\}`)
-
-func (e *EvaluationError) Error() string {
-	return fmt.Sprintf("--query '%s' does not apply to the result: %s; the command itself has succeeded", e.Query, typeNames.ReplaceAllString(e.Err.Error(), "$1"))
-}
-
-func (e *EvaluationError) Unwrap() error { return e.Err }
 
 // apply returns what the expression selects from a result, and a way out if that is nothing: az prints lists, and this command
 // objects.
@@ -69,7 +57,8 @@ func (q *query) apply(result any) (s *sheet, hint string, err error) {
 	}
 	selected, err := q.search(data)
 	if err != nil {
-		return nil, "", fail.WithHint(&EvaluationError{Query: q.text, Err: err}, "-o json without --query prints the whole result")
+		return nil, "", fail.WithHint(fmt.Errorf("--query '%s' does not apply to the result: %s; the command itself has succeeded",
+			q.text, typeNames.ReplaceAllString(err.Error(), "$1")), "-o json without --query prints the whole result")
 	}
 	if selected == nil && strings.HasPrefix(q.text, "[") {
 		hint = "the result is an object, not a list: name a member first, such as blobs[]"

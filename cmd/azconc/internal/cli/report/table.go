@@ -3,7 +3,6 @@ package report
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -69,39 +68,27 @@ func nested(v any) bool {
 }
 
 // tsv writes a line for each element of a list, or one for anything else, with a tab between the values of an object or list in
-// it. Values are written as they are, as the Azure CLI does: a list is its length, an object is empty, and a bool is True or False
-// in a row and true or false alone. A null, which is None there, is empty.
+// it. Values are written as they are.
 func (s *sheet) tsv(w *bytes.Buffer) {
-	columns, rows := s.lines()
+	_, rows := s.lines()
 	for _, row := range rows {
 		values := make([]string, len(row))
 		for i, v := range row {
 			values[i] = inRow(v)
 		}
-		if len(row) == 1 && len(columns) == 0 {
-			if v, alone := row[0].(bool); alone {
-				values[0] = strconv.FormatBool(v)
-			}
-		}
 		fmt.Fprintln(w, strings.Join(values, "\t"))
 	}
 }
 
+// inRow is a value in a row: a list is its length, as with the Azure CLI, and an object and a null are empty.
 func inRow(v any) string {
 	switch v := v.(type) {
 	case nil, map[string]any:
 		return ""
 	case []any:
 		return strconv.Itoa(len(v))
-	case bool:
-		if v {
-			return "True"
-		}
-		return "False"
 	case float64:
 		return plain(v)
-	case json.Number:
-		return v.String()
 	}
 	return fmt.Sprint(v)
 }
