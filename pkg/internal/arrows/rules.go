@@ -122,7 +122,7 @@ type word struct {
 }
 
 var words = []word{
-	{"MaxRetries", []string{"pkg/wire", "pkg/aztest", "cmd/internal/soak"},
+	{"MaxRetries", []string{"pkg/wire", "pkg/aztest"},
 		"requests are sent again by package wire, which turns the SDK's retries off"},
 }
 
