@@ -46,9 +46,6 @@ func (d Dedupe) NeedsMarkers() bool { return d.AllowsSessions() || d == DedupeRe
 // AllowsSessions reports whether the mode can be combined with Sessions: it records claims.
 func (d Dedupe) AllowsSessions() bool { return d == DedupeOwner || d == DedupeComplete }
 
-// StoresResults reports whether the mode stores results, so that it can be combined with Replay.
-func (d Dedupe) StoresResults() bool { return d == DedupeComplete }
-
 // checkDedupe checks that the mode exists, and that what it needs is there.
 func (o *ConsumerOptions) checkDedupe() error {
 	if o.Dedupe == "" {
@@ -62,7 +59,7 @@ func (o *ConsumerOptions) checkDedupe() error {
 		return fmt.Errorf("ConsumerOptions.Dedupe: %q is none of %q", o.Dedupe, dedupeModes)
 	case o.Dedupe.NeedsMarkers() && o.Markers == nil:
 		return fmt.Errorf("ConsumerOptions.Dedupe: %s needs Markers", o.Dedupe)
-	case o.Replay != nil && !o.Dedupe.StoresResults():
+	case o.Replay != nil && o.Dedupe != DedupeComplete:
 		return fmt.Errorf("ConsumerOptions.Replay: only %s keeps results", DedupeComplete)
 	case o.Sessions != nil && !o.Dedupe.AllowsSessions():
 		return fmt.Errorf("ConsumerOptions.Sessions: they need Markers, with %s or %s, and not %s", DedupeOwner, DedupeComplete, o.Dedupe)

@@ -36,7 +36,7 @@ type owner struct {
 const leastClaim = 5 * time.Minute
 
 func newOwner(c *Consumer) *owner {
-	o := &owner{c: c, k: c.o.Markers, kept: c.o.Dedupe.StoresResults(), life: max(leastClaim, 2*c.o.Visibility)}
+	o := &owner{c: c, k: c.o.Markers, kept: c.o.Dedupe == DedupeComplete, life: max(leastClaim, 2*c.o.Visibility)}
 	o.notes = markers.NewWriter(o.k.table, c.tasks.Go)
 	o.late = markers.NewLate(o.k.table)
 	return o
