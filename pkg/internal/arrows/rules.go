@@ -90,8 +90,8 @@ type ban struct {
 }
 
 var bans = []ban{
-	{"github.com/spf13", []string{"cmd/azconc/internal/cli"}, true,
-		"only the command line knows cobra"},
+	{"github.com/spf13", []string{"cmd/azconc/internal/cli", "cmd/azconc/internal/release"}, true,
+		"only the command line knows cobra, and the release, which makes manual pages of its commands"},
 	{"go.opentelemetry.io", []string{"pkg/telemetry", "cmd/azconc/internal/cli/monitor"}, false,
 		"a program that uses the libraries compiles no telemetry that it does not ask for"},
 	{"./pkg/telemetry", []string{"pkg/telemetry", "cmd/azconc/internal/cli/monitor"}, false,

@@ -5,9 +5,9 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
-	"context"
+	"io"
 	"os"
-	"path"
+	"path/filepath"
 	"strings"
 	"time"
 )
@@ -19,26 +19,32 @@ type entry struct {
 	mode os.FileMode
 }
 
-// archive packs the binary, the manual, the licence and the changes: a zip for Windows, a gzipped tar for all others.
-func (r *release) archive(ctx context.Context, target, binary string, data []byte) error {
-	folder := r.name(target) + "/"
-	entries := []entry{{folder + binary, data, 0o755}}
-	for _, file := range []string{".github/CHANGELOG.md", "LICENSE", "README.md"} {
-		data, err := r.in(ctx, r.source, "git", "show", "HEAD:"+file) // as committed, whatever the line ends of the checkout
-		if err != nil {
-			return err
-		}
-		entries = append(entries, entry{folder + path.Base(file), data, 0o644})
-	}
-	pack, extension := gzipped, ".tar.gz"
-	if strings.HasPrefix(target, "windows/") {
-		pack, extension = zipped, ".zip"
-	}
-	packed, err := pack(entries, r.time)
+// archive packs the binary and the common files: a zip for Windows, a gzipped tar for all others.
+func (r *release) archive(target, binary string, common map[string][]byte) error {
+	data, err := os.ReadFile(binary)
 	if err != nil {
 		return err
 	}
-	return r.write(r.name(target)+extension, packed)
+	folder := r.name(target) + "/"
+	entries := []entry{{folder + filepath.Base(binary), data, 0o755}}
+	for _, name := range sortedKeys(common) {
+		entries = append(entries, entry{folder + name, common[name], 0o644})
+	}
+	if strings.HasPrefix(target, "windows/") {
+		packed, err := zipped(entries, r.time)
+		if err != nil {
+			return err
+		}
+		return r.write(r.name(target)+".zip", packed)
+	}
+	packed, err := tarred(entries, r.time)
+	if err != nil {
+		return err
+	}
+	if packed, err = gzipped(packed); err != nil {
+		return err
+	}
+	return r.write(r.name(target)+".tar.gz", packed)
 }
 
 // tarred is a tar of the entries in their order, owned by root, of one time. USTAR has no field that could differ elsewhere.
@@ -57,26 +63,10 @@ func tarred(entries []entry, at time.Time) ([]byte, error) {
 			return nil, err
 		}
 	}
-	err := w.Close()
-	return b.Bytes(), err
-}
-
-// gzipped is a tar in gzip, which has neither a name nor a time.
-func gzipped(entries []entry, at time.Time) ([]byte, error) {
-	packed, err := tarred(entries, at)
-	if err != nil {
+	if err := w.Close(); err != nil {
 		return nil, err
 	}
-	var b bytes.Buffer
-	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := w.Write(packed); err != nil {
-		return nil, err
-	}
-	err = w.Close()
-	return b.Bytes(), err
+	return b.Bytes(), nil
 }
 
 func zipped(entries []entry, at time.Time) ([]byte, error) {
@@ -93,6 +83,24 @@ func zipped(entries []entry, at time.Time) ([]byte, error) {
 			return nil, err
 		}
 	}
-	err := w.Close()
-	return b.Bytes(), err
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+// gzipped has neither a name nor a time.
+func gzipped(data []byte) ([]byte, error) {
+	var b bytes.Buffer
+	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := io.Copy(w, bytes.NewReader(data)); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
 }

@@ -4,7 +4,9 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"crypto/sha256"
 	"debug/buildinfo"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io"
@@ -69,13 +71,29 @@ func TestARelease(t *testing.T) {
 
 	t.Run("the same bits from another directory and umask", func(t *testing.T) {
 		again := built(t, cloned(t, "077"))
-		if x, y := read(t, dist, "checksums.txt"), read(t, again, "checksums.txt"); !bytes.Equal(x, y) {
+		if x, y := read(t, dist, checksumsName), read(t, again, checksumsName); !bytes.Equal(x, y) {
 			t.Errorf("the checksums differ:\n%s\n%s", x, y)
 		}
 	})
 	t.Run("archive", func(t *testing.T) { archiveIsWhole(t, dist, first) })
 	t.Run("bill of materials", func(t *testing.T) { materialsAreThose(t, dist) })
 	t.Run("image", func(t *testing.T) { imageIsBare(t, dist) })
+	t.Run("packages", func(t *testing.T) {
+		deb := read(t, dist, "*.deb")
+		if !bytes.HasPrefix(deb, []byte("!<arch>\ndebian-binary")) {
+			t.Errorf("the Debian package begins with %q", deb[:20])
+		}
+		if rpm := read(t, dist, "*.rpm"); !bytes.HasPrefix(rpm, []byte{0xed, 0xab, 0xee, 0xdb}) {
+			t.Errorf("the Red Hat package begins with %q", rpm[:4])
+		}
+	})
+	t.Run("formula", func(t *testing.T) {
+		archive := sha256.Sum256(read(t, dist, "*.tar.gz"))
+		formula := string(read(t, dist, "azconc.rb"))
+		if n := strings.Count(formula, "sha256 \""); n != 1 || !strings.Contains(formula, hex.EncodeToString(archive[:])) {
+			t.Errorf("the formula has %d archives, want one with the sum %x:\n%s", n, archive, formula)
+		}
+	})
 }
 
 // archiveIsWhole unpacks the archive, and asks the binary in it what it is.
@@ -109,7 +127,7 @@ func archiveIsWhole(t *testing.T, dist, source string) {
 			}
 		}
 	}
-	for _, want := range []string{"azconc", "README.md", "LICENSE", "CHANGELOG.md"} {
+	for _, want := range []string{"azconc", "README.md", "LICENSE", "CHANGELOG.md", "man/azconc.1", "man/azconc-lock-run.1", "completions/bash/azconc", "completions/zsh/_azconc"} {
 		if !slices.Contains(names, want) {
 			t.Errorf("the archive lacks %s: %q", want, names)
 		}

@@ -71,6 +71,9 @@ __azconc_init_completion()
 }
 `
 
+// Completion writes the script for a shell: bash, zsh, fish or powershell.
+func Completion(out io.Writer, shell string) error { return completion(Documented(), out, shell) }
+
 func completion(root *cobra.Command, out io.Writer, shell string) error {
 	switch shell {
 	case "bash":

@@ -38,7 +38,7 @@ func run(ctx context.Context, args []string, streams *cli.Streams, env cli.Env, 
 	return f.Report(ctx, cmd, cmp.Or(err, unknown))
 }
 
-// Documented returns the tree of commands for tests of its help. Its commands cannot be run.
+// Documented returns the tree of commands for those who make pages of it. Its commands cannot be run.
 func Documented() *cobra.Command {
 	return newRootCmd(cli.NewFactory(&cli.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard}, nil))
 }

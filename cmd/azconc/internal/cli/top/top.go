@@ -68,7 +68,7 @@ In a pipe and with -o json, what one round has fetched is printed.`,
 				return fail.WithHint(fail.Usagef("--sessions: %v", err), fail.HintOf(err))
 			}
 			for _, name := range opts.Queues {
-				if err := queue.CheckQueue("--queue", name); err != nil {
+				if err := queue.CheckFlag("--queue", name); err != nil {
 					return err
 				}
 			}

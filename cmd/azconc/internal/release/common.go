@@ -1,0 +1,91 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/root"
+)
+
+// common is what every archive and package contains beside the binary, by path below the archive's folder.
+func (r *release) common(ctx context.Context) (map[string][]byte, error) {
+	files := make(map[string][]byte)
+	for name, path := range map[string]string{"README.md": "README.md", "LICENSE": "LICENSE", "CHANGELOG.md": ".github/CHANGELOG.md"} {
+		data, err := r.command(ctx, "git", "show", "HEAD:"+path) // as committed, whatever the line ends of the checkout
+		if err != nil {
+			return nil, err
+		}
+		files[name] = data
+	}
+	if err := r.completions(files); err != nil {
+		return nil, err
+	}
+	return files, r.manual(files)
+}
+
+// completionNames are the names under which the shells look for the scripts.
+var completionNames = map[string]string{"bash": "azconc", "zsh": "_azconc", "fish": "azconc.fish", "powershell": "azconc.ps1"}
+
+func (r *release) completions(files map[string][]byte) error {
+	for shell, name := range completionNames {
+		var script bytes.Buffer
+		if err := root.Completion(&script, shell); err != nil {
+			return fmt.Errorf("completion for %s: %w", shell, err)
+		}
+		files["completions/"+shell+"/"+name] = script.Bytes()
+	}
+	return nil
+}
+
+// manual makes a page of each command's help.
+func (r *release) manual(files map[string][]byte) (err error) {
+	dir, err := os.MkdirTemp("", "azconc-man-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	header := &doc.GenManHeader{Section: "1", Date: &r.time, Source: "azconc " + r.number(), Manual: "azconc"}
+	tree := root.Documented()
+	escape(tree)
+	if err := doc.GenManTree(tree, header, dir); err != nil {
+		return err
+	}
+	pages, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, page := range pages {
+		data, err := os.ReadFile(filepath.Join(dir, page.Name()))
+		if err != nil {
+			return err
+		}
+		files["man/"+page.Name()] = data
+	}
+	return nil
+}
+
+// escape keeps the placeholders of a command and of those below it: the pages are rendered from Markdown, where <name> is an element
+// of HTML and disappears. Indented lines are code, in which nothing is escaped.
+func escape(cmd *cobra.Command) {
+	cmd.Use = escapeLine(cmd.Use)
+	lines := strings.Split(cmd.Long, "\n")
+	for i, line := range lines {
+		if !strings.HasPrefix(line, "    ") {
+			lines[i] = escapeLine(line)
+		}
+	}
+	cmd.Long = strings.Join(lines, "\n")
+	for _, sub := range cmd.Commands() {
+		escape(sub)
+	}
+}
+
+func escapeLine(line string) string { return strings.ReplaceAll(line, "<", `\<`) }
