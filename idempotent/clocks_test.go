@@ -10,6 +10,7 @@ import (
 
 	"github.com/azconc/azconc/idempotent/internal/format"
 	"github.com/azconc/azconc/idempotent/internal/markers"
+	"github.com/azconc/azconc/pkg/aztest"
 )
 
 // Between its copy in the poison queue and its deletion, a message is marked: a crash after a deletion that came first would leave a
@@ -55,7 +56,7 @@ func TestAClaimEndsByTheQueuesClock(t *testing.T) {
 					t.Fatal(err)
 				}
 				d := &delivery{c: c, m: &Message{ID: "this", Key: "k", Expires: now.Add(100 * time.Hour)},
-					arrival: arrival{e: format.Message{As: format.Envelope}, carries: true, window: 30 * time.Second, received: now, at: now.Add(tt.queue)},
+					arrival: arrival{e: format.Message{As: format.Envelope}, carries: true, received: now, at: now.Add(tt.queue)},
 					mark:    mark{partition: markers.PartitionOf(c.queue.Path, "k"), row: markers.RowOf("k")}}
 				if err := o.consult(t.Context(), d, &claimer{}); err != nil || d.fate != tt.want {
 					t.Errorf("fate %d, %v, want %d", d.fate, err, tt.want)
@@ -75,6 +76,34 @@ func TestAClaimIsCountedFromTheReceive(t *testing.T) {
 		o.claimed(d, &claimer{}, at.Add(5*time.Minute))
 		if left := time.Until(d.claim.until); left != time.Minute {
 			t.Errorf("%v are left, want 1m", left)
+		}
+	})
+}
+
+// A handler whose claim cannot be renewed went on until the first renewal of its message after the claim had ended, when a copy may be
+// handled.
+func TestAHandlerEndsBeforeAClaimThatCannotBeRenewed(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		p := r.process()
+		r.send("m")
+		var held time.Duration
+		var cause error
+		c, err := NewConsumer(p.queue, func(ctx context.Context, _ *Message) error {
+			began := time.Now()
+			p.wire.SetFaults(aztest.Fault{Kind: aztest.Throttle, Match: ofTables})
+			<-ctx.Done()
+			held, cause = time.Since(began), context.Cause(ctx)
+			p.wire.SetFaults()
+			return cause
+		}, &ConsumerOptions{Markers: p.markers, MaxMessages: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Run(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if !errors.Is(cause, ErrOwnershipLost) || held >= leastClaim || held < leastClaim-time.Minute {
+			t.Errorf("ended after %v, and the claim after %v: %v", held, leastClaim, cause)
 		}
 	})
 }

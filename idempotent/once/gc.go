@@ -3,7 +3,6 @@ package once
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/azconc/azconc/idempotent/internal/markers"
@@ -11,8 +10,7 @@ import (
 
 // GC deletes the results that were stored longer ago than age, by the clock of the process that stored them, and
 // returns how many it deleted. A key whose result is deleted is treated as never used: age must be longer than any
-// retry may take. Results of Lockers with another container or prefix are kept. The empty lock blobs under "once/" are
-// kept too: Locker.GC deletes them.
+// retry may take. Results of Lockers with another container or prefix are kept, and so are locks: see Locker.GC.
 //
 // Errors: why results cannot be listed or deleted; results deleted before the error are counted. Requests: 1 per 1000
 // results that old, and 1 per 100 deleted.
@@ -24,15 +22,9 @@ func (o *Once) GC(ctx context.Context, age time.Duration) (deleted int, err erro
 	}
 	before := time.Now().Add(-age).UTC().Format("2006-01-02T15:04:05.0000000Z")
 	filter := "PartitionKey eq " + markers.Quoted(o.partition) + " and at lt datetime'" + before + "'"
-	old, err := markers.Listed(ctx, o.table, filter)
-	if err != nil {
-		return 0, err
+	deleted, err = markers.DeleteExpired(ctx, o.table, filter, func(markers.Key) bool { return true })
+	if markers.Missing(err) {
+		return 0, nil
 	}
-	for batch := range slices.Chunk(old, 100) {
-		n, err := markers.DeleteVersions(ctx, o.table, o.partition, batch)
-		if deleted += n; err != nil {
-			return deleted, err
-		}
-	}
-	return deleted, nil
+	return deleted, err
 }

@@ -9,12 +9,13 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"time"
 )
 
 // Hooks are the functions that azconc calls. The zero value observes nothing.
 //
-// The functions are called synchronously, and must return soon: a renewal of a lease waits for them, and so does everybody
-// who waits for the same optimistic.Document. So a hook must not use the Document that it observes; if it does, with the
+// The functions are called synchronously, and must return soon: a renewal of a lease waits for them, and so do all that wait for the
+// same optimistic.Document. So a hook must not use the Document that it observes; if it does, with the
 // context that it was given, it gets an error.
 // They must be safe for concurrent use, because operations run concurrently and one set of hooks serves many.
 //
@@ -51,6 +52,9 @@ type Message struct {
 	Key        string // of the sender, by which duplicates are known
 	Attempt    int    // starts of the handler, this one included
 	Deliveries int    // receives, by the service's count
+
+	// Age is how long it had been in the queue when it was received, by the service's clock. Zero if it was not received.
+	Age time.Duration
 
 	// Headers are those that the sender has given the message, among them a trace context. They must not be changed.
 	Headers map[string]string

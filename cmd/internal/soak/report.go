@@ -11,64 +11,42 @@ import (
 
 // report is what a soak has come to.
 type report struct {
-	Seed       uint64
-	Length     time.Duration
-	Requests   int
-	Faults     int
-	Kinds      map[string]int // of faults
-	Events     map[string]int
-	Restarts   int
-	Operations map[string]map[string]int // by kind and outcome
-	Vitals     []vital
-	Verdicts   []*verdict
-	Problems   int
+	Seed     uint64
+	Length   time.Duration
+	Requests int
+	Faults   map[string]int // by kind
+	Events   map[string]int
+	Verdicts []*verdict
+	Problems int
 }
 
-func (s *soak) report(j *judgement, vitals []vital) report {
-	r := report{Seed: s.Seed, Length: s.ended.Sub(s.began), Kinds: map[string]int{}, Events: map[string]int{}, Restarts: s.service.restarts,
-		Operations: map[string]map[string]int{}, Vitals: vitals, Verdicts: j.verdicts, Problems: j.problems()}
+func (s *soak) report(j *judgement) report {
+	r := report{Seed: s.Seed, Length: s.ended.Sub(s.began), Faults: map[string]int{}, Events: map[string]int{}, Verdicts: j.verdicts}
 	for _, c := range s.crews {
 		for kind, n := range c.line.met() {
 			r.Requests += n
 			if kind != "" {
-				r.Faults += n
-				r.Kinds[string(kind)] += n
+				r.Faults[string(kind)] += n
 			}
 		}
 	}
 	for _, t := range j.troubles {
 		r.Events[t.what]++
 	}
-	for _, n := range j.records {
-		if n.Kind == "vitals" || n.ID == 0 && n.Out == "" {
-			continue
-		}
-		if r.Operations[n.Kind] == nil {
-			r.Operations[n.Kind] = map[string]int{}
-		}
-		out := n.Out
-		if n.End == 0 && n.ID != 0 {
-			out = "killed"
-		}
-		r.Operations[n.Kind][out]++
+	for _, v := range j.verdicts {
+		r.Problems += len(v.problems)
 	}
 	return r
 }
 
+// mostProblems is how many problems of one kind are reported in full.
+const mostProblems = 5
+
 func (r report) write(out io.Writer) {
 	p := func(format string, args ...any) { _, _ = fmt.Fprintf(out, format+"\n", args...) }
-	p("seed %d, %v: %d requests, %d of them met a fault", r.Seed, r.Length.Round(time.Second), r.Requests, r.Faults)
-	p("kills and stops: %d; restarts of the service: %d", r.Events[kill]+r.Events[pause], r.Restarts)
-	p("faults      %s", counts(r.Kinds))
+	p("seed %d, %v: %d requests", r.Seed, r.Length.Round(time.Second), r.Requests)
+	p("faults      %s", counts(r.Faults))
 	p("events      %s", counts(r.Events))
-	p("operations")
-	for _, kind := range slices.Sorted(maps.Keys(r.Operations)) {
-		p("  %-10s%s", kind, counts(r.Operations[kind]))
-	}
-	p("medians in each quarter of a process's life")
-	for _, v := range r.Vitals {
-		p("  %-10slive memory %s KiB, goroutines %s", v.process, series(v.heap, 10), series(v.goroutine, 0))
-	}
 	p("verdicts")
 	for _, v := range r.Verdicts {
 		said := "holds"
@@ -83,14 +61,13 @@ func (r report) write(out io.Writer) {
 	p("%d violations", r.Problems)
 }
 
+// counts lists numbers by name, and their sum.
 func counts(m map[string]int) string {
+	sum := 0
 	var all []string
 	for _, k := range slices.Sorted(maps.Keys(m)) {
+		sum += m[k]
 		all = append(all, fmt.Sprintf("%s %d", k, m[k]))
 	}
-	return strings.Join(all, ", ")
-}
-
-func series(v [4]int64, shift int) string {
-	return fmt.Sprintf("%d %d %d %d", v[0]>>shift, v[1]>>shift, v[2]>>shift, v[3]>>shift)
+	return fmt.Sprintf("%d: %s", sum, strings.Join(all, ", "))
 }
