@@ -24,7 +24,6 @@ import (
 
 // notRun are the examples that this test leaves out, by how they begin, and why.
 var notRun = []struct{ begins, why string }{
-	{"azconc dev install", "starts Azurite: dev_test.go"},
 	{"azconc dev up", "runs until it is interrupted: dev_test.go, TestANewcomerCanFollowTheReadmes"},
 	{"azconc dev run --engine azurite", "starts Azurite: dev_test.go"},
 	{"azconc demo --engine azurite", "starts Azurite: demo_test.go"},
