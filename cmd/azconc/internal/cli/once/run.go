@@ -157,8 +157,9 @@ func (r *runner) run(ctx context.Context) (err error) {
 			}
 			return env
 		},
-		Out:    io.MultiWriter(kept, r.f.Out),
-		Finish: func(ctx context.Context) error { return r.finish(ctx, run, kept) },
+		Out:     io.MultiWriter(kept, r.f.Out),
+		Finish:  func(ctx context.Context) error { return r.finish(ctx, run, kept) },
+		Release: func(ctx context.Context) error { return run.Release(ctx) },
 	})
 	if before, ok := errors.AsType[*doneBefore](err); ok {
 		return r.replay(before.out)
