@@ -31,11 +31,11 @@ type Acquisition struct {
 	Name    string              // AZCONC_LOCK_NAME. Defaults to What
 	Acquire func(ctx context.Context) (*pessimistic.Hold, error)
 
-	Env    func() []string                 // what else the command finds in its environment, once it is acquired; may be nil
-	Out    io.Writer                       // where the command's output goes, if not to ours
-	Finish func(ctx context.Context) error // after the command's success, before the release; ctx may have ended; may be nil
-
-	Release func(ctx context.Context) error // of what was acquired, when the command has run. Defaults to the lock's own
+	// What is nil is left out.
+	Env     func() []string                 // what else the command finds in its environment, once the lock is acquired
+	Out     io.Writer                       // where the command's output goes, if not to ours
+	Finish  func(ctx context.Context) error // after the command's success, before the release; ctx may have ended
+	Release func(ctx context.Context) error // in place of Hold.Release
 }
 
 // RunUnder acquires, runs the command, stops it if the lock is lost, and releases it when nothing of the command is left.

@@ -174,9 +174,8 @@ func (r *runner) runKey(ctx context.Context, k *pessimistic.Locker, once *idem.O
 			}
 			return env
 		},
-		Out:    io.MultiWriter(kept, r.f.Out),
-		Finish: func(ctx context.Context) error { return r.finish(ctx, run, kept) },
-		// A key that has a result needs its lock no more.
+		Out:     io.MultiWriter(kept, r.f.Out),
+		Finish:  func(ctx context.Context) error { return r.finish(ctx, run, kept) },
 		Release: func(ctx context.Context) error { return run.Release(ctx) },
 	})
 	if before, ok := errors.AsType[*doneBefore](err); ok {
