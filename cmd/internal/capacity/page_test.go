@@ -79,7 +79,7 @@ number of requests.
 | operations of each client | %[10]d a minute |
 
 The limits are the service's published targets. The prices are of the size of the list prices for locally redundant storage in the
-hot tier, and are parameters in `+"`cmd/internal/capacity/limits.go`"+`. Storage, transfer and compute come on top. A month has 30 days.
+hot tier, and are parameters in `+"`cmd/internal/capacity/limits_test.go`"+`. Storage, transfer and compute come on top. A month has 30 days.
 
 ## One operation
 

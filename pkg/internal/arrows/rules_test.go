@@ -15,11 +15,6 @@ const (
 	maxExported = 60
 )
 
-// excess has the packages that export more than maxExported names, with the number of names that each may have. A number
-// may only fall, and an entry that is no longer needed is convicted. It is empty: a package above the limit has more than one
-// subject, and an entry is for the time until it is split.
-var excess = map[string]int{}
-
 // layer says what the packages in a folder may import of this module. Folders stand for all that is below them; the
 // longest one that fits decides. A folder may always import from itself.
 type layer struct {
@@ -120,7 +115,7 @@ type word struct {
 }
 
 var words = []word{
-	{"MaxRetries", []string{"pkg/wire", "pkg/aztest", "cmd/internal/soak"},
+	{"MaxRetries", []string{"pkg/wire", "pkg/aztest"},
 		"requests are sent again by package wire, which turns the SDK's retries off"},
 }
 

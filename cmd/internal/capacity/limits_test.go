@@ -1,5 +1,3 @@
-// Package capacity computes what the patterns of azconc cost at scale, and where the limits of the service bind. Its test
-// measures the numbers it starts from on a simulated service, and keeps .github/docs/capacity.md.
 package capacity
 
 // The service's stated targets, in requests a second (Microsoft Learn: "Scalability and performance targets" for Blob, Table

@@ -14,17 +14,12 @@ import (
 	"strings"
 )
 
-// Check returns what breaks a rule in files, which are the paths of all files of the repository in fsys, as a sentence
+// check returns what breaks a rule in files, which are the paths of all files of the repository in fsys, as a sentence
 // each that begins with a path. A file that fsys does not have is taken for removed. module is the module's path.
 //
 // All Go files count, whatever their build constraints: an import that only Windows sees is an import.
-func Check(fsys fs.FS, module string, files []string) ([]string, error) {
-	return examine(fsys, module, files, excess)
-}
-
-// examine is Check with a table of excess.
-func examine(fsys fs.FS, module string, files []string, excess map[string]int) ([]string, error) {
-	c := &checker{module: module, excess: excess, packages: make(map[string]*pkg)}
+func check(fsys fs.FS, module string, files []string) ([]string, error) {
+	c := &checker{module: module, packages: make(map[string]*pkg)}
 	for _, name := range files {
 		if err := c.file(fsys, name); err != nil {
 			return nil, err
@@ -40,18 +35,8 @@ func examine(fsys fs.FS, module string, files []string, excess map[string]int) (
 		if p.name == "main" && within(dir, "pkg") {
 			c.found(dir, "is a program: programs are in cmd")
 		}
-		switch may, excepted := c.excess[dir]; {
-		case !excepted && p.exported > maxExported:
+		if p.exported > maxExported {
 			c.found(dir, "exports %d names, more than %d: it has more than one subject", p.exported, maxExported)
-		case excepted && p.exported > may:
-			c.found(dir, "exports %d names, more than the %d of excess, which may only fall", p.exported, may)
-		case excepted && p.exported <= maxExported:
-			c.found(dir, "exports %d names, and needs no entry in excess any more", p.exported)
-		}
-	}
-	for dir := range c.excess {
-		if c.packages[dir] == nil {
-			c.found(dir, "is listed in excess, and is not there")
 		}
 	}
 	slices.Sort(c.findings)
@@ -60,7 +45,6 @@ func examine(fsys fs.FS, module string, files []string, excess map[string]int) (
 
 type checker struct {
 	module   string
-	excess   map[string]int
 	packages map[string]*pkg // by folder, those that have more than tests
 	findings []string
 }
@@ -133,7 +117,7 @@ func (c *checker) imported(name, dir, imported string, test bool) {
 	inside, ours := strings.CutPrefix(imported, c.module+"/")
 	for _, b := range bans {
 		banned, own := strings.CutPrefix(b.path, "./")
-		if own != ours || test && !b.tests || !within(pick(ours, inside, imported), banned) {
+		if own != ours || test && !b.tests || !within(strings.TrimPrefix(imported, c.module+"/"), banned) {
 			continue
 		}
 		if !slices.ContainsFunc(b.only, func(only string) bool { return within(dir, only) }) {
@@ -146,7 +130,7 @@ func (c *checker) imported(name, dir, imported string, test bool) {
 	}
 	l, ok := layerOf(dir)
 	if !ok {
-		c.found(name, "lies in no layer: say in rules.go what %s may import", dir)
+		c.found(name, "lies in no layer: say in rules_test.go what %s may import", dir)
 		return
 	}
 	if within(inside, l.dir) {
@@ -184,13 +168,6 @@ func layerOf(dir string) (layer, bool) {
 }
 
 func within(p, dir string) bool { return p == dir || strings.HasPrefix(p, dir+"/") }
-
-func pick(first bool, a, b string) string {
-	if first {
-		return a
-	}
-	return b
-}
 
 // exported counts the exported names that f declares: functions, types, constants and variables.
 func exported(f *ast.File) (n int) {

@@ -1,5 +1,3 @@
-// Package article is the table of "Managing concurrency in Azure Storage": for each of its rows the library call, the command, the test and the
-// scene of azconc demo. Its test writes and checks .github/docs/article.md.
 package article
 
 import (
@@ -7,8 +5,8 @@ import (
 	"strings"
 )
 
-// Row is a row of the article.
-type Row struct {
+// row is a row of the article.
+type row struct {
 	Topic   string
 	Call    string // a package of the module, a dot, and an exported identifier; a method with its type
 	Command string // without its arguments
@@ -27,8 +25,8 @@ const (
 	expiring   = "pkg/aztest:TestLeasesOfAzuriteExpireAsExpected"
 )
 
-// Rows are those of the article, in its order.
-var Rows = []Row{
+// rows are those of the article, in its order.
+var rows = []row{
 	{"Strategy: optimistic", "optimistic.Update", "blob update", onAzurite, "strategies"},
 	{"Strategy: pessimistic", "pessimistic.Acquire", "lock run", onAzurite, "strategies"},
 	{"Strategy: last writer wins", "optimistic/blobs.Upload", "blob put", onAzurite, "strategies"},
@@ -76,8 +74,8 @@ var Rows = []Row{
 	{"A read of one version", "optimistic/blobs.Download", "blob get", conforming, "conditions"},
 }
 
-// Page returns the text of .github/docs/article.md.
-func Page() string {
+// page returns the text of .github/docs/article.md.
+func page() string {
 	var b strings.Builder
 	b.WriteString(`# The article, row by row
 
@@ -89,7 +87,7 @@ memory alone, since Azurite has none.
 | the article | library | command | test | scene |
 |---|---|---|---|---|
 `)
-	for _, r := range Rows {
+	for _, r := range rows {
 		folder, name, _ := strings.Cut(r.Test, ":")
 		fmt.Fprintf(&b, "| %s | `%s` | `azconc %s` | [`%s`](../../%s) | `%s` |\n", r.Topic, r.Call, r.Command, name, folder, r.Scene)
 	}
