@@ -1,5 +1,5 @@
-// Package bench has azconc bench, which measures azconc beside the loops that programs use without it, on one blob, one entity, one
-// lock and one queue.
+// Package bench has azconc bench, which measures azconc beside the loops that programs use without it, on one blob, one lock and
+// one queue.
 //
 // Clients are goroutines with SDK clients of their own, in one process. On a service that is near, such as an emulator on the same
 // machine, its processors limit every way alike.

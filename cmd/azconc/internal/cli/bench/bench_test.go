@@ -34,7 +34,7 @@ func TestBenchFlags(t *testing.T) {
 			o.Workloads, o.Clients, o.For, o.Yes = []string{"blob", "lock"}, []int{32, 8}, 3*time.Second, true
 		})},
 		{Args: []string{"--max-requests", "100"}, Want: usual(func(o *options) { o.MaxRequests = 100 })},
-		{Args: []string{"--workload", "blobs"}, Err: `--workload "blobs" is none of blob, entity, lock, consume`},
+		{Args: []string{"--workload", "blobs"}, Err: `--workload "blobs" is none of blob, lock, consume`},
 		{Args: []string{"--clients", "0"}, Err: "--clients 0 is not between 1 and 64"},
 		{Args: []string{"--clients", "8,8"}, Err: "--clients has 8 twice"},
 		{Args: []string{"--for", "0s"}, Err: "--for"},

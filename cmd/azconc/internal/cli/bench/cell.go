@@ -32,10 +32,9 @@ type workload struct {
 	prepare    func(s *site, ctx context.Context, c cell, m *meter) (work, error)
 }
 
-// workloads is what can be measured.
+// workloads is what can be measured: one for each library.
 var workloads = []workload{
 	{"blob", "an increment of a counter in one blob", []string{azconc, shared, plain, jitter, leased}, (*site).counters},
-	{"entity", "an increment of a counter in one entity", []string{azconc, shared, plain, jitter}, (*site).counters},
 	{"lock", "an acquisition of one lock and its release", []string{azconc, shared, leased}, (*site).locks},
 	{"consume", "a message received, handled and deleted", []string{bareLoop, none, redelivery, owner, inbox}, (*site).consumers},
 }
@@ -49,7 +48,7 @@ type cell struct {
 
 func (c cell) String() string { return fmt.Sprintf("%s, %s, %d clients", c.Workload, c.Way, c.Clients) }
 
-// name is that of the blob, the row or the lock of the cell.
+// name is that of the blob or the lock of the cell.
 func (c cell) name() string {
 	return strings.ReplaceAll(fmt.Sprintf("%s-%s-%d", c.Workload, c.Way, c.Clients), " ", "-")
 }

@@ -46,7 +46,6 @@ func TestACommitCostsTheseRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		want := map[string]float64{
 			"blob azconc": 2, "blob plain loop": 2, "blob full jitter": 2, "blob lease": 4, "blob one process": 1,
-			"entity azconc": 2, "entity plain loop": 2, "entity full jitter": 2, "entity one process": 1,
 			"lock lease": 2,
 		}
 		service := far()
@@ -183,11 +182,11 @@ func TestALostCommitIsNoticed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := s.place(c, nil)
+		p, err := s.blob(c, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := p.write(t.Context(), counter{N: 19}, nil, nil); err != nil {
+		if err := write(t.Context(), p, counter{N: 19}, nil, nil); err != nil {
 			t.Fatal(err)
 		}
 		if err := w.check(t.Context(), 19); err != nil {

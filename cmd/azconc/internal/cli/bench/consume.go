@@ -93,7 +93,7 @@ func (s *site) dedupe(ctx context.Context, way string, m *meter) (*idempotent.Co
 		box, problem := idempotent.NewInbox(table, nil)
 		err = problem
 		handler = func(ctx context.Context, m *idempotent.Message) error {
-			return box.Apply(ctx, m, partition, func(_ context.Context, tx *tables.Tx) error { return tx.Upsert("effect-"+m.ID, counter{1}) })
+			return box.Apply(ctx, m, "p", func(_ context.Context, tx *tables.Tx) error { return tx.Upsert("effect-"+m.ID, counter{1}) })
 		}
 	}
 	return o, handler, err

@@ -11,14 +11,12 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
-	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/blobs"
-	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/retry"
 )
@@ -32,19 +30,9 @@ func increment(_ context.Context, c *counter) error {
 	return nil
 }
 
-// stored is where a client finds the counter of a cell. It sends its requests by the SDK alone, as programs without azconc do, and knows
-// nothing of a response that was lost.
-type stored interface {
-	read(ctx context.Context) (counter, *azcore.ETag, error)
-	write(ctx context.Context, c counter, ifMatch *azcore.ETag, leaseID *string) error // whatever is there, if ifMatch is nil
-	target() optimistic.Target[counter]
-}
+// The functions below send requests by the SDK alone, as programs without azconc do. They know nothing of a response that was lost.
 
-type inBlob struct{ *blockblob.Client }
-
-func (b inBlob) target() optimistic.Target[counter] { return blobs.NewJSON[counter](b.Client) }
-
-func (b inBlob) read(ctx context.Context) (c counter, etag *azcore.ETag, err error) {
+func read(ctx context.Context, b *blockblob.Client) (c counter, etag *azcore.ETag, err error) {
 	got, err := b.DownloadStream(ctx, nil)
 	if err != nil {
 		return c, nil, err
@@ -57,7 +45,8 @@ func (b inBlob) read(ctx context.Context) (c counter, etag *azcore.ETag, err err
 	return c, got.ETag, json.Unmarshal(data, &c)
 }
 
-func (b inBlob) write(ctx context.Context, c counter, ifMatch *azcore.ETag, leaseID *string) error {
+// write stores a counter, whatever is there if ifMatch is nil.
+func write(ctx context.Context, b *blockblob.Client, c counter, ifMatch *azcore.ETag, leaseID *string) error {
 	content := fmt.Appendf(nil, `{"n":%d}`, c.N)
 	_, err := b.Upload(ctx, streaming.NopCloser(bytes.NewReader(content)), &blockblob.UploadOptions{AccessConditions: &blob.AccessConditions{
 		ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfMatch: ifMatch},
@@ -66,34 +55,14 @@ func (b inBlob) write(ctx context.Context, c counter, ifMatch *azcore.ETag, leas
 	return err
 }
 
-// partition is that of the entities.
-const partition = "p"
-
-type inEntity struct {
-	*aztables.Client
-	row string
-}
-
-func (e inEntity) target() optimistic.Target[counter] {
-	return tables.NewEntity[counter](e.Client, partition, e.row)
-}
-
-func (e inEntity) read(ctx context.Context) (c counter, etag *azcore.ETag, err error) {
-	got, err := e.GetEntity(ctx, partition, e.row, nil)
+// try increments a counter, unless another client is faster.
+func try(ctx context.Context, b *blockblob.Client, leaseID *string) error {
+	c, etag, err := read(ctx, b)
 	if err != nil {
-		return c, nil, err
+		return err
 	}
-	return c, &got.ETag, json.Unmarshal(got.Value, &c)
-}
-
-func (e inEntity) write(ctx context.Context, c counter, ifMatch *azcore.ETag, _ *string) (err error) {
-	content := fmt.Appendf(nil, `{"PartitionKey":%q,"RowKey":%q,"n":%d}`, partition, e.row, c.N)
-	if ifMatch == nil {
-		_, err = e.UpsertEntity(ctx, content, nil)
-	} else {
-		_, err = e.UpdateEntity(ctx, content, &aztables.UpdateEntityOptions{IfMatch: ifMatch, UpdateMode: aztables.UpdateModeReplace})
-	}
-	return err
+	c.N++
+	return write(ctx, b, c, etag, leaseID)
 }
 
 // fullJitter is the pause of a careful loop: up to 5 ms, doubling, at most 200 ms.
@@ -130,41 +99,14 @@ func underLease(ctx context.Context, client *blockblob.Client, do func(leaseID *
 	return err
 }
 
-// try increments a counter, unless another client is faster.
-func try(ctx context.Context, s stored, leaseID *string) error {
-	c, etag, err := s.read(ctx)
-	if err != nil {
-		return err
-	}
-	c.N++
-	return s.write(ctx, c, etag, leaseID)
-}
-
-// place returns where a client finds the counter of a cell.
-func (s *site) place(c cell, m *meter) (stored, error) {
-	if c.Workload == "entity" {
-		table, err := s.table(m)
-		return inEntity{table, c.name()}, err
-	}
-	box, err := s.container(m)
-	if err != nil {
-		return nil, err
-	}
-	return inBlob{box.NewBlockBlobClient(c.name())}, nil
-}
-
-// counters prepares the clients of blob and entity.
+// counters prepares the clients of blob.
 func (s *site) counters(ctx context.Context, c cell, m *meter) (work, error) {
-	kind := "container"
-	if c.Workload == "entity" {
-		kind = "table"
-	}
-	if err := s.create(ctx, kind); err != nil {
+	if err := s.create(ctx, "container"); err != nil {
 		return work{}, err
 	}
-	p, err := s.place(c, nil)
+	stored, err := s.blob(c, nil)
 	if err == nil {
-		err = p.write(ctx, counter{}, nil, nil)
+		err = write(ctx, stored, counter{}, nil, nil)
 	}
 	if err != nil {
 		return work{}, err
@@ -172,7 +114,7 @@ func (s *site) counters(ctx context.Context, c cell, m *meter) (work, error) {
 	var clients []func(context.Context) error
 	var document *optimistic.Document[counter]
 	for range c.Clients {
-		p, err := s.place(c, m)
+		b, err := s.blob(c, m)
 		if err != nil {
 			return work{}, err
 		}
@@ -180,32 +122,33 @@ func (s *site) counters(ctx context.Context, c cell, m *meter) (work, error) {
 		switch c.Way {
 		case azconc:
 			commit = func(ctx context.Context) error {
-				_, err := optimistic.Update(ctx, p.target(), increment, unbounded())
+				_, err := optimistic.Update(ctx, blobs.NewJSON[counter](b), increment, unbounded())
 				return err
 			}
 		case shared:
 			if document == nil {
-				if document, err = optimistic.NewDocument(p.target(), &optimistic.DocumentOptions{Update: *unbounded()}); err != nil {
+				if document, err = optimistic.NewDocument(blobs.NewJSON[counter](b), &optimistic.DocumentOptions{Update: *unbounded()}); err != nil {
 					return work{}, err
 				}
 			}
 			commit = func(ctx context.Context) error { _, err := document.Update(ctx, increment); return err }
-		case plain, jitter:
-			pause := fullJitter
-			if c.Way == plain {
-				pause = retry.Backoff{}
-			}
-			commit = func(ctx context.Context) error { return again(ctx, pause, func() error { return try(ctx, p, nil) }) }
-		case leased:
-			blob := p.(inBlob).Client //nolint:forcetypeassert // an entity has no lease
+		case plain:
 			commit = func(ctx context.Context) error {
-				return underLease(ctx, blob, func(leaseID *string) error { return try(ctx, p, leaseID) })
+				return again(ctx, retry.Backoff{}, func() error { return try(ctx, b, nil) })
+			}
+		case jitter:
+			commit = func(ctx context.Context) error {
+				return again(ctx, fullJitter, func() error { return try(ctx, b, nil) })
+			}
+		case leased:
+			commit = func(ctx context.Context) error {
+				return underLease(ctx, b, func(leaseID *string) error { return try(ctx, b, leaseID) })
 			}
 		}
 		clients = append(clients, commit)
 	}
 	return work{together(clients), func(ctx context.Context, commits int) error {
-		got, _, err := p.read(ctx)
+		got, _, err := read(ctx, stored)
 		if err == nil && got.N < commits {
 			err = fmt.Errorf("%d commits were reported, and %d are stored: some are lost", commits, got.N)
 		}

@@ -23,9 +23,9 @@ func (s *site) locks(ctx context.Context, c cell, m *meter) (work, error) {
 		return k.Do(ctx, c.name(), nil, func(context.Context, *pessimistic.Hold) error { return nil })
 	}
 	if c.Way == leased {
-		box, err := s.container(nil)
+		b, err := s.blob(c, nil)
 		if err == nil {
-			err = inBlob{box.NewBlockBlobClient(c.name())}.write(ctx, counter{}, nil, nil)
+			err = write(ctx, b, counter{}, nil, nil)
 		}
 		if err != nil {
 			return work{}, err
@@ -42,19 +42,19 @@ func (s *site) locks(ctx context.Context, c cell, m *meter) (work, error) {
 	var clients []func(context.Context) error
 	var k *pessimistic.Locker
 	for i := range c.Clients {
-		box, err := s.container(m)
+		b, err := s.blob(c, m)
 		if err == nil && (i == 0 || c.Way != shared) {
 			k, err = locker(m, fmt.Sprintf("client %d", i))
 		}
 		if err != nil {
 			return work{}, err
 		}
-		blob, k := box.NewBlockBlobClient(c.name()), k
+		mine := k
 		clients = append(clients, func(ctx context.Context) error {
 			if c.Way == leased {
-				return underLease(ctx, blob, func(*string) error { return nil })
+				return underLease(ctx, b, func(*string) error { return nil })
 			}
-			return hold(ctx, k)
+			return hold(ctx, mine)
 		})
 	}
 	return work{run: together(clients)}, nil

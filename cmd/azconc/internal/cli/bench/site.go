@@ -14,6 +14,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	blobservice "github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
@@ -76,6 +77,15 @@ func (s *site) container(m *meter) (*container.Client, error) {
 		return nil, err
 	}
 	return c.NewContainerClient(s.name), nil
+}
+
+// blob returns the blob of a cell.
+func (s *site) blob(c cell, m *meter) (*blockblob.Client, error) {
+	box, err := s.container(m)
+	if err != nil {
+		return nil, err
+	}
+	return box.NewBlockBlobClient(c.name()), nil
 }
 
 func (s *site) tableName() string { return strings.ReplaceAll(s.name, "-", "") }

@@ -35,7 +35,7 @@ type table string
 
 func (t *table) add(set *pflag.FlagSet) {
 	*t = "azconconce"
-	queue.TableFlag(set, (*string)(t), "results", "`table` of the results; created if it is missing")
+	queue.TableFlag(set, (*string)(t), "results", "`table` of the results; created if it is missing (default "+string(*t)+")")
 }
 
 // open returns the keys in the container of on, with their results. k is a Locker of that container.

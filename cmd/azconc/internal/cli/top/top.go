@@ -47,8 +47,8 @@ fewer when nothing changes: rounds are then up to four times as far apart.
 
 It shows what the service says. An election is stored as a lock: its holder leads, and its fence is the term. A free lock shows its
 last holder. A semaphore shows how many of the slots that were ever used are held. The count of a queue's messages is approximate (~),
-and of those that can be received 32 are seen at most. How many wait for a lock is stored nowhere, and how long a lease still lasts is
-known to its holder alone.
+and of those that can be received 32 are seen at most. How many wait for a lock is as far as its holder knows, and how long a lease still
+lasts is known to its holder alone.
 
 In a pipe and with -o json, what one round has fetched is printed.`,
 		Example: `  azconc top
