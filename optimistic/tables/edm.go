@@ -187,4 +187,9 @@ func (p Property) size(name string) int {
 }
 
 // utf16Size returns the size of a text in bytes, as the service stores it.
-func utf16Size(s string) int { return 2 * len(utf16.Encode([]rune(s))) }
+func utf16Size(s string) (n int) {
+	for _, r := range s {
+		n += 2 * utf16.RuneLen(r)
+	}
+	return n
+}
