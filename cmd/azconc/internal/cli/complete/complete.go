@@ -135,7 +135,7 @@ func (c *completer) value(flag *pflag.Flag) cobra.CompletionFunc {
 		}
 	}
 	kind, _ := pflag.UnquoteUsage(flag)
-	if slices.Contains(fileKinds, kind) {
+	if slices.Contains([]string{"file", "path", "directory", "command"}, kind) {
 		return c.localFiles
 	}
 	return func(cmd *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
