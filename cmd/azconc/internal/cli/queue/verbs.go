@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
-	"github.com/azconc/azconc/cmd/azconc/internal/cli/container"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/optimistic/settings"
@@ -88,7 +87,7 @@ func (r showResult) Text(w io.Writer) {
 	default:
 		show.Fields(w, "visible", fmt.Sprint(*r.Visible), "hidden", fmt.Sprint(*r.Hidden, " at most"))
 	}
-	container.PrintMetadata(w, r.Metadata)
+	show.Fields(w, show.WithMetadata(nil, r.Metadata)...)
 }
 
 func newShowCmd(f *cli.Factory) *cobra.Command {
