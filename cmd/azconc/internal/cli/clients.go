@@ -62,21 +62,9 @@ func (f *Factory) BlobService() (*azservice.Client, error) { return f.blobServic
 
 func (f *Factory) blobServiceClient(r ref.Blob) (*azservice.Client, error) {
 	opts := &azservice.ClientOptions{ClientOptions: f.ClientOptions()}
-	if r.SAS != "" {
-		f.Redactor.know(azaccount.SecretsOf("", r.SAS)...)
-		return azaccount.Signed(azaccount.Blob, r.Endpoint, r.SAS).BlobService(opts)
-	}
-	a, err := f.account()
+	a, err := f.accountOf(azaccount.Blob, ref.Account{Endpoint: r.Endpoint, SAS: r.SAS})
 	if err != nil {
 		return nil, err
-	}
-	if r.Endpoint != "" {
-		if a, err = a.At(azaccount.Blob, r.Endpoint); err != nil {
-			return nil, connectionError(err)
-		}
-	}
-	if a.Endpoint(azaccount.Blob) == "" {
-		return nil, noAccount()
 	}
 	c, err := a.BlobService(opts)
 	return c, connectionError(err)
@@ -86,7 +74,7 @@ func (f *Factory) blobServiceClient(r ref.Blob) (*azservice.Client, error) {
 func (f *Factory) QueueService() (*azqueue.ServiceClient, error) {
 	opts := &azqueue.ClientOptions{ClientOptions: f.ClientOptions()}
 	opts.PerRetryPolicies = append(opts.PerRetryPolicies, idempotent.Policy())
-	a, err := f.accountOf(azaccount.Queue)
+	a, err := f.accountOf(azaccount.Queue, f.urls[azaccount.Queue])
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +94,7 @@ func (f *Factory) Queue(name string) (*azqueue.QueueClient, error) {
 // TableService returns the client of the account's Table service.
 func (f *Factory) TableService() (*aztables.ServiceClient, error) {
 	opts := &aztables.ClientOptions{ClientOptions: f.ClientOptions()}
-	a, err := f.accountOf(azaccount.Table)
+	a, err := f.accountOf(azaccount.Table, f.urls[azaccount.Table])
 	if err != nil {
 		return nil, err
 	}
