@@ -11,6 +11,7 @@ import (
 	"github.com/azconc/azconc/idempotent/internal/send"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/tables"
+	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/observe"
 )
 
@@ -55,8 +56,8 @@ func (k *claim) transact(ctx context.Context, change func(context.Context, *tabl
 	return err
 }
 
-// hold renews the claim in its second half. ErrOwnershipLost means that it has ended. Requests: 2, once per half of its
-// life.
+// hold renews the claim in its second half. ErrOwnershipLost means that it is another's, or could not be renewed and ends before
+// the message's hiding does, which is when hold is called next at the latest. Requests: 2, once per half of its life.
 func (k *claim) hold(ctx context.Context) error {
 	if k == nil || !k.renewing.TryLock() {
 		return nil // it is being renewed
@@ -82,8 +83,8 @@ func (k *claim) hold(ctx context.Context) error {
 			Until time.Time `json:"until"`
 		}{until})
 	})
-	switch {
-	case err != nil && time.Now().After(k.until), gone:
+	switch hidden, _ := d.receipt.Deadline(); {
+	case err != nil && k.until.Before(hidden), gone:
 		return ErrOwnershipLost
 	case err == nil:
 		k.until = local
@@ -150,7 +151,7 @@ func (o *owner) conclude(ctx context.Context, d *delivery, as conclusion) error 
 		d.result, d.replays = m.Result, true
 	}
 	err := o.k.failed(o.notes.Write(ctx, d.partition, markers.Write{Row: d.row, Marker: m}, func() { o.c.move(d, closing) }))
-	if err != nil {
+	if err != nil && azerr.Classify(err).Kind != azerr.BadInput {
 		o.late.Add(d.partition, markers.Write{Row: d.row, Marker: m})
 	}
 	return err
@@ -180,4 +181,4 @@ func (o *owner) forget(ctx context.Context, d *delivery) error {
 	return d.claim.free(ctx)
 }
 
-func (o *owner) Flush(ctx context.Context) { o.late.Flush(ctx) }
+func (o *owner) flush(ctx context.Context) error { return o.k.failed(o.late.Flush(ctx)) }

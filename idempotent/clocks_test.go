@@ -55,7 +55,7 @@ func TestAClaimEndsByTheQueuesClock(t *testing.T) {
 					t.Fatal(err)
 				}
 				d := &delivery{c: c, m: &Message{ID: "this", Key: "k", Expires: now.Add(100 * time.Hour)},
-					arrival: arrival{e: format.Message{As: format.Envelope}, carries: true, window: 30 * time.Second, received: now, at: now.Add(tt.queue)},
+					arrival: arrival{e: format.Message{As: format.Envelope}, carries: true, received: now, at: now.Add(tt.queue)},
 					mark:    mark{partition: markers.PartitionOf(c.queue.Path, "k"), row: markers.RowOf("k")}}
 				if err := o.consult(t.Context(), d, &claimer{}); err != nil || d.fate != tt.want {
 					t.Errorf("fate %d, %v, want %d", d.fate, err, tt.want)

@@ -5,16 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/azconc/azconc/idempotent/internal/bodies"
 	"github.com/azconc/azconc/idempotent/internal/markers"
-	"github.com/azconc/azconc/idempotent/internal/pool"
 	"github.com/azconc/azconc/idempotent/internal/queues"
 	"github.com/azconc/azconc/idempotent/internal/send"
 	"github.com/azconc/azconc/idempotent/internal/session"
@@ -43,11 +42,10 @@ type Consumer struct {
 	handler Handler
 	o       ConsumerOptions
 
-	seats    chan struct{} // holds one element per handler that runs
-	suspects chan struct{} // holds the room that suspects take whose handlers run; see room
-	entering chan struct{} // holds an element while a suspect takes its room
+	seats    *semaphore.Weighted // of the handlers that run
+	suspects *semaphore.Weighted // the room for suspects whose handlers run; see room
 	wake     chan struct{}
-	ready    chan struct{} // signals the receiver that a handler has finished
+	margin   time.Duration // how long before others can receive its message a handler's context ends
 	room     chan struct{} // signals the receiver that there may be room for messages
 
 	requests, handled atomic.Int64
@@ -57,8 +55,8 @@ type Consumer struct {
 	session *session.Session // set while Run runs; nil without Sessions
 	dedupe  deduper
 	idle    func() // called when no message waits for a handler and no handler runs
-	gate    gate
-	pool    *pool.Pool // runs the deliveries
+	outage  suspension
+	tasks   sync.WaitGroup // the deliveries, and what is done in the background for them
 	probes  sync.WaitGroup
 
 	// The contexts of Run. They are set before the first delivery.
@@ -77,9 +75,7 @@ type Consumer struct {
 	recalled map[string]markers.Ledger // counts of messages that were given back and cannot carry them
 	stock    [stages]int               // number of deliveries in each stage
 	pace     durations                 // of the handlers
-	holds    durations                 // from the receive to the end of the handler
 	alone    int                       // suspects that run alone, or wait for that
-	crowded  chan struct{}             // closed while there are any
 	finished int                       // handlers that have returned and whose messages are settled
 	fatal    error                     // why the consumer ends by itself
 }
@@ -94,13 +90,10 @@ func NewConsumer(queue *azqueue.QueueClient, handler Handler, opts *ConsumerOpti
 	if err != nil {
 		return nil, err
 	}
-	for _, around := range slices.Backward(o.Middleware) {
-		handler = around(handler)
-	}
 	c := &Consumer{
-		handler: handler, o: o, seats: make(chan struct{}, o.Concurrency), suspects: make(chan struct{}, max(1, o.Concurrency/2)), entering: make(chan struct{}, 1), idle: func() {},
-		wake: make(chan struct{}, 1), ready: make(chan struct{}, 1), room: make(chan struct{}, 1), now: make(chan struct{}),
-		inFlight: map[string]*delivery{}, keys: map[string]*delivery{}, recalled: map[string]markers.Ledger{}, crowded: make(chan struct{}), pool: pool.New(),
+		handler: handler, o: o, seats: semaphore.NewWeighted(int64(o.Concurrency)), suspects: semaphore.NewWeighted(int64(roomForSuspects(o.Concurrency))), margin: min(o.Visibility/10, time.Second), idle: func() {},
+		wake: make(chan struct{}, 1), room: make(chan struct{}, 1), now: make(chan struct{}),
+		inFlight: map[string]*delivery{}, keys: map[string]*delivery{}, recalled: map[string]markers.Ledger{},
 	}
 	count := func() { c.requests.Add(1) }
 	c.queue = queues.New(queue, o.Hooks, count)
@@ -184,7 +177,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	err := c.receiveAll()
 	c.stop(nil)
 	done := make(chan struct{})
-	go func() { c.pool.Wait(); c.pool.Dismiss(); close(done) }()
+	go func() { c.tasks.Wait(); close(done) }()
 	if !within(done, c.o.SoftStop, c.now) {
 		end(ErrStopping)
 		if !within(done, c.o.HardStop, nil) {
@@ -206,7 +199,9 @@ func (c *Consumer) finish(ctx context.Context) {
 	c.probes.Wait()
 	flushing, cancel := retry.Detached(ctx, send.TryTimeout)
 	defer cancel()
-	c.dedupe.Flush(flushing)
+	if err := c.dedupe.flush(flushing); err != nil {
+		c.failed(fmt.Errorf("not all markers of handled messages are written, so copies of them may be handled: %w", err))
+	}
 	c.lastSweep(ctx)
 }
 
@@ -214,9 +209,7 @@ func (c *Consumer) finish(ctx context.Context) {
 func within(done <-chan struct{}, d time.Duration, enough <-chan struct{}) bool {
 	var over <-chan time.Time
 	if d >= 0 {
-		timer := time.NewTimer(d)
-		defer timer.Stop()
-		over = timer.C
+		over = time.After(d)
 	}
 	select {
 	case <-done:
@@ -234,9 +227,6 @@ func within(done <-chan struct{}, d time.Duration, enough <-chan struct{}) bool 
 
 // report reports what has happened to a message.
 func (d *delivery) report(kind observe.Kind, err error) {
-	if d.c.o.Hooks.Event == nil && d.c.o.Hooks.Logger == nil { // saves what describes the message
-		return
-	}
 	d.c.emit(d.settling, observe.Event{Kind: kind, Message: d.m.observed(), Took: d.took, Err: err})
 }
 
@@ -247,5 +237,8 @@ func (c *Consumer) failed(err error) {
 
 func (c *Consumer) emit(ctx context.Context, e observe.Event) {
 	e.Subject, e.Resource = observe.Handled, c.queue.Path
+	c.mu.Lock()
+	e.Running = c.stock[running]
+	c.mu.Unlock()
 	c.o.Hooks.Emit(ctx, e)
 }

@@ -122,8 +122,8 @@ type deduper interface {
 	// forget records, for a message that is given back and cannot carry this itself, that nobody handles it.
 	forget(ctx context.Context, d *delivery) error
 
-	// Flush writes what conclude could not write because of an outage.
-	Flush(ctx context.Context)
+	// flush writes what conclude could not write because of an outage.
+	flush(ctx context.Context) error
 }
 
 // conclusion is the state of a message that a Consumer has finished with.
@@ -148,7 +148,7 @@ func (noDedupe) decide(_ context.Context, batch []*delivery) error {
 }
 func (noDedupe) conclude(context.Context, *delivery, conclusion) error { return nil }
 func (noDedupe) forget(context.Context, *delivery) error               { return nil }
-func (noDedupe) Flush(context.Context)                                 {}
+func (noDedupe) flush(context.Context) error                           { return nil }
 
 // redelivery remembers messages that were handled but could not be deleted.
 type redelivery struct {

@@ -196,11 +196,9 @@ func TestWhatDedupeNeedsIsSaid(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		replay := func(context.Context, *Message, []byte) error { return nil }
 		for text, o := range map[string]ConsumerOptions{
-			"needs Markers":        {Dedupe: DedupeOwner},
-			`"twice" is none of`:   {Dedupe: "twice", Markers: r.markers},
-			"only complete keeps":  {Markers: r.markers, Replay: replay},
-			"MaxVisibility: 20s":   {MaxVisibility: 20 * time.Second},
-			"MaxVisibility: 1m0.5": {MaxVisibility: time.Minute + time.Second/2},
+			"needs Markers":       {Dedupe: DedupeOwner},
+			`"twice" is none of`:  {Dedupe: "twice", Markers: r.markers},
+			"only complete keeps": {Markers: r.markers, Replay: replay},
 		} {
 			if _, err := NewConsumer(r.queue, func(context.Context, *Message) error { return nil }, &o); err == nil || !strings.Contains(err.Error(), text) {
 				t.Errorf("%q: %v", text, err)

@@ -30,12 +30,10 @@ type arrival struct {
 	raw      string
 	carries  bool // its text carries its counts: it is an envelope that has room for them
 	receipt  *queues.Receipt
-	window   time.Duration // how long each renewal hides the message
-	margin   time.Duration // how long before others can receive the message its handler's context ends
-	received time.Time     // just before the request was sent
-	at       time.Time     // when it was received, by the queue's clock
+	received time.Time // just before the request was sent
+	at       time.Time // when it was received, by the queue's clock
 	decoded  error
-	stale    <-chan struct{} // closed when it has waited too long for a handler
+	stale    time.Time // when it has waited too long for a handler
 }
 
 // judgement is what becomes of a delivery before its handler runs.
@@ -159,16 +157,9 @@ func (d *delivery) observe() {
 	if d.endSpan != nil {
 		return
 	}
-	if d.c.o.Hooks.Span == nil { // saves what describes the message
-		d.within, d.endSpan = d.c.work, unobserved
-		return
-	}
 	d.within, d.endSpan = d.c.o.Hooks.Start(d.c.work, observe.Span{Name: "idempotent.Handle", Resource: d.c.queue.Path, Message: d.m.observed()})
 	d.settling = context.WithoutCancel(d.within)
 }
-
-// unobserved ends the span of a delivery that has none.
-func unobserved(error) {}
 
 // release gives back a message about which nothing could be decided. While the consumer runs, the message is left to
 // reappear by itself: giving it back would cost requests during an outage, and it would be received again at once.
@@ -219,11 +210,9 @@ func (d *delivery) wait() {
 func (d *delivery) follow() (stands bool) {
 	c, original := d.c, d.original
 	until, _ := d.receipt.Deadline()
-	timer := time.NewTimer(time.Until(until) - d.window/3)
-	defer timer.Stop()
 	select {
 	case <-original.settled:
-	case <-timer.C:
+	case <-time.After(time.Until(until) - d.c.o.Visibility/3):
 	case <-c.stopping.Done():
 	}
 	over := false

@@ -98,31 +98,24 @@ func ExampleConsumer() {
 	// <nil>
 }
 
-// A Payload is shared by the program that sends and the one that handles.
-func ExamplePayload() {
+// The body is decoded before the handler is called; one that cannot be is poison.
+func ExampleJSON() {
 	type Order struct {
 		Item   string
 		Number int
 	}
-	var orders idempotent.Payload[Order]
-
 	ctx, queue := context.Background(), aztest.New(nil).Queue("orders")
 	producer, err := idempotent.NewProducer(queue, nil)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	m, err := orders.Outgoing(Order{"apples", 3})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	if _, err := producer.Send(ctx, m); err != nil {
+	if _, err := producer.Send(ctx, idempotent.Outgoing{Body: []byte(`{"Item":"apples","Number":3}`)}); err != nil {
 		fmt.Println(err)
 		return
 	}
 
-	consumer, err := idempotent.NewConsumer(queue, orders.Handler(func(_ context.Context, m *idempotent.Message, o Order) error {
+	consumer, err := idempotent.NewConsumer(queue, idempotent.JSON(func(_ context.Context, m *idempotent.Message, o Order) error {
 		fmt.Println(o.Number, o.Item)
 		return nil
 	}), &idempotent.ConsumerOptions{Dedupe: idempotent.DedupeNone, ExitWhenEmpty: true})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/azconc/azconc/idempotent/internal/bodies"
@@ -25,7 +26,7 @@ func (c *Consumer) begin(batch []*delivery) {
 // decide decides about a batch and starts a goroutine for each delivery. While a resource does not answer, undecided
 // deliveries are tried again for as long as their messages are hidden.
 func (c *Consumer) decide(batch []*delivery) {
-	until := batch[0].received.Add(batch[0].window - batch[0].margin)
+	until := batch[0].received.Add(c.o.Visibility - c.margin)
 	var err error
 	for open := batch; len(open) > 0; {
 		if c.stopping.Err() == nil {
@@ -34,23 +35,22 @@ func (c *Consumer) decide(batch []*delivery) {
 			cancel()
 		}
 		var left []*delivery
-		stale := make(chan struct{}) // how long a claim takes does not depend on the handlers
-		time.AfterFunc(maxWait, func() { close(stale) })
+		stale := time.Now().Add(maxWait) // how long a claim takes does not depend on the handlers
 		for _, d := range open {
 			d.stale = stale
 			if d.fate == undecided && c.stopping.Err() == nil && err != nil {
 				left = append(left, d)
 				continue
 			}
-			c.pool.Run(d.live)
+			c.tasks.Go(d.live)
 		}
 		if open = left; len(open) == 0 {
 			return
 		}
-		if !c.suspend(err) || !c.gate.wait(c.stopping, until) {
+		if !c.suspend(err) || !c.outage.wait(c.stopping, until) {
 			for _, d := range open {
 				d.fate, d.why = unclear, err
-				c.pool.Run(d.live)
+				c.tasks.Go(d.live)
 			}
 			return
 		}
@@ -67,14 +67,60 @@ func (d *delivery) handle() {
 	}
 	ctx, cancel := context.WithCancelCause(d.within)
 	defer cancel(nil)
-	heart := d.keepHidden(cancel)
+	stop := d.keepHidden(cancel)
 	began, err := time.Now(), errExited
-	defer func() { d.finish(heart, outcome{err: err, cause: context.Cause(ctx), took: time.Since(began)}) }()
+	defer func() { d.finish(stop, outcome{err: err, cause: context.Cause(ctx), took: time.Since(began)}) }()
 	err = d.attempt(ctx)
 }
 
-// finish disposes of the message after an attempt, and ends its renewals.
-func (d *delivery) finish(heart *heart, ended outcome) {
+// keepHidden renews the message until stop is called, which waits for a renewal that is in progress, and ends the handler's context if
+// the message cannot be kept hidden.
+func (d *delivery) keepHidden(end context.CancelCauseFunc) (stop func()) {
+	ctx, quit := context.WithCancel(d.settling)
+	release := context.AfterFunc(d.c.holding, quit)
+	var beating sync.WaitGroup
+	beating.Go(func() { d.beat(ctx, end) })
+	return func() {
+		quit()
+		release()
+		beating.Wait()
+	}
+}
+
+// beat renews the message until ctx ends, and ends the handler's context if it cannot.
+func (d *delivery) beat(ctx context.Context, end context.CancelCauseFunc) {
+	for {
+		until, ours := d.receipt.Deadline()
+		if !ours {
+			end(ErrOwnershipLost)
+			return
+		}
+		if retry.Sleep(ctx, time.Until(until)-d.c.o.Visibility/3) != nil {
+			return
+		}
+		// A renewal in progress is not cut off when the handler returns: its response has the receipt to settle the
+		// message with.
+		renewing, cancel := context.WithDeadline(context.WithoutCancel(ctx), until.Add(-d.c.margin))
+		err := d.receipt.Extend(renewing, d.c.o.Visibility)
+		cancel()
+		switch {
+		case err == nil && errors.Is(d.claim.hold(context.WithoutCancel(ctx)), ErrOwnershipLost):
+			end(ErrOwnershipLost)
+			return
+		case err == nil:
+			continue
+		case ctx.Err() != nil:
+			return
+		}
+		if until, ours = d.receipt.Deadline(); !ours || retry.Sleep(ctx, time.Until(until.Add(-d.c.margin))) == nil {
+			end(ErrOwnershipLost)
+		}
+		return
+	}
+}
+
+// finish disposes of the message after an attempt, and ends its renewals by stop.
+func (d *delivery) finish(stop func(), ended outcome) {
 	c := d.c
 	ended.verdict, ended.after = judge(ended.err)
 	if d.concluded = ended.verdict == done || ended.verdict == drop; d.concluded {
@@ -88,7 +134,7 @@ func (d *delivery) finish(heart *heart, ended outcome) {
 		c.suspend(ended.err) // before there is room for another message
 	}
 	c.move(d, closing)
-	heart.stop() // no renewal may follow the decision below
+	stop() // no renewal may follow the decision below
 	d.dispose(ended)
 }
 
@@ -116,29 +162,19 @@ var errCrowded = errors.New("no handler was free for it")
 // errGrouped reports that the handler was not run because it is suspect, and enough suspects run.
 var errGrouped = errors.New("it may have ended its process, like others that are being handled")
 
-// attempt waits for a seat and runs the handler.
+// attempt waits until the handler may run, and runs it.
 func (d *delivery) attempt(ctx context.Context) error {
 	c := d.c
-	if d.suspect {
-		leave, err := c.admitSuspect(ctx, d)
-		defer leave()
-		if err != nil {
-			return err
-		}
-	} else {
-		select {
-		case c.seats <- struct{}{}:
-		default:
-			if err := d.queue(ctx); err != nil {
-				return err
-			}
-		}
-		defer func() { <-c.seats }()
+	leave, err := d.enter(ctx)
+	if err != nil {
+		return err
 	}
+	defer leave()
 	if err := d.ready(ctx); err != nil {
 		return err
 	}
 	c.move(d, running)
+	d.report(observe.Started, nil)
 	d.handled.Store(true)
 	defer c.handled.Add(1)
 	if c.o.HandlerTimeout > 0 {
@@ -149,23 +185,6 @@ func (d *delivery) attempt(ctx context.Context) error {
 	return guarded(ctx, d.m, c.handler)
 }
 
-// queue waits until a seat is free, and takes it.
-func (d *delivery) queue(ctx context.Context) error {
-	c := d.c
-	select {
-	case c.seats <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-	case <-c.stopping.Done():
-	case <-d.stale:
-		c.slow()
-		return errCrowded
-	case <-c.crowd():
-		return errCrowded
-	}
-	return errUnhandled
-}
-
 // ready reports why the handler cannot start. Nobody else can receive the message when it returns nil: the steps before
 // may have taken longer than the message was hidden.
 func (d *delivery) ready(ctx context.Context) error {
@@ -173,15 +192,15 @@ func (d *delivery) ready(ctx context.Context) error {
 	if ctx.Err() != nil || c.stopping.Err() != nil {
 		return errUnhandled
 	}
-	if c.gate.closed.Load() {
+	if c.outage.lasts() {
 		return errSuspended
 	}
 	until, ours := d.receipt.Deadline()
 	if !ours {
 		return ErrOwnershipLost
 	}
-	if !time.Now().Before(until.Add(-d.margin)) {
-		if err := d.receipt.Extend(ctx, d.window); err != nil {
+	if !time.Now().Before(until.Add(-d.c.margin)) {
+		if err := d.receipt.Extend(ctx, d.c.o.Visibility); err != nil {
 			return fmt.Errorf("%w: its visibility timeout passed before its handler could start: %w", ErrOwnershipLost, err)
 		}
 		if err := d.claim.hold(ctx); err != nil {

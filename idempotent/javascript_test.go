@@ -51,7 +51,7 @@ func (i *interop) queue(name string) *azqueue.QueueClient {
 
 func (i *interop) javascript(args ...string) []byte {
 	i.t.Helper()
-	return azuritetest.JavaScript(i.t, i.account, "testdata/javascript/queue.mjs", args...)
+	return azuritetest.JavaScript(i.t, i.account.ConnectionString(), "testdata/javascript/queue.mjs", args...)
 }
 
 // theySend sends bodies with the JavaScript SDK.

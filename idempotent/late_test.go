@@ -6,7 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/azconc/azconc/idempotent/internal/queues"
+	"github.com/azconc/azconc/idempotent/redrive"
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/observe"
 )
 
 // The marker of a poison message was written without a condition: delivered again, or late, it took back that a copy had
@@ -44,6 +47,146 @@ func TestALateMarkerOfPoisonDoesNotTakeBackWhatWasHandled(t *testing.T) {
 				run()
 				if runs.n["m"] != 1 {
 					t.Errorf("%s at request %d: handled %d times", kind, skip, runs.n["m"])
+				}
+			})
+		}
+	}
+}
+
+// A marker that could not be written when its message was handled was tried once more when the table answered, and never again if that
+// failed: the claim ended after five minutes, and a copy was handled.
+func TestALateMarkerIsTriedUntilItIsWritten(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		p := r.process()
+		// All but the first, which claims the key, fail; the table answers to reads.
+		p.wire.SetFaults(aztest.Fault{Kind: aztest.Throttle, Match: aztest.Op("Entity Group Transaction"), Skip: 1})
+		var runs tally
+		c, err := NewConsumer(p.queue, func(_ context.Context, m *Message) error { runs.add(m.Key); return nil },
+			&ConsumerOptions{Markers: p.markers, Poison: p.poison})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.send("m")
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- c.Run(ctx) }()
+		pass(2 * time.Minute)
+		p.wire.SetFaults()
+		pass(time.Minute)
+		if got := len(transactions(r)); got != 2 { // the last Flush, when a consumer ends, is not what counts
+			t.Errorf("%d transactions have reached the table, want the claim, and the marker that the message was handled", got)
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		r.send("m")
+		pass(5 * time.Minute) // the claim has ended
+		r.consume(func(_ context.Context, m *Message) error { runs.add(m.Key); return nil }, ConsumerOptions{Markers: r.markers})
+		if runs.n["m"] != 1 {
+			t.Errorf("handled %d times", runs.n["m"])
+		}
+	})
+}
+
+// transactions returns the requests that have written markers.
+func transactions(r *rig) (found []aztest.Request) {
+	for _, q := range r.service.Log() {
+		if q.Op == "Entity Group Transaction" {
+			found = append(found, q)
+		}
+	}
+	return found
+}
+
+// A renewal that an earlier try may have made is refused because another client has received the message, if the response comes after the
+// message could be received: it was taken for the sign that the earlier try was applied, and the handler went on.
+func TestARenewalThatIsRefusedTooLateProvesNothing(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.send("m")
+		p := r.process()
+		// The first try is lost, and the second answered after the deadline, when another client has received the message.
+		p.wire.SetFaults(aztest.Fault{Kind: aztest.LoseRequest, Match: aztest.Op("Update Message"), Count: 1}, aztest.Fault{Kind: aztest.Slow, Delay: 4 * time.Second, Match: aztest.Op("Update Message")})
+		queue := queues.New(p.queue, observe.Hooks{}, nil)
+		got, err := queue.Receive(t.Context(), 1, 5*time.Second)
+		if err != nil || len(got) != 1 {
+			t.Fatal(got, err)
+		}
+		receipt := queue.Receipt(*got[0].MessageID, *got[0].MessageText)
+		receipt.Adopt(*got[0].PopReceipt, time.Now().Add(5*time.Second))
+		pass(3 * time.Second)
+		go func() {
+			pass(2500 * time.Millisecond)
+			if got, err := queues.New(r.queue, observe.Hooks{}, nil).Receive(t.Context(), 1, time.Minute); err != nil || len(got) != 1 {
+				t.Error(got, err)
+			}
+		}()
+		if err := receipt.Extend(t.Context(), 30*time.Second); !errors.Is(err, queues.ErrLost) {
+			t.Errorf("%v", err)
+		}
+		if _, ours := receipt.Deadline(); ours {
+			t.Error("the message counts as held")
+		}
+	})
+}
+
+// A message that was copied to the poison queue and could not be marked is handled again. The request to mark it, applied late, let its
+// copy be handled at the same time once that was moved back.
+func TestALateMarkerOfPoisonDoesNotLetACopyRunBesideItsOriginal(t *testing.T) {
+	for _, count := range []int{2, 3} {
+		for skip := range 5 {
+			inBubble(t, func(t *testing.T, r *rig) {
+				p := r.process()
+				p.wire.SetFaults(aztest.Fault{Kind: aztest.CommitAfterBreak, Delay: time.Minute, Match: ofTables, Skip: skip, Count: count})
+				var runs tally
+				runningNow, most, broken := 0, 0, true
+				handle := func(_ context.Context, m *Message) error {
+					r.mu.Lock()
+					poison := broken
+					broken = false
+					runningNow++
+					most = max(most, runningNow)
+					r.mu.Unlock()
+					if !poison {
+						pass(3 * time.Minute)
+						runs.add(m.Key)
+					}
+					r.mu.Lock()
+					defer r.mu.Unlock()
+					runningNow--
+					if poison {
+						return Poison(errors.New("broken"))
+					}
+					return nil
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				ended := make(chan error, 2)
+				for _, p := range []*process{p, r.process()} {
+					c, err := NewConsumer(p.queue, handle, &ConsumerOptions{Markers: p.markers, Poison: p.poison})
+					if err != nil {
+						t.Fatal(err)
+					}
+					go func() { ended <- c.Run(ctx) }()
+					if runs.n == nil {
+						pass(time.Second)
+						r.send("m")
+						pass(30 * time.Second)
+						runs.n = map[string]int{}
+					}
+				}
+				pass(time.Minute)
+				if _, err := redrive.Run(t.Context(), r.poison, r.queue, nil); err != nil {
+					t.Error(err)
+				}
+				pass(15 * time.Minute)
+				cancel()
+				for range 2 {
+					if err := <-ended; err != nil {
+						t.Error(err)
+					}
+				}
+				if runs.n["m"] != 1 || most != 1 {
+					t.Errorf("%d requests from %d on: handled %d times, %d at a time", count, skip, runs.n["m"], most)
 				}
 			})
 		}

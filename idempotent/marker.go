@@ -43,12 +43,9 @@ type Markers struct {
 type MarkersOptions struct {
 	// Keep is how long after a message was received the same id may be sent again and still be detected as a copy. A
 	// marker is kept for Keep plus the 7 days that such a copy can live, or until its own message expires if that is
-	// later. A copy with a longer TTL can outlive the marker. Defaults to 7 days.
+	// later. A copy with a longer TTL can outlive the marker. Defaults to 7 days. For a message that went to the poison queue it is 90
+	// days at least: if it is redriven within them, and a copy of it was handled meanwhile, it is not handled again.
 	Keep time.Duration
-
-	// KeepPoison is Keep for a message that went to the poison queue, where it does not expire: if it is redriven
-	// within KeepPoison, and a copy of it was handled meanwhile, it is not handled again. Defaults to 90 days.
-	KeepPoison time.Duration
 
 	// KeepExpired leaves it to GC to delete markers. Defaults to false: Consumers delete what has expired, up to 1000 markers
 	// after each 1000 requests to their queues, for at most 21 requests.
@@ -60,6 +57,9 @@ type MarkersOptions struct {
 	_ struct{}
 }
 
+// keepPoison is Keep for a message that went to the poison queue, where it does not expire.
+const keepPoison = 90 * 24 * time.Hour
+
 // NewMarkers returns the markers in a table. It sends no request: a Consumer creates the table if it does not exist.
 func NewMarkers(table *aztables.Client, opts *MarkersOptions) (*Markers, error) {
 	if table == nil {
@@ -69,9 +69,9 @@ func NewMarkers(table *aztables.Client, opts *MarkersOptions) (*Markers, error) 
 	if opts != nil {
 		o = *opts
 	}
-	o.Keep, o.KeepPoison = cmp.Or(o.Keep, queues.Week), cmp.Or(o.KeepPoison, 90*24*time.Hour)
-	if o.Keep < 0 || o.KeepPoison < 0 {
-		return nil, fmt.Errorf("MarkersOptions: Keep %v or KeepPoison %v is negative", o.Keep, o.KeepPoison)
+	o.Keep = cmp.Or(o.Keep, queues.Week)
+	if o.Keep < 0 {
+		return nil, fmt.Errorf("MarkersOptions.Keep: %v is negative", o.Keep)
 	}
 	t := markers.NewTable(table, o.Hooks)
 	return &Markers{table: t, o: o, sweeper: &markers.Sweep{Table: t}}, nil
@@ -88,10 +88,11 @@ func (k *Markers) observed(hooks observe.Hooks) *Markers {
 
 // expiry returns when no copy of a message can arrive any more.
 func (k *Markers) expiry(m *Message, buried bool) time.Time {
-	until := time.Now().Add(k.o.Keep + queues.Week)
+	keep := k.o.Keep
 	if buried {
-		until = time.Now().Add(max(k.o.Keep, k.o.KeepPoison) + queues.Week)
+		keep = max(keep, keepPoison)
 	}
+	until := time.Now().Add(keep + queues.Week)
 	if m.Expires.After(until) {
 		until = m.Expires
 	}

@@ -2,6 +2,7 @@ package idempotent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -39,6 +40,7 @@ type Message struct {
 	Inserted  time.Time // by the service's clock
 	Expires   time.Time // when the service discards it
 
+	age      time.Duration // at its receipt, by the service's clock
 	result   []byte
 	stopping context.Context // ends when the consumer begins to stop
 }
@@ -54,7 +56,7 @@ func (m *Message) Stopping() <-chan struct{} {
 
 // observed describes the message for Hooks.
 func (m *Message) observed() *observe.Message {
-	return &observe.Message{ID: m.ID, Key: m.Key, Attempt: m.Attempt, Deliveries: m.Deliveries, Headers: m.Headers}
+	return &observe.Message{ID: m.ID, Key: m.Key, Attempt: m.Attempt, Deliveries: m.Deliveries, Age: m.age, Headers: m.Headers}
 }
 
 // SetResult stores a result of up to 64 KiB with the message's marker, for DedupeComplete; otherwise it has no effect.
@@ -107,6 +109,18 @@ var (
 	// ErrTooLarge reports that a body does not fit into a message, and that the Producer has no ClaimCheck to store it.
 	ErrTooLarge = format.ErrTooLarge
 )
+
+// JSON returns a Handler that decodes the body as JSON, of which fields that T does not have are ignored, and calls handle with the
+// value. A body that cannot be decoded is poison, since it would fail again however often it is tried: handle is not called.
+func JSON[T any](handle func(ctx context.Context, m *Message, v T) error) Handler {
+	return func(ctx context.Context, m *Message) error {
+		var v T
+		if err := json.Unmarshal(m.Body, &v); err != nil {
+			return Poison(fmt.Errorf("the body is no %T: %w", v, err))
+		}
+		return handle(ctx, m, v)
+	}
+}
 
 // verdict says what a handler wants to happen to its message.
 type verdict uint8

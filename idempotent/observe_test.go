@@ -138,7 +138,7 @@ func TestASpanForEveryMessageAndEveryRequest(t *testing.T) {
 			}
 		}
 		slices.Sort(kinds)
-		if !slices.Equal(kinds, []observe.Kind{observe.Completed, observe.Duplicate, observe.Received, observe.Received}) {
+		if !slices.Equal(kinds, []observe.Kind{observe.Completed, observe.Duplicate, observe.Received, observe.Received, observe.Started}) {
 			t.Errorf("events: %v", kinds)
 		}
 	})
@@ -209,4 +209,32 @@ func TestEveryRunOfAHandlerIsAnEvent(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What lag and load are judged by: how old messages are when they are received, by the service's clock, and how many handlers run.
+func TestEventsSayHowOldAMessageIsAndHowManyHandlersRun(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.send("a", "b")
+		pass(time.Hour)
+		c := r.consumer(func(_ context.Context, m *Message) error {
+			if m.Key == "b" {
+				pass(time.Minute)
+			}
+			pass(time.Minute)
+			return nil
+		}, ConsumerOptions{ExitWhenEmpty: true})
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		running := map[observe.Kind][]int{}
+		for _, e := range r.events {
+			running[e.Kind] = append(running[e.Kind], e.Running)
+			if age := e.Message.Age; age < time.Hour-time.Second || age > time.Hour {
+				t.Errorf("%s: %v old", e.Kind, age)
+			}
+		}
+		if started, ended := running[observe.Started], running[observe.Completed]; slices.Max(started) != 2 || !slices.Equal(ended, []int{1, 0}) {
+			t.Errorf("%v", running)
+		}
+	})
 }

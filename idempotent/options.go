@@ -24,11 +24,6 @@ type ConsumerOptions struct {
 	// crashed. Defaults to 30 s.
 	Visibility time.Duration
 
-	// MaxVisibility lets Visibility grow up to this value, such that 99% of the latest messages would have been handled
-	// before a renewal was due. Where handlers take long, this saves requests, but recovery from a crash takes longer.
-	// Defaults to Visibility, which then stays fixed.
-	MaxVisibility time.Duration
-
 	// HandlerTimeout ends a handler's context. 0 or negative means no bound. Defaults to 0.
 	HandlerTimeout time.Duration
 
@@ -108,10 +103,6 @@ type ConsumerOptions struct {
 	// error.
 	CreateQueue bool
 
-	// Middleware wraps the handler, the first one outermost. It sees what the handler returns before the Consumer acts
-	// on it. Defaults to none.
-	Middleware []func(Handler) Handler
-
 	// Hooks receive an event for everything that happens to a message; events of kind observe.Failed may concern none. They
 	// receive a span "idempotent.Handle" for each delivery of a message, which begins when it is known what becomes of it, ends when
 	// it is settled, and contains the handler and the spans of the requests for it. The spans of other requests, such as receives,
@@ -129,7 +120,6 @@ func (o *ConsumerOptions) withDefaults() (ConsumerOptions, error) {
 	}
 	out.Concurrency = cmp.Or(out.Concurrency, 8)
 	out.Visibility = cmp.Or(out.Visibility, 30*time.Second)
-	out.MaxVisibility = cmp.Or(out.MaxVisibility, out.Visibility)
 	out.MaxAttempts = cmp.Or(out.MaxAttempts, 5)
 	out.MaxDeliveries = cmp.Or(out.MaxDeliveries, 20)
 	out.SoftStop = cmp.Or(out.SoftStop, 20*time.Second)
@@ -142,8 +132,6 @@ func (o *ConsumerOptions) withDefaults() (ConsumerOptions, error) {
 		return out, fmt.Errorf("ConsumerOptions.Concurrency: %d is not positive", out.Concurrency)
 	case out.Visibility < 3*time.Second || out.Visibility > 12*time.Hour || out.Visibility%time.Second != 0:
 		return out, fmt.Errorf("ConsumerOptions.Visibility: %v is not 3s to 12h in whole seconds", out.Visibility)
-	case out.MaxVisibility < out.Visibility || out.MaxVisibility > 12*time.Hour || out.MaxVisibility%time.Second != 0:
-		return out, fmt.Errorf("ConsumerOptions.MaxVisibility: %v is not %v to 12h in whole seconds", out.MaxVisibility, out.Visibility)
 	case out.MaxMessages < 0:
 		return out, fmt.Errorf("ConsumerOptions.MaxMessages: %d is negative", out.MaxMessages)
 	}

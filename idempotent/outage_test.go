@@ -193,7 +193,7 @@ func TestAMissingTableOfEffectsEndsTheConsumer(t *testing.T) {
 	})
 }
 
-// A consumer that made room for another message before it closed its gate received one more while the outage was known.
+// A consumer that made room for another message before it stopped receiving received one more while the outage was known.
 func TestNothingIsReceivedOnceAnOutageIsKnown(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		p := r.process()

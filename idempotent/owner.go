@@ -35,8 +35,8 @@ type owner struct {
 const leastClaim = 5 * time.Minute
 
 func newOwner(c *Consumer) deduper {
-	o := &owner{c: c, k: c.o.Markers, kept: c.o.mode.results, life: max(leastClaim, 2*c.o.MaxVisibility)}
-	o.notes = markers.NewWriter(o.k.table, c.pool.Run)
+	o := &owner{c: c, k: c.o.Markers, kept: c.o.mode.results, life: max(leastClaim, 2*c.o.Visibility)}
+	o.notes = markers.NewWriter(o.k.table, c.tasks.Go)
 	o.late = markers.NewLate(o.k.table)
 	c.idle = o.notes.Flush
 	return o
@@ -140,8 +140,8 @@ func (o *owner) claimAll(ctx context.Context, partition string, open []*delivery
 // marker returns the marker of a delivery's claim.
 func (o *owner) marker(d *delivery, by *claimer) markers.Marker {
 	m := markers.Marker{Owner: d.m.ID, State: markers.Owned, Expires: o.k.expiry(d.m, d.buried), Until: o.until(d, d.at), Buried: d.buried}
-	if by.session != "" {
-		m.Holding = markers.Holding{Session: by.session, Delivery: d.m.Deliveries, Waited: d.waited}
+	if by.name != "" {
+		m.Holding = markers.Holding{Session: by.name, Delivery: d.m.Deliveries, Waited: d.waited}
 	}
 	if !d.carries {
 		m.Ledger = d.ledger()
@@ -153,17 +153,17 @@ func (o *owner) marker(d *delivery, by *claimer) markers.Marker {
 // context of its handler ends when it cannot be renewed any more.
 func (o *owner) until(d *delivery, at time.Time) time.Time {
 	until := at.Add(o.life)
-	if over := d.m.Expires.Add(d.window); over.Before(until) {
+	if over := d.m.Expires.Add(d.c.o.Visibility); over.Before(until) {
 		until = over
 	}
 	return until.UTC()
 }
 
-// claimed records that a delivery has claimed its key, and lets it run. By the local clock the claim ends no later than
-// until, since the request that received the message was sent before the time that the queue's clock reported.
+// claimed records that a delivery has claimed its key, and lets it run. By the local clock the claim ends less than a second after
+// until at the latest: the request that received the message was sent before the queue's clock read it, which shows whole seconds.
 func (o *owner) claimed(d *delivery, by *claimer, until time.Time) {
 	d.fate, d.owner = run, ""
-	d.claim = &claim{o: o, d: d, named: by.session != "", until: d.received.Add(until.Sub(d.at))}
+	d.claim = &claim{o: o, d: d, named: by.name != "", until: d.received.Add(until.Sub(d.at))}
 	if !d.carries && d.waited > 0 && d.e.Attempts == 0 {
 		d.m.Attempt = max(1, d.m.Deliveries-d.e.Excused-d.waited)
 	}
@@ -237,7 +237,9 @@ func (o *owner) consult(ctx context.Context, d *delivery, by *claimer) error {
 	case mine:
 		d.known = m.State == markers.Owned
 		d.remember(m.Ledger)
-		if m.Session == "" && by.session == "" && m.Until.Sub(d.at) > o.life/2 {
+		// A request that says that the message is poison may still be under way if its copy was sent to the poison queue: another
+		// version of the marker refuses it.
+		if m.Session == "" && by.name == "" && m.Until.Sub(d.at) > o.life/2 && d.e.Freed == "" {
 			o.claimed(d, by, m.Until)
 			return nil
 		}
@@ -245,8 +247,8 @@ func (o *owner) consult(ctx context.Context, d *delivery, by *claimer) error {
 		d.fate, d.pause = busy, m.Until.Sub(d.at)
 		return nil
 	}
-	if by.session != "" && m.State == markers.Owned {
-		what, err := by.contest(ctx, target, v, d)
+	if by.name != "" && m.State == markers.Owned {
+		what, err := o.contest(ctx, by, target, v, d)
 		if err != nil {
 			return err
 		}

@@ -25,7 +25,7 @@ func (c *Consumer) receiveAll() error {
 		if n == 0 {
 			return nil
 		}
-		if !c.gate.wait(ctx, time.Time{}) {
+		if !c.outage.wait(ctx, time.Time{}) {
 			return nil
 		}
 		idle := c.nothingInFlight() // messages that are put back after the receive would be missed
@@ -62,7 +62,7 @@ func (c *Consumer) receiveAll() error {
 			continue
 		}
 		empty, failures = 0, 0
-		c.pool.Run(func() { c.begin(batch) })
+		c.tasks.Go(func() { c.begin(batch) })
 	}
 }
 
@@ -76,12 +76,9 @@ func (c *Consumer) lull(ctx context.Context, n int) time.Duration {
 
 // pause waits until the next poll of the queue.
 func (c *Consumer) pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 	case <-c.wake:
-	case <-c.ready:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -95,17 +92,14 @@ func (c *Consumer) receive(ctx context.Context, n int) ([]*delivery, error) {
 	}
 	asking, cancel := retry.Detached(ctx, send.TryTimeout)
 	defer cancel()
-	c.mu.Lock()
-	window := c.holds.window(c.o.Visibility, c.o.MaxVisibility)
-	c.mu.Unlock()
 	began := time.Now()
-	messages, err := c.queue.Receive(asking, n, window)
+	messages, err := c.queue.Receive(asking, n, c.o.Visibility)
 	if err != nil {
 		return nil, err
 	}
 	var batch []*delivery
 	for _, m := range messages {
-		if d := c.take(m, began, window); d != nil {
+		if d := c.take(m, began); d != nil {
 			batch = append(batch, d)
 		}
 	}
@@ -114,33 +108,33 @@ func (c *Consumer) receive(ctx context.Context, n int) ([]*delivery, error) {
 
 // redelivered is a message that was received while an earlier delivery of it was in flight.
 type redelivered struct {
-	m      *azqueue.DequeuedMessage
-	began  time.Time
-	window time.Duration
+	m     *azqueue.DequeuedMessage
+	began time.Time
 }
 
 // take makes a delivery of a message. If an earlier delivery is in flight, it continues with the new pop receipt, and
 // take returns nil. If that one has given the message back and makes no use of the receipt, done makes the delivery.
-func (c *Consumer) take(m *azqueue.DequeuedMessage, began time.Time, window time.Duration) *delivery {
+func (c *Consumer) take(m *azqueue.DequeuedMessage, began time.Time) *delivery {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if had := c.inFlight[ptr.Value(m.MessageID)]; had != nil {
-		had.again = &redelivered{m, began, window}
-		had.receipt.Adopt(ptr.Value(m.PopReceipt), began.Add(window))
+		had.again = &redelivered{m, began}
+		had.receipt.Adopt(ptr.Value(m.PopReceipt), began.Add(c.o.Visibility))
 		return nil
 	}
-	return c.admit(m, began, window)
+	return c.admit(m, began)
 }
 
 // admit makes a delivery of a message. c.mu is held.
-func (c *Consumer) admit(m *azqueue.DequeuedMessage, began time.Time, window time.Duration) *delivery {
+func (c *Consumer) admit(m *azqueue.DequeuedMessage, began time.Time) *delivery {
 	id := ptr.Value(m.MessageID)
-	d := &delivery{c: c, arrival: arrival{raw: ptr.Value(m.MessageText), window: window, margin: min(window/10, time.Second), received: began, at: ptr.Value(m.TimeNextVisible).Add(-window)}}
+	d := &delivery{c: c, arrival: arrival{raw: ptr.Value(m.MessageText), received: began, at: ptr.Value(m.TimeNextVisible).Add(-c.o.Visibility)}}
 	d.e, d.decoded = format.Decode(d.raw, format.Encoding(c.o.Encoding))
 	d.m = &Message{
 		ID: id, Key: id, Queue: c.queue.Path, Body: d.e.Body, Headers: d.e.Headers, Attempt: int(ptr.Value(m.DequeueCount)), Deliveries: int(ptr.Value(m.DequeueCount)),
 		LastError: d.e.LastError, Sent: d.e.Sent, Inserted: ptr.Value(m.InsertionTime), Expires: ptr.Value(m.ExpirationTime),
 	}
+	d.m.age = max(0, d.at.Sub(d.m.Inserted))
 	if d.e.As == format.Envelope {
 		d.m.Key, d.carries = d.e.ID, d.e.HasRoom(d.raw)
 	}
@@ -154,7 +148,7 @@ func (c *Consumer) admit(m *azqueue.DequeuedMessage, began time.Time, window tim
 	}
 	d.settling = c.settling
 	d.receipt = c.queue.Receipt(id, d.raw)
-	d.receipt.Adopt(ptr.Value(m.PopReceipt), began.Add(window))
+	d.receipt.Adopt(ptr.Value(m.PopReceipt), began.Add(c.o.Visibility))
 	c.inFlight[id] = d
 	c.stock[waiting]++
 	return d

@@ -186,7 +186,7 @@ func (r *rig) kinds() (all []observe.Kind) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, e := range r.events {
-		if e.Kind != observe.Received {
+		if e.Kind != observe.Received && e.Kind != observe.Started {
 			all = append(all, e.Kind)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
 	"github.com/azconc/azconc/idempotent/internal/markers"
@@ -20,6 +21,7 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/observe"
+	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
 	"github.com/azconc/azconc/pkg/wire"
 )
@@ -104,45 +106,47 @@ func (k *Sessions) observed(hooks observe.Hooks) *Sessions {
 
 // claimer is the session in whose name markers are written, and by which they are interpreted.
 type claimer struct {
-	session string
-	ours    func(session string) bool
-	looks   looks
-	sending optimistic.SendOptions
+	*session.Session                  // nil without Sessions
+	name             string           // as markers have it; empty without Sessions
+	seen             map[string]error // the sessions that were looked at; see living
 }
 
 func (c *Consumer) claimer() *claimer {
-	by := &claimer{}
-	if s := c.session; s != nil {
-		_, by.session = s.Current()
-		by.ours, by.looks.of = s.Ours, c.o.Sessions
-		by.sending = c.o.Markers.table.Sending(optimistic.SendOptions{})
+	by := &claimer{Session: c.session, seen: map[string]error{}}
+	if c.session != nil {
+		_, by.name = c.session.Current()
 	}
 	return by
 }
 
 // contest decides about a message whose marker names a session: either the message was redelivered, or it is a copy.
 // Requests: 1 to look at the session of another Consumer, and 1 the first time that a message waits for it.
-func (by *claimer) contest(ctx context.Context, target tables.Entity[markers.Marker], v *optimistic.Version[markers.Marker], d *delivery) (decision, error) {
+func (o *owner) contest(ctx context.Context, by *claimer, target tables.Entity[markers.Marker], v *optimistic.Version[markers.Marker], d *delivery) (decision, error) {
 	m := v.Value
 	mine := m.Owner == d.m.ID
 	if mine && m.Delivery > 0 {
 		d.waited = m.Waited + max(0, d.m.Deliveries-m.Delivery-1)
 	}
 	given := m.Freed == m.Delivery || mine && d.e.Freed == Token{m.Owner, m.Delivery}.String()
-	if m.Session == "" || given || mine && by.ours(m.Session) {
+	if m.Session == "" || given || mine && by.Ours(m.Session) {
 		return run, nil
 	}
-	alive, err := by.looks.living(ctx, m.Session)
+	alive, asked := by.seen[m.Session]
+	if !asked {
+		var err error
+		if alive, err = o.c.o.Sessions.living(ctx, m.Session); err != nil {
+			return undecided, err
+		}
+		by.seen[m.Session] = alive
+	}
 	switch {
-	case err != nil:
-		return undecided, err
 	case alive == nil:
 		return run, nil
 	case m.Awaited.IsZero():
 		awaited := m
 		awaited.Awaited = d.at.UTC()
-		_, _ = optimistic.Replace(ctx, target, v, awaited, &optimistic.WriteOptions{SendOptions: by.sending}) // if it fails, patience starts with the next delivery
-	case d.at.Sub(m.Awaited) >= by.looks.of.o.Patience:
+		_, _ = optimistic.Replace(ctx, target, v, awaited, &optimistic.WriteOptions{SendOptions: o.k.table.Sending(optimistic.SendOptions{})}) // if it fails, patience starts with the next delivery
+	case d.at.Sub(m.Awaited) >= o.c.o.Sessions.o.Patience:
 		d.overdue = fmt.Errorf("%w: %w", errOverdue, alive)
 		return run, nil
 	}
@@ -194,26 +198,39 @@ func (k *Sessions) living(ctx context.Context, name string) (alive, err error) {
 	}}
 }
 
-// looks asks about each session once.
-type looks struct {
-	of   *Sessions
-	seen map[string]error
-}
-
-func (l *looks) living(ctx context.Context, name string) (alive, err error) {
-	alive, seen := l.seen[name]
-	if seen {
-		return alive, nil
-	}
-	if alive, err = l.of.living(ctx, name); err != nil {
-		return nil, err
-	}
-	if l.seen == nil {
-		l.seen = map[string]error{}
-	}
-	l.seen[name] = alive
-	return alive, nil
-}
-
 // errOverdue reports that patience with a session has ended.
 var errOverdue = errors.New("it has neither finished the message nor given it back, and is not waited for any longer")
+
+// SessionInfo is a session as List finds it.
+type SessionInfo struct {
+	Name  string    // of its blob, "azconcsession/…"
+	Alive bool      // its lease is held; a session begins, and ends, with a moment in which it is not
+	Owner string    // "host/process id" of the Consumer
+	Since time.Time // when its blob was created, by the service's clock
+}
+
+// List returns the sessions whose blobs exist, in the order of their names. Those of Consumers that have crashed stay until GC
+// deletes them, and are not Alive once their lease has expired. It describes the moment when the service answered: use it for
+// display. Errors: why blobs cannot be listed. Requests: 1 per 5000 sessions, retried after transient faults.
+func (k *Sessions) List(ctx context.Context) (found []SessionInfo, err error) {
+	options := &container.ListBlobsFlatOptions{Prefix: to.Ptr(session.Prefix), Include: container.ListBlobsInclude{Metadata: true}}
+	for pages := k.container.NewListBlobsFlatPager(options); pages.More(); {
+		page, err := send.Page(ctx, wire.Observed(k.o.Hooks, k.path, nil), "List Blobs", pages.NextPage)
+		if err != nil {
+			return nil, fmt.Errorf("list %s: %w", k.path, azerr.Clean(err))
+		}
+		for _, b := range page.Segment.BlobItems {
+			s := SessionInfo{Name: ptr.Value(b.Name)}
+			if p := b.Properties; p != nil {
+				s.Alive, s.Since = !lease.State(ptr.Value(p.LeaseState)).Free(), ptr.Value(p.LastModified)
+			}
+			for name, value := range b.Metadata {
+				if strings.EqualFold(name, session.OwnerKey) {
+					s.Owner, _ = url.PathUnescape(ptr.Value(value))
+				}
+			}
+			found = append(found, s)
+		}
+	}
+	return found, nil
+}

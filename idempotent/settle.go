@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
+
 	"github.com/azconc/azconc/idempotent/internal/format"
 	"github.com/azconc/azconc/idempotent/internal/queues"
 	"github.com/azconc/azconc/idempotent/internal/send"
@@ -125,7 +128,7 @@ func (d *delivery) putBack(ctx context.Context, after time.Duration, e format.Me
 		e.Unfinished--
 	}
 	if d.carries {
-		if d.claim != nil && d.claim.named {
+		if d.claim != nil && (d.claim.named || d.buried) {
 			e.Freed = d.m.Token().String()
 		}
 		text, err := e.EncodeCounts()
@@ -177,6 +180,7 @@ func (d *delivery) poison(why error) {
 		if err := bury(ctx, c.poison, c.o.Markers, d.raw, d.e, facts); err != nil {
 			return err
 		}
+		d.buried = true
 		if d.fate != unkeyed {
 			if err := c.dedupe.conclude(ctx, d, wasBuried); err != nil {
 				c.suspend(err)
@@ -225,3 +229,43 @@ func (d *delivery) abandon() {
 		d.report(observe.Failed, err)
 	}
 }
+
+// discard deletes a message that was handled, itself or as a copy, and its body if it was handled itself.
+func (d *delivery) discard() {
+	if d.settle(observe.Duplicate, d.receipt.Delete, nil) == nil && d.fate == finished && d.e.Packed != nil {
+		d.deleteBody()
+	}
+	d.concluded = true
+}
+
+// deleteBody deletes the blob of a message that was handled and deleted.
+func (d *delivery) deleteBody() {
+	c, p := d.c, d.e.Packed
+	if p.Blob == "" || c.o.ClaimCheck == nil || !c.o.ClaimCheck.Has(*p) {
+		return
+	}
+	ctx, cancel := retry.Detached(d.settling, send.TryTimeout)
+	defer cancel()
+	if err := c.bodies.Remove(ctx, *p); err != nil {
+		d.report(observe.Failed, err)
+	}
+}
+
+// bury puts a copy of a message into the poison queue, which is created if it does not exist, and where the copy never
+// expires. An envelope keeps its id there, so that a second copy, made after a crash, can be detected. Facts that the
+// copy cannot carry are stored with the markers, if there are any. Requests: 1, and 1 for such facts.
+func bury(ctx context.Context, to *queues.Queue, markers *Markers, raw string, e format.Message, p format.Poison) error {
+	p.Reason = format.Clip(p.Reason)
+	text, carried := format.PoisonText(raw, e, &p)
+	sent, err := to.Send(ctx, text, &azqueue.EnqueueMessageOptions{TimeToLive: forEver}, 6, true)
+	if err != nil {
+		return &SendError{Queue: to.Path, ID: p.MessageID, Err: err, Open: sent.Open}
+	}
+	if carried || markers == nil {
+		return nil
+	}
+	_ = markers.table.KeepFacts(ctx, to.Path, sent.MessageID, p) // for display only: the message is safe without
+	return nil
+}
+
+var forEver = to.Ptr(int32(-1))

@@ -23,7 +23,7 @@ const (
 
 // durations are the latest durations of something.
 type durations struct {
-	last [256]time.Duration
+	last [16]time.Duration
 	n    int // how many there have been
 }
 
@@ -32,18 +32,10 @@ func (p *durations) add(d time.Duration) {
 	p.n++
 }
 
-// slowest returns the longest of the latest n.
-func (p *durations) slowest(n int) (slowest time.Duration) {
-	for i := range min(n, p.n) {
-		slowest = max(slowest, p.last[(p.n-1-i)%len(p.last)])
-	}
-	return slowest
-}
-
 // ahead returns how many messages busy handlers will start within the time that a message may wait.
 func (p *durations) ahead(handlers int) int {
-	const few, enough = 3, 16
-	slowest := p.slowest(enough)
+	const few = 3
+	slowest := slices.Max(p.last[:])
 	switch {
 	case p.n < few:
 		return 0
@@ -51,20 +43,6 @@ func (p *durations) ahead(handlers int) int {
 		return maxAhead
 	}
 	return int(time.Duration(handlers) * maxWait / slowest)
-}
-
-// window returns how long to hide messages: 99% of the latest ones would have finished in two thirds of it, which is
-// when a renewal is due.
-func (p *durations) window(least, most time.Duration) time.Duration {
-	const few = 16
-	n := min(p.n, len(p.last))
-	if n < few || least == most {
-		return least
-	}
-	sorted := slices.Clone(p.last[:n])
-	slices.Sort(sorted)
-	long := sorted[n-1-n/100]
-	return min(max(wholeSeconds(long*3/2+time.Second), least), most)
 }
 
 // slow records that messages have waited too long for a handler, so that no more are received than there are handlers.
@@ -130,7 +108,6 @@ func (c *Consumer) move(d *delivery, to stage) {
 		d.began = time.Now()
 	case from == running:
 		c.pace.add(time.Since(d.began))
-		c.holds.add(time.Since(d.received))
 	}
 	idle := c.stock[waiting]+c.stock[running] == 0
 	c.mu.Unlock()
@@ -154,7 +131,7 @@ func (c *Consumer) done(d *delivery) {
 	var next *delivery
 	if r := d.again; r != nil {
 		if _, unused := d.receipt.Renewed(); unused {
-			next = c.admit(r.m, r.began, r.window)
+			next = c.admit(r.m, r.began)
 		}
 	}
 	idle, last := c.stock[waiting]+c.stock[running] == 0, len(c.inFlight) == 0
@@ -162,17 +139,14 @@ func (c *Consumer) done(d *delivery) {
 	d.endSpan(d.err)
 	close(d.settled)
 	if next != nil {
-		c.pool.Run(func() { c.begin([]*delivery{next}) })
+		c.tasks.Go(func() { c.begin([]*delivery{next}) })
 	}
 	c.poke()
 	if idle {
 		c.idle()
 	}
 	if last && c.o.ExitWhenEmpty { // otherwise another poll would find no more than the last one did
-		select {
-		case c.ready <- struct{}{}:
-		default:
-		}
+		c.Wake()
 	}
 }
 

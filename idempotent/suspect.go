@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -44,10 +46,13 @@ func (d *delivery) screen() error {
 	return nil
 }
 
+// roomForSuspects is how many handlers of suspects run beside so many others.
+func roomForSuspects(concurrency int) int { return max(1, concurrency/2) }
+
 // room returns how much of the room for suspects a suspect takes, and whether it runs alone.
 func (d *delivery) room() (n int, alone bool) {
 	o := &d.c.o
-	all, died := cap(d.c.suspects), d.starts
+	all, died := roomForSuspects(o.Concurrency), d.starts
 	if !d.carries && d.claim == nil {
 		died = max(0, died-max(suspicion, o.MaxAttempts)) // of which the first may have failed, see screen
 	}
@@ -72,7 +77,7 @@ func (d *delivery) countStart(ctx context.Context) error {
 		if err != nil {
 			return &excused{err}
 		}
-		if err := d.receipt.Rewrite(ctx, d.window, text); err != nil {
+		if err := d.receipt.Rewrite(ctx, d.c.o.Visibility, text); err != nil {
 			return &excused{err}
 		}
 	case d.claim == nil:
@@ -86,41 +91,43 @@ func (d *delivery) countStart(ctx context.Context) error {
 	return nil
 }
 
-// admitSuspect waits for what a suspect needs to run: room among the suspects, and a seat, or all seats if it runs alone. Meanwhile no
-// message is received, and those that wait for a handler are given back. leave ends that, and must be called even after an error.
-func (c *Consumer) admitSuspect(ctx context.Context, d *delivery) (leave func(), err error) {
+// enter waits for what the handler needs to run: a seat, for a suspect also its room among the suspects, and all seats if it runs
+// alone. For that no message is received meanwhile, and others that wait for a seat become stale. leave gives it back; after an error
+// there is nothing to give back.
+func (d *delivery) enter(ctx context.Context) (leave func(), err error) {
+	c := d.c
+	if !d.suspect {
+		if err := d.take(ctx, c.seats, 1, errCrowded); err != nil {
+			if errors.Is(err, errCrowded) {
+				c.slow()
+			}
+			return nil, err
+		}
+		return func() { c.seats.Release(1) }, nil
+	}
 	n, alone := d.room()
-	room, seats, closed := 0, 0, false
+	if err := d.take(ctx, c.suspects, n, errGrouped); err != nil {
+		return nil, err
+	}
+	seats, stale := 1, errGrouped
+	if alone {
+		seats, stale = c.o.Concurrency, nil
+		c.reserveSeats(+1)
+	}
+	err = d.take(ctx, c.seats, seats, stale)
 	leave = func() {
-		for ; seats > 0; seats-- {
-			<-c.seats
+		if err == nil {
+			c.seats.Release(int64(seats))
 		}
-		for ; room > 0; room-- {
-			<-c.suspects
-		}
-		if closed {
-			c.closeSeats(-1)
+		c.suspects.Release(int64(n))
+		if alone {
+			c.reserveSeats(-1)
 		}
 		c.poke()
 	}
-	if err := d.take(ctx, c.entering, d.stale); err != nil {
-		return leave, err
-	}
-	defer func() { <-c.entering }()
-	for ; room < n; room++ {
-		if err := d.take(ctx, c.suspects, d.stale); err != nil {
-			return leave, err
-		}
-	}
-	want, stale := 1, d.stale
-	if alone {
-		want, stale, closed = cap(c.seats), nil, true
-		c.closeSeats(+1)
-	}
-	for ; seats < want; seats++ {
-		if err := d.take(ctx, c.seats, stale); err != nil {
-			return leave, err
-		}
+	if err != nil {
+		leave()
+		return nil, err
 	}
 	if alone {
 		c.settled(ctx)
@@ -128,35 +135,32 @@ func (c *Consumer) admitSuspect(ctx context.Context, d *delivery) (leave func(),
 	return leave, nil
 }
 
-// take takes a place for a suspect, unless it has waited too long.
-func (d *delivery) take(ctx context.Context, places chan<- struct{}, stale <-chan struct{}) error {
-	select {
-	case places <- struct{}{}:
+// take takes n of the places. If the delivery becomes stale while it waits, the error is stale, unless that is nil.
+func (d *delivery) take(ctx context.Context, places *semaphore.Weighted, n int, stale error) error {
+	if places.TryAcquire(int64(n)) {
 		return nil
-	default:
 	}
-	select {
-	case places <- struct{}{}:
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(d.c.stopping, cancel)()
+	if stale != nil {
+		ctx, cancel = context.WithDeadlineCause(ctx, d.stale, stale)
+		defer cancel()
+	}
+	switch {
+	case places.Acquire(ctx, int64(n)) == nil:
 		return nil
-	case <-stale:
-		return errGrouped
-	case <-ctx.Done():
-	case <-d.c.stopping.Done():
+	case stale != nil && errors.Is(context.Cause(ctx), stale):
+		return stale
 	}
 	return errUnhandled
 }
 
-// closeSeats adds to the number of suspects that run alone, or wait for that.
-func (c *Consumer) closeSeats(n int) {
+// reserveSeats adds to the number of suspects that run alone, or wait for that.
+func (c *Consumer) reserveSeats(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	was := c.alone
-	switch c.alone += n; {
-	case was == 0:
-		close(c.crowded)
-	case c.alone == 0:
-		c.crowded = make(chan struct{})
-	}
+	c.alone += n
 }
 
 // settled waits until the messages that were handled before are settled, for up to 5 s. If a suspect message crashed the
@@ -170,11 +174,4 @@ func (c *Consumer) settled(ctx context.Context) {
 			return
 		}
 	}
-}
-
-// crowd returns a channel that is closed while a suspect runs alone, or waits for that.
-func (c *Consumer) crowd() <-chan struct{} {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.crowded
 }

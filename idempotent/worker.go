@@ -11,6 +11,9 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
+
+	"github.com/azconc/azconc/idempotent/internal/queues"
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 // WorkerOptions configures a worker. The zero value selects the defaults.
@@ -52,22 +55,26 @@ func NewWorker(queueURL string, credential azcore.TokenCredential, handler Handl
 		return nil, fmt.Errorf("worker: %q does not name a queue", redactQuery(queueURL))
 	}
 	name := at.Path[i+1:]
-	o := opts.orDefault()
-	queues, tables := *at, *at
-	queues.Path = at.Path[:i]
-	tables.Host, tables.Path = strings.Replace(at.Host, ".queue.", ".table.", 1), at.Path[:i]
-	w := worker{queue: name, host: at.Host}
+	at.Path = at.Path[:i]
+	elsewhere := *at
+	elsewhere.Host = strings.Replace(at.Host, ".queue.", ".table.", 1)
+	o, queueClient, tableClient := opts.withClients()
+	var queues *azqueue.ServiceClient
+	var tables *aztables.ServiceClient
 	if credential == nil {
-		if w.queues, err = azqueue.NewServiceClientWithNoCredential(queues.String(), o.queues()); err == nil && tables.Host != at.Host {
-			w.tables, err = aztables.NewServiceClientWithNoCredential(tables.String(), o.tables())
+		if queues, err = azqueue.NewServiceClientWithNoCredential(at.String(), queueClient); err == nil {
+			tables, err = aztables.NewServiceClientWithNoCredential(elsewhere.String(), tableClient)
 		}
-	} else if w.queues, err = azqueue.NewServiceClient(queues.String(), credential, o.queues()); err == nil && tables.Host != at.Host {
-		w.tables, err = aztables.NewServiceClient(tables.String(), credential, o.tables())
+	} else if queues, err = azqueue.NewServiceClient(at.String(), credential, queueClient); err == nil {
+		tables, err = aztables.NewServiceClient(elsewhere.String(), credential, tableClient)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return w.consumer(handler, o.ConsumerOptions)
+	if elsewhere.Host == at.Host && o.wantsMarkers() {
+		return nil, fmt.Errorf("worker: the host %s has no \".queue.\", so the table of the markers is not known: set Markers, or Dedupe to %s", at.Host, named(func(m dedupeMode) bool { return !m.markers }, " or "))
+	}
+	return o.consumer(queues, tables, name, handler)
 }
 
 // NewWorkerFromConnectionString is NewWorker for a queue in the account of a connection string.
@@ -75,66 +82,47 @@ func NewWorkerFromConnectionString(connection, queue string, handler Handler, op
 	if queue == "" {
 		return nil, errors.New("worker: no queue name")
 	}
-	o := opts.orDefault()
-	w := worker{queue: queue}
-	var err error
-	if w.queues, err = azqueue.NewServiceClientFromConnectionString(connection, o.queues()); err != nil {
+	o, queueClient, tableClient := opts.withClients()
+	queues, err := azqueue.NewServiceClientFromConnectionString(connection, queueClient)
+	if err != nil {
 		return nil, err
 	}
-	if w.tables, err = aztables.NewServiceClientFromConnectionString(connection, o.tables()); err != nil {
+	tables, err := aztables.NewServiceClientFromConnectionString(connection, tableClient)
+	if err != nil {
 		return nil, err
 	}
-	return w.consumer(handler, o.ConsumerOptions)
+	return o.consumer(queues, tables, queue, handler)
 }
 
-// worker holds the clients of a Consumer.
-type worker struct {
-	queue  string
-	host   string // set if tables may be nil
-	queues *azqueue.ServiceClient
-	tables *aztables.ServiceClient // nil if it is not known where the tables are
+// withClients returns the options, and those of clients that have Policy.
+func (o *WorkerOptions) withClients() (WorkerOptions, *azqueue.ClientOptions, *aztables.ClientOptions) {
+	out := ptr.Value(o)
+	client := out.Client
+	client.PerRetryPolicies = append(slices.Clone(client.PerRetryPolicies), Policy())
+	return out, &azqueue.ClientOptions{ClientOptions: client}, &aztables.ClientOptions{ClientOptions: client}
 }
 
-func (w worker) consumer(handler Handler, o ConsumerOptions) (*Consumer, error) {
+// wantsMarkers reports whether markers are needed and none are set.
+func (o *WorkerOptions) wantsMarkers() bool {
+	_, known := o.Dedupe.mode()
+	return o.Markers == nil && (o.Dedupe.NeedsMarkers() || !known)
+}
+
+func (o *WorkerOptions) consumer(queues *azqueue.ServiceClient, tables *aztables.ServiceClient, queue string, handler Handler) (*Consumer, error) {
 	if o.Poison == nil {
-		poison := w.queue + poisonSuffix
+		poison := queue + poisonSuffix
 		if len(poison) > maxQueueName {
-			return nil, fmt.Errorf("worker: the queue's name has %d characters, so %s, of more than %d, cannot be its poison queue: set Poison", len(w.queue), poison, maxQueueName)
+			return nil, fmt.Errorf("worker: the queue's name has %d characters, so %s, of more than %d, cannot be its poison queue: set Poison", len(queue), poison, maxQueueName)
 		}
-		o.Poison = w.queues.NewQueueClient(poison)
+		o.Poison = queues.NewQueueClient(poison)
 	}
-	if _, known := o.Dedupe.mode(); o.Markers == nil && (o.Dedupe.NeedsMarkers() || !known) {
-		if w.tables == nil {
-			return nil, fmt.Errorf("worker: the host %s has no \".queue.\", so the table of the markers is not known: set Markers, or Dedupe to %s", w.host, named(func(m dedupeMode) bool { return !m.markers }, " or "))
-		}
+	if o.wantsMarkers() {
 		var err error
-		if o.Markers, err = NewMarkers(w.tables.NewClient(workerMarkers), nil); err != nil {
+		if o.Markers, err = NewMarkers(tables.NewClient(workerMarkers), nil); err != nil {
 			return nil, err
 		}
 	}
-	return NewConsumer(w.queues.NewQueueClient(w.queue), handler, &o)
-}
-
-func (o *WorkerOptions) orDefault() WorkerOptions {
-	if o == nil {
-		return WorkerOptions{}
-	}
-	return *o
-}
-
-func (o *WorkerOptions) queues() *azqueue.ClientOptions {
-	return &azqueue.ClientOptions{ClientOptions: o.client()}
-}
-
-func (o *WorkerOptions) tables() *aztables.ClientOptions {
-	return &aztables.ClientOptions{ClientOptions: o.client()}
-}
-
-// client returns the options of clients that have Policy.
-func (o *WorkerOptions) client() policy.ClientOptions {
-	client := o.Client
-	client.PerRetryPolicies = append(slices.Clone(client.PerRetryPolicies), Policy())
-	return client
+	return NewConsumer(queues.NewQueueClient(queue), handler, &o.ConsumerOptions)
 }
 
 // redactQuery returns a URL without its query, which may hold a SAS.
@@ -142,3 +130,16 @@ func redactQuery(s string) string {
 	s, _, _ = strings.Cut(s, "?")
 	return s
 }
+
+// Policy prepares a queue client for consuming. Pass it to the client as one of its
+// PerRetryPolicies:
+//
+//	azqueue.NewServiceClient(url, credential, &azqueue.ClientOptions{ClientOptions: policy.ClientOptions{
+//		PerRetryPolicies: []policy.Policy{idempotent.Policy()}}})
+//
+// A Consumer works without it too, at a price. The SDK cannot renew a message without sending its text again (an empty
+// one would erase it); with the policy, the text is not sent. Also, a Get Messages request is a GET, which net/http
+// repeats by itself when a reused connection turns out to be closed: the messages of the lost response then stay hidden
+// until their visibility timeout, unnoticed. The policy prevents this repetition, and the Consumer counts and reports
+// the loss.
+func Policy() policy.Policy { return queues.Policy{} }

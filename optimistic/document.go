@@ -19,9 +19,6 @@ type DocumentOptions struct {
 	// Update tunes the writes. OperationID, DryRun and Conditions.IfMatch apply to single changes, so they are refused.
 	Update UpdateOptions
 
-	// MaxFold bounds how many changes share one write. Defaults to 256.
-	MaxFold int
-
 	// MaxAge is how long a value is written over without reading it again. The ETag notices every change of the content,
 	// however old the value is. It does not notice index tags that others have set since the value was read, and a write
 	// removes them; see Document. Negative means that every fold reads first. Defaults to 1 minute.
@@ -29,6 +26,9 @@ type DocumentOptions struct {
 
 	_ struct{}
 }
+
+// maxFold bounds how many changes share one write.
+const maxFold = 256
 
 // Document is an open resource. It remembers the value and the version that it last saw, so an update without
 // contention costs a single request. It folds concurrent updates into one write.
@@ -49,10 +49,9 @@ type DocumentOptions struct {
 type Document[T any] struct {
 	name     Target[T]
 	target   sealed.Target[T]
-	cache    sealed.Cacheable[T]
+	cloner   sealed.Cloner[T]
 	o        UpdateOptions
 	settings protocol.Settings
-	fold     int
 	maxAge   time.Duration
 
 	idle chan struct{} // has a token while no caller is folding
@@ -83,15 +82,12 @@ func NewDocument[T any](target Target[T], opts *DocumentOptions) (*Document[T], 
 		return nil, err
 	}
 	o := ptr.Value(opts)
-	cache := sealed.CacheOf(t)
-	if cache == nil {
+	cloner, ok := t.(sealed.Cloner[T])
+	if !ok {
 		return nil, fmt.Errorf("document %s: a Document needs a target with a version of its own", t.Resource())
 	}
 	if o.Update.OperationID != "" || o.Update.DryRun || o.Update.Conditions.IfMatch != "" {
 		return nil, errors.New("DocumentOptions.Update: OperationID, DryRun and Conditions.IfMatch belong to a single change; use Update for it")
-	}
-	if o.MaxFold < 0 {
-		return nil, fmt.Errorf("DocumentOptions.MaxFold: %d is negative; 0 means the default of 256", o.MaxFold)
 	}
 	u, err := o.Update.validated()
 	if err != nil {
@@ -101,10 +97,7 @@ func NewDocument[T any](target Target[T], opts *DocumentOptions) (*Document[T], 
 	if err != nil {
 		return nil, err
 	}
-	if o.MaxFold == 0 {
-		o.MaxFold = 256
-	}
-	d := &Document[T]{name: target, target: t, cache: cache, o: u, settings: s, fold: o.MaxFold, maxAge: cmp.Or(o.MaxAge, time.Minute), idle: make(chan struct{}, 1)}
+	d := &Document[T]{name: target, target: t, cloner: cloner, o: u, settings: s, maxAge: cmp.Or(o.MaxAge, time.Minute), idle: make(chan struct{}, 1)}
 	d.idle <- struct{}{}
 	return d, nil
 }
@@ -173,7 +166,7 @@ func (d *Document[T]) Read(ctx context.Context) (*Version[T], error) {
 		return nil, err
 	}
 	kept := v.base()
-	if kept.Value, err = d.cache.Clone(v.Value); err != nil {
+	if kept.Value, err = d.cloner.Clone(v.Value); err != nil {
 		return nil, err
 	}
 	d.cached, d.readAt = kept, time.Now()
@@ -218,7 +211,7 @@ func (d *Document[T]) work() {
 	f := &folder[T]{Document: d, Loop: protocol.Loop{Call: protocol.NewCall("update", d.target.Resource(), d.settings), Place: sealed.Place(d.target), Budget: d.o.budget()}}
 	f.Next, f.Refused = f.next, f.refused
 	d.mu.Lock()
-	n := min(len(d.queue), d.fold)
+	n := min(len(d.queue), maxFold)
 	f.batch = append([]*entry[T](nil), d.queue[:n]...)
 	d.queue = append([]*entry[T](nil), d.queue[n:]...)
 	for _, e := range f.batch {

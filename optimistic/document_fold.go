@@ -83,26 +83,26 @@ func (f *folder[T]) next(ctx context.Context, open *protocol.Refusal) (*protocol
 			}
 			f.send(nil, nil) // the last write was not applied
 		}
-		included, changed, err := f.apply()
+		included, err := f.apply()
 		if err != nil {
 			return nil, err
 		}
-		if !changed && !f.fresh {
-			f.base = nil // there is nothing to write, but the value may be stale: read it to be sure
-			continue
+		var w *protocol.Change
+		if len(included) > 0 {
+			if w, err = prepared(f.Call, f.target, f.base, f.value, protocol.Intent{}, f.o.Conditions); err != nil {
+				return nil, err
+			}
 		}
-		if !changed {
+		switch {
+		case w == nil && !f.fresh:
+			f.base = nil // there is nothing to write, but the value may be stale: read it to be sure
+		case w == nil:
 			f.cached, f.Res.ETag = f.base, f.base.ETag
 			return nil, nil
-		}
-		w, err := f.prepare()
-		if err != nil {
-			return nil, err
-		}
-		if f.send(w, included) {
+		case f.send(w, included):
 			return w, nil
 		}
-		// A caller has given up since its change ran: run the others without it.
+		// Or a caller has given up since its change ran: run the others without it.
 	}
 }
 
@@ -156,21 +156,21 @@ func (f *folder[T]) runs(e *entry[T]) {
 
 // apply runs every change on a copy of base, in order. A change that fails or panics is dropped, and its caller gets
 // the error or the panic. All changes run again if the base turns out to be stale, and only the last run counts.
-func (f *folder[T]) apply() (included map[*entry[T]]bool, changed bool, err error) {
-	value, err := f.cache.Clone(f.base.Value)
+func (f *folder[T]) apply() (included map[*entry[T]]bool, err error) {
+	value, err := f.cloner.Clone(f.base.Value)
 	if err != nil {
-		return nil, false, f.Fail(err)
+		return nil, f.Fail(err)
 	}
 	if !f.base.Exists && !f.o.Create {
-		return nil, false, &NotFoundError{Op: f.Op, Resource: f.Resource}
+		return nil, &NotFoundError{Op: f.Op, Resource: f.Resource}
 	}
 	f.Res.Attempts++
 	included = make(map[*entry[T]]bool, len(f.batch))
 	for _, e := range f.batch {
 		trial := value
 		if len(f.batch) > 1 {
-			if trial, err = f.cache.Clone(value); err != nil {
-				return nil, false, f.Fail(err)
+			if trial, err = f.cloner.Clone(value); err != nil {
+				return nil, f.Fail(err)
 			}
 		}
 		e.err, e.panic = context.Cause(e.ctx), nil
@@ -188,10 +188,7 @@ func (f *folder[T]) apply() (included map[*entry[T]]bool, changed bool, err erro
 		}
 	}
 	f.value = value
-	if len(included) == 0 {
-		return nil, false, nil
-	}
-	return included, !f.base.Exists || !f.cache.Equal(value, f.base.Value), nil
+	return included, nil
 }
 
 // run runs the change, and recovers its panic, which must not end the goroutine that folds for all callers.
@@ -204,27 +201,15 @@ func (e *entry[T]) run(attempt int, base protocol.State, value *T) {
 	e.err = e.change(protocol.WithRun(e.ctx, attempt, base), value)
 }
 
-func (f *folder[T]) prepare() (*protocol.Change, error) {
-	w, err := prepared(f.Call, f.target, f.base, f.value, protocol.Intent{}, f.o.Conditions)
-	if w == nil && err == nil {
-		err = f.Fail(errors.New("the target has nothing to write although its Equal reports a change"))
-	}
-	return w, err
-}
-
 // remember keeps the written value for the next update, with the lineage that the write stored. It is not called if the
 // response was lost: the version that was found may be a later one, by a foreign writer, and a value kept under it would
 // overwrite that writer's change.
 func (f *folder[T]) remember() {
-	kept, err := f.cache.Clone(f.value)
+	kept, err := f.cloner.Clone(f.value)
 	if err != nil {
 		return
 	}
-	carry, err := f.cache.Written(f.base, f.value)
-	if err != nil {
-		return
-	}
-	f.cached = sealed.Carry(&sealed.Version[T]{State: protocol.State{Exists: true, ETag: f.Res.ETag, Lineage: f.write.Lineage}, Value: kept}, carry)
+	f.cached = sealed.Carry(&sealed.Version[T]{State: protocol.State{Exists: true, ETag: f.Res.ETag, Lineage: f.write.Lineage}, Value: kept}, f.write.Carry)
 }
 
 // await waits for the outcome of an entry whose own context has ended while the write was under way.

@@ -313,7 +313,6 @@ func TestBadDocumentsAreRefused(t *testing.T) {
 	for name, o := range map[string]*optimistic.DocumentOptions{
 		"operation": {Update: optimistic.UpdateOptions{OperationID: "x"}},
 		"pinned":    {Update: optimistic.UpdateOptions{Conditions: optimistic.Conditions{IfMatch: `"0x1"`}}},
-		"fold":      {MaxFold: -1},
 	} {
 		if _, err := optimistic.NewDocument(blobs.NewJSON[optest.Counter](s.BlockBlob("box", "n.json")), o); err == nil {
 			t.Errorf("%s: accepted", name)

@@ -1,7 +1,6 @@
 package optimistic_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -87,32 +86,4 @@ func ExampleDocument() {
 	// 2 <nil>
 	// 1 <nil>
 	// 1 <nil>
-}
-
-// A document is encrypted before it is stored. The functions see the content only: the lineage and the conditions of the
-// write are added around what they return.
-func ExampleMap() {
-	ctx := context.Background()
-	blob := aztest.New(nil).BlockBlob("jobs", "secret") // in production: a blockblob.Client
-	mask := func(b []byte) []byte {
-		out := bytes.Clone(b)
-		for i := range out {
-			out[i] ^= 0x5a // in production: an AEAD cipher
-		}
-		return out
-	}
-	secret := optimistic.Map(blobs.NewBytes(blob),
-		func(stored []byte) (string, error) { return string(mask(stored)), nil },
-		func(text string) ([]byte, error) { return mask([]byte(text)), nil })
-
-	res, err := optimistic.Update(ctx, secret, func(_ context.Context, text *string) error {
-		*text += "tomato"
-		return nil
-	}, &optimistic.UpdateOptions{Create: true})
-	fmt.Println(res.Created, err)
-	v, err := optimistic.Read(ctx, secret, nil)
-	fmt.Println(v.Value, err)
-	// Output:
-	// true <nil>
-	// tomato <nil>
 }

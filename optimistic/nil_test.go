@@ -90,7 +90,6 @@ func TestATargetWithoutAClientIsRefused(t *testing.T) {
 	refused(t, "tags", blobs.NewTags(nil))
 	refused(t, "headers", blobs.NewHeaders((*blob.Client)(nil)))
 	refused(t, "pages", pages.NewRange(nil, 0, 512))
-	refused(t, "sequence number", pages.NewSequenceNumber(nil))
 	refused(t, "container", settings.NewContainerMetadata(nil))
 	refused(t, "container acl", settings.NewContainerACL(nil))
 	refused(t, "queue", settings.NewLastWriterWinsQueueMetadata(nil))

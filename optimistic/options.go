@@ -15,8 +15,8 @@ import (
 // Defaults of SendOptions.
 const (
 	// DefaultLineageSize is the number of recent writes that a lineage holds if SendOptions.LineageSize is 0. With the
-	// summary of older writes a lineage takes up to 1.3 KB of the 8 KB that the service allows for metadata, and up to
-	// 4 KB while writers contend.
+	// summary of older writes a lineage takes up to 1 KB of the 8 KB that the service allows for metadata, and up to 4 KB
+	// while writers contend.
 	DefaultLineageSize = 32
 
 	// DefaultMinRate is the slowest transfer, in bytes per second, that a try waits for if SendOptions.MinRate is 0.
@@ -138,14 +138,14 @@ type UpdateOptions struct {
 	// the operation.
 	//
 	// A resource remembers the last OperationsKept (256) operations that are no older than OperationAge (7 days, by the
-	// writers' clocks). Index tags remember 7 and a page range 12, of any age. A change that must never be repeated
+	// writers' clocks). Index tags remember 7, of any age. A change that must never be repeated
 	// needs package once, below idempotent. The resource forgets its operations if a writer outside azconc replaces all
 	// metadata, or if an unconditional Upload replaces the blob. The same id on a blob's content, metadata and tags is
 	// three operations.
 	//
 	// A change that leaves the value unchanged is still written, so that the operation is remembered; ErrSkip writes
 	// nothing. A write is refused if the metadata, or the entity, has no room for all operations in the window, which
-	// take up to 3.4 KB of the 8 KB. Targets that cannot store operations (headers, sequence numbers, access policies)
+	// take up to 3.4 KB of the 8 KB. Targets that cannot store operations (headers, pages, access policies)
 	// refuse an OperationID. Defaults to none.
 	OperationID string
 

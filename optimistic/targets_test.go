@@ -88,29 +88,7 @@ var sites = []site{
 		},
 	},
 	{name: "pages", Change: "Put Page", requests: 2, traceless: true,
-		make: func(t *testing.T, s *aztest.Service) rig { return pageRig(t, s, 1024, false) },
-	},
-	{name: "pages with lineage", Change: "Put Page", requests: 2,
-		make: func(t *testing.T, s *aztest.Service) rig { return pageRig(t, s, 1024, true) },
-	},
-	{name: "sequence number", Change: "Set Blob Properties", requests: 2, traceless: true,
-		make: func(t *testing.T, s *aztest.Service) rig {
-			optest.MakePages(t, s, 512)
-			return rigOf(s, func() optimistic.Target[int64] { return pages.NewSequenceNumber(optest.PagesOf(s)) },
-				func(n int64) []int {
-					numbers := make([]int, optest.Slots)
-					for i := range numbers {
-						numbers[i] = int(n >> (12 * i) & 0xfff)
-					}
-					return numbers
-				},
-				func(n *int64, numbers []int) {
-					*n = 0
-					for i, v := range numbers {
-						*n |= int64(v) << (12 * i)
-					}
-				})
-		},
+		make: func(t *testing.T, s *aztest.Service) rig { return pageRig(t, s, 1024) },
 	},
 	{name: "container metadata", Change: "Set Container Metadata", requests: 5,
 		make: func(t *testing.T, s *aztest.Service) rig {
@@ -164,12 +142,10 @@ func tagRig(s *aztest.Service) rig {
 	}, optest.InMap, optest.ToMap)
 }
 
-func pageRig(t *testing.T, s *aztest.Service, size int64, lineage bool) rig {
+func pageRig(t *testing.T, s *aztest.Service, size int64) rig {
 	optest.MakePages(t, s, size)
 	return rigOf(s, func() optimistic.Target[[]byte] {
-		p := pages.NewRange(optest.PagesOf(s), 0, size)
-		p.Lineage = lineage
-		return p
+		return pages.NewRange(optest.PagesOf(s), 0, size)
 	}, func(data []byte) []int {
 		n := make([]int, optest.Slots)
 		for i := range n {

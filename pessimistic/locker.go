@@ -20,7 +20,7 @@ import (
 )
 
 // Locker provides named locks in a container. Each lock is an empty blob, created on first use and kept after release,
-// because it stores the fence. The holder of a lock holds the lease of its blob and records its name and its fence in
+// because it stores the fence; Hold.Remove deletes it. The holder of a lock holds the lease of its blob and records its name and its fence in
 // the blob's metadata, but never the lease id.
 //
 // A Locker promises that at any time at most one Hold of a name has a Context that has not ended (with the exceptions
@@ -85,9 +85,9 @@ type LockerOptions struct {
 	AllowContent bool
 
 	// QuickFirst gives the first holder of a new lock blob its fence at once, instead of waiting for the next second of
-	// the service's clock. The fence may then repeat if the blob is deleted and recreated within a second. It is meant
-	// for large numbers of locks, such as one per key of a once.Once, whose blobs only GC deletes. Defaults to
-	// false.
+	// the service's clock. If the blob was deleted within that second, the fence may be one that an earlier holder had, or
+	// smaller. It is meant for large numbers of locks, such as one per key of a once.Once, each of which is needed once. Defaults
+	// to false.
 	QuickFirst bool
 
 	// Hooks observe the Locker's operations and leases: see AcquireOptions.Hooks. Defaults to none.

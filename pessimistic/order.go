@@ -152,17 +152,21 @@ const (
 )
 
 // announce writes into the record that others wait, if they have signed up since the last record was written: whoever
-// comes next then signs up too. It may fail: it serves the order, which is not the lock.
+// comes next then signs up too. It may fail: it serves the order, which is not the lock. It reports that nobody is known to wait;
+// if the lock is to be removed, the blob of the tickets is gone then.
 //
 // Requests: none if the lock was held briefly and without a wait, or the record names waiters; otherwise 1, and 1 more
 // if it finds any.
-func (l *Lease) announce(ctx context.Context) {
+func (l *Lease) announce(ctx context.Context, remove bool) (alone bool) {
 	l.mu.Lock()
 	h, id := l.holding, l.id
 	l.mu.Unlock()
 	now := l.remote.clock().now()
-	if h == nil || h.order.Waiting() > 0 || !h.waited && now.runSince(h.row) < unwatched {
-		return
+	switch {
+	case h == nil || h.order.Waiting() > 0:
+		return false
+	case !h.waited && now.runSince(h.row) < unwatched && !(remove && h.order.Issued > 0):
+		return true
 	}
 	h.row = now
 	ctx, cancel := context.WithTimeout(ctx, announcing)
@@ -170,17 +174,20 @@ func (l *Lease) announce(ctx context.Context) {
 	n, version, err := h.tickets.Issued(ctx)
 	switch {
 	case err != nil:
-		return
+		return azerr.NoBlob(err)
 	case n < h.order.Next: // the blob is younger than the record
 		h.order.Next = 0
 	}
 	if h.order.Issued = n; h.order.Waiting() == 0 {
+		if remove {
+			return h.tickets.Delete(ctx, version) == nil
+		}
 		h.tickets.Collect(ctx, n, version)
-		return
+		return true
 	}
 	metadata := maps.Clone(h.seen.Metadata)
 	if metadata[keyOrder] = h.order.String(); sizeOf(metadata) > metadataLimit {
-		return
+		return false
 	}
 	version, h.seen.ETag = h.seen.ETag, ""
 	_ = l.remote.wire().Once(ctx, "Set Blob Metadata", announcing, func(ctx context.Context) error {
@@ -193,4 +200,5 @@ func (l *Lease) announce(ctx context.Context) {
 		}
 		return err
 	})
+	return false
 }

@@ -2,7 +2,10 @@ package pessimistic
 
 import (
 	"context"
+	"errors"
 	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
@@ -21,17 +24,31 @@ import (
 // service refused or could not be reached, with the same consequence.
 //
 // Requests: 1 if it is answered, or none if the lease is known to be lost.
-func (l *Lease) Release(ctx context.Context) error {
+func (l *Lease) Release(ctx context.Context) error { return l.release(ctx, "Release", false) }
+
+// Remove is Release, but deletes the lock's blob with the request that would have released it, for a name that is not needed
+// again: the next Lock creates it again, and its fence is larger. The request carries the lease id, so that it cannot hit a
+// later holder's lock.
+//
+// The blob is kept, and the lock released, if another goroutine or process is known to wait for it, if the blob has content or
+// was not created by azconc, and, for one request more, if the service refuses the deletion: because the permission is missing,
+// or because of a snapshot.
+//
+// Errors are those of Release. Requests: those of Release, 1 more if waiters have signed up before and none is left, and up to 2
+// more after a lost response.
+func (h *Hold) Remove(ctx context.Context) error { return h.release(ctx, "Remove", true) }
+
+func (l *Lease) release(ctx context.Context, operation string, remove bool) error {
 	l.releasing.Do(func() {
-		ctx, end := l.remote.start(ctx, "Release")
+		ctx, end := l.remote.start(ctx, operation)
 		l.holdOut(ctx)
-		l.released = l.giveBack(ctx)
+		l.released = l.giveBack(ctx, remove)
 		end(l.released)
 	})
 	return l.released
 }
 
-func (l *Lease) giveBack(ctx context.Context) error {
+func (l *Lease) giveBack(ctx context.Context, remove bool) error {
 	lost := l.close()
 	l.keepers.Wait()                 // no renewal may follow the release
 	l.calls.Wait()                   // nor any other request; close has cut them off
@@ -52,10 +69,15 @@ func (l *Lease) giveBack(ctx context.Context) error {
 	ctx, cancel := retry.Detached(ctx, releaseTime)
 	defer cancel()
 	if lost == nil {
-		l.announce(ctx)
+		remove = l.announce(ctx, remove) && remove
 	}
 	began := l.remote.clock().now()
-	err := l.sendRelease(ctx)
+	var err error
+	if remove && lost == nil {
+		err = l.sendRemoval(ctx)
+	} else {
+		err = l.sendRelease(ctx)
+	}
 	l.emit(observe.Event{Kind: observe.Released, Err: err, Took: l.remote.clock().now().since(began)})
 	if lost != nil {
 		return lost
@@ -110,9 +132,45 @@ func (l *Lease) sendRelease(ctx context.Context) error {
 	return err
 }
 
+// sendRemoval deletes the lock's blob, or releases it if it must not be deleted.
+func (l *Lease) sendRemoval(ctx context.Context) error {
+	l.mu.Lock()
+	h, id, changed := l.holding, l.id, l.next != ""
+	_, left := l.remaining(l.remote.clock().now())
+	l.mu.Unlock()
+	version := h.seen.ETag
+	if !recordIn(h.seen.Metadata).own || h.seen.Size > 0 || version == "" || changed {
+		return l.sendRelease(ctx)
+	}
+	h.seen.ETag = "" // this process must not take it for what the next acquisition finds
+	ctx, cancel := context.WithTimeout(ctx, left)
+	defer cancel()
+	err, ambiguous := l.remote.endUntil(ctx, "Delete Blob", func(ctx context.Context) error {
+		_, err := h.client.Delete(ctx, &blob.DeleteOptions{AccessConditions: &blob.AccessConditions{
+			LeaseAccessConditions:    &blob.LeaseAccessConditions{LeaseID: &id},
+			ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfMatch: &version}, // nobody has put content into it
+		}})
+		return err
+	})
+	v, _ := judge(err)
+	if o := azerr.Classify(err); err == nil || v == definitive || ctx.Err() != nil || o.Transient() || o.Ambiguous() {
+		return l.ended("remove", err, ambiguous)
+	}
+	err = l.sendRelease(ctx) // the deletion was refused
+	if ambiguous && errors.Is(err, ErrLost) {
+		return nil // by the service that had carried it out
+	}
+	return err
+}
+
 // releaseID sends the release until it is answered or ctx ends.
 func (l *Lease) releaseID(ctx context.Context, id string) error {
 	err, ambiguous := l.remote.releaseUntil(ctx, id)
+	return l.ended("release", err, ambiguous)
+}
+
+// ended converts the error of the request that ends the lease.
+func (l *Lease) ended(op string, err error, ambiguous bool) error {
 	switch v, reason := judge(err); {
 	case err == nil:
 		return nil
@@ -121,9 +179,9 @@ func (l *Lease) releaseID(ctx context.Context, id string) error {
 		defer l.mu.Unlock()
 		return l.loss(l.remote.clock().now(), reason, err)
 	case ambiguous:
-		return &UnknownError{Op: "release", Resource: l.remote.path, Why: "if it was not carried out, others wait for the lease to run out", Err: err}
+		return &UnknownError{Op: op, Resource: l.remote.path, Why: "if it was not carried out, others wait for the lease to run out", Err: err}
 	}
-	return azerr.Op("release", l.remote.path, err)
+	return azerr.Op(op, l.remote.path, err)
 }
 
 const (
@@ -131,10 +189,15 @@ const (
 	releaseTry  = 3 * time.Second  // for one
 )
 
-// releaseUntil sends a release until it is answered or ctx ends. A refusal after a lost response is a success: the
-// lease is gone, presumably released by the first request. ambiguous reports that the release may have been applied
-// although err is not nil.
+// releaseUntil sends a release until it is answered or ctx ends: see endUntil.
 func (r remote) releaseUntil(ctx context.Context, id string) (err error, ambiguous bool) {
+	return r.endUntil(ctx, "", func(ctx context.Context) error { return r.target.Release(ctx, id, lease.Conditions{}) })
+}
+
+// endUntil sends a request that ends a lease until it is answered or ctx ends. A refusal after a lost response is a success: the
+// lease is gone, presumably ended by the first request. ambiguous reports that the request may have been applied although err
+// is not nil.
+func (r remote) endUntil(ctx context.Context, op string, request func(context.Context) error) (err error, ambiguous bool) {
 	again := wire.Again{
 		Try:    releaseTry,
 		Budget: retry.Budget{Attempts: -1, Elapsed: -1, Backoff: retry.Backoff{Base: 250 * time.Millisecond, Cap: time.Second}},
@@ -148,8 +211,6 @@ func (r remote) releaseUntil(ctx context.Context, id string) (err error, ambiguo
 			return f.Usual()
 		},
 	}
-	sent, err := r.wire().Send(ctx, "", again, func(ctx context.Context) error {
-		return r.target.Release(ctx, id, lease.Conditions{})
-	})
+	sent, err := r.wire().Send(ctx, op, again, request)
 	return err, err != nil && sent.Ambiguous > 0
 }

@@ -22,8 +22,8 @@ func TestOpenTofuGoesFromAzurermToAzconcAndBack(t *testing.T) {
 		"in memory": func(_ *testing.T, i *infra) http.Handler { return hosted(i.service.BlobHandler()) },
 		"azurite": func(t *testing.T, i *infra) http.Handler { // it verifies the signatures
 			server := startAzurite(t)
-			i.env = append(i.env, "AZURE_STORAGE_CONNECTION_STRING="+connectionTo(server.BlobURL(), server.TableURL()))
-			to, err := url.Parse(server.BlobURL())
+			i.env = append(i.env, "AZURE_STORAGE_CONNECTION_STRING="+connectionTo(server.BlobURL, server.TableURL))
+			to, err := url.Parse(server.BlobURL)
 			if err != nil {
 				t.Fatal(err)
 			}

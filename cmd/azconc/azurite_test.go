@@ -32,7 +32,7 @@ func lossyWay(t *testing.T, service string) string {
 	return front.URL + path
 }
 
-func startAzurite(t *testing.T) *azurite.Server {
+func startAzurite(t *testing.T) azurite.Account {
 	t.Helper()
 	needAzurite(t)
 	server, err := azurite.Start(t.Context(), nil)
@@ -44,7 +44,7 @@ func startAzurite(t *testing.T) *azurite.Server {
 			t.Errorf("stop Azurite: %v", err)
 		}
 	})
-	return server
+	return server.Account()
 }
 
 // needAzurite skips a test if AZCONC_SKIP_AZURITE is set. Otherwise a missing Azurite is a failure.

@@ -31,7 +31,7 @@ func TestAHandlerThatPrintsMuchNeedsNoMemory(t *testing.T) {
 	if out, err := exec.CommandContext(ctx, "go", "build", "-o", azconc, ".").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
-	for _, args := range [][]string{{}, {"--concurrency", "2"}, {"--dedupe", "complete", "--markers", "markers"}} {
+	for _, args := range [][]string{{}, {"--concurrency", "2"}} {
 		service := aztest.New(nil)
 		queues, tables := httptest.NewServer(service.QueueHandler()), httptest.NewServer(service.TableHandler())
 		t.Cleanup(queues.Close)

@@ -106,7 +106,8 @@ func (s *storm) start(t *testing.T) {
 	if s.server, err = azurite.Start(t.Context(), &s.options); err != nil {
 		t.Fatal(err)
 	}
-	for url, port := range map[string]*int{s.server.BlobURL(): &s.options.BlobPort, s.server.QueueURL(): &s.options.QueuePort, s.server.TableURL(): &s.options.TablePort} {
+	a := s.server.Account()
+	for url, port := range map[string]*int{a.BlobURL: &s.options.BlobPort, a.QueueURL: &s.options.QueuePort, a.TableURL: &s.options.TablePort} {
 		if _, err := fmt.Sscanf(url, "http://127.0.0.1:%d/", port); err != nil {
 			t.Fatalf("%s: %v", url, err)
 		}

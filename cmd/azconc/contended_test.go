@@ -46,7 +46,7 @@ func TestUpdatesOfEightProcessesAllCount(t *testing.T) {
 	server := startAzurite(t)
 	for name, c := range counters {
 		t.Run(name, func(t *testing.T) {
-			connection := connectionTo(server.BlobURL(), server.TableURL())
+			connection := connectionTo(server.BlobURL, server.TableURL)
 			got := contend(t, c, connection, connection, processes, runsEach)
 			if got.ok != processes*runsEach || got.n != got.ok {
 				t.Errorf("%+v, want %d updates, each applied once", got, processes*runsEach)
@@ -60,7 +60,7 @@ func TestUpdatesOfEightProcessesAllCount(t *testing.T) {
 func TestThirtyTwoShellLoopsLeaveNothingUnknown(t *testing.T) {
 	const loops, updates = 32, 3
 	server := startAzurite(t)
-	connection := connectionTo(server.BlobURL(), server.TableURL())
+	connection := connectionTo(server.BlobURL, server.TableURL)
 	got := contend(t, counters["blob"], connection, connection, loops, updates)
 	if got.unknown > 0 || got.ok != loops*updates || got.n != got.ok {
 		t.Errorf("%+v, want %d updates, each applied once, and none unknown", got, loops*updates)
@@ -73,8 +73,8 @@ func TestLostResponsesNeitherLoseNorRepeatAnUpdate(t *testing.T) {
 	server := startAzurite(t)
 	for name, c := range counters {
 		t.Run(name, func(t *testing.T) {
-			lossy := connectionTo(lossyWay(t, server.BlobURL()), lossyWay(t, server.TableURL()))
-			got := contend(t, c, connectionTo(server.BlobURL(), server.TableURL()), lossy, processes, runsEach)
+			lossy := connectionTo(lossyWay(t, server.BlobURL), lossyWay(t, server.TableURL))
+			got := contend(t, c, connectionTo(server.BlobURL, server.TableURL), lossy, processes, runsEach)
 			if got.n < got.ok || got.n > got.ok+got.unknown || got.ok+got.unknown != processes*runsEach {
 				t.Errorf("%+v, want every exit 0 applied once, and nothing but 0 and 5", got)
 			}

@@ -32,7 +32,6 @@ var notRun = []struct{ begins, why string }{
 	{"azconc bench", "takes minutes: the tests of its package"},
 	{"azconc queue list --watch", "runs until it is interrupted: top_linux_test.go"},
 	{"azconc lock list jobs --watch", "runs until it is interrupted: top_linux_test.go"},
-	{"azconc lock run --file /mnt/", "needs a mount: lock_test.go"},
 	{"azconc lock hold jobs/maintenance --for 1h", "holds for an hour: testdata/lock.txtar"},
 }
 

@@ -78,7 +78,7 @@ func (s shell) lines(name string) []string {
 
 func TestLockRun(t *testing.T) {
 	server := startAzurite(t)
-	connection := connectionTo(server.BlobURL(), server.TableURL())
+	connection := connectionTo(server.BlobURL, server.TableURL)
 	if code, _, said := newShell(t, connection).run("container", "create", "locks"); code != 0 {
 		t.Fatal(said)
 	}

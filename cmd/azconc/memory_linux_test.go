@@ -36,7 +36,7 @@ func TestAGibibyteGoesThroughInBoundedMemory(t *testing.T) {
 		t.Helper()
 		var stderr bytes.Buffer
 		cmd := exec.CommandContext(ctx, azconc, args...)
-		cmd.Env = append(os.Environ(), "AZURE_STORAGE_CONNECTION_STRING="+connectionTo(server.BlobURL(), server.TableURL()))
+		cmd.Env = append(os.Environ(), "AZURE_STORAGE_CONNECTION_STRING="+connectionTo(server.BlobURL, server.TableURL))
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, &stderr
 		if err := cmd.Run(); err != nil {
 			t.Fatalf("azconc %v: %v\n%s", args, err, &stderr)

@@ -40,7 +40,7 @@ func TestAWaiterHasItsTurnBesideAShellLoop(t *testing.T) {
 	shell.Dir, shell.WaitDelay = t.TempDir(), 5*time.Second
 	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	shell.Cancel = func() error { return syscall.Kill(-shell.Process.Pid, syscall.SIGKILL) }
-	shell.Env = append(os.Environ(), "AZURE_STORAGE_CONNECTION_STRING="+connectionTo(server.BlobURL(), server.TableURL()),
+	shell.Env = append(os.Environ(), "AZURE_STORAGE_CONNECTION_STRING="+connectionTo(server.BlobURL, server.TableURL),
 		"PATH="+filepath.Dir(azconc)+string(os.PathListSeparator)+os.Getenv("PATH"))
 	out, err := shell.Output()
 	turns := strings.Join(strings.Fields(string(out)), " ")

@@ -15,16 +15,14 @@ import (
 
 // KeyInfo is a key as List finds it.
 type KeyInfo struct {
-	// Key is empty for a result whose key is not known any more: the table has only the hash of a key that has more than 512
-	// bytes when it is escaped, and the lock, which has the key in its name, was deleted.
 	Key string
 
 	Done bool      // a result is stored
 	At   time.Time // when it was stored, by the clock of the process that stored it; zero if it was not
 	Note string    // Run.Note of that process; only Completed reads it
 
-	// Lock is the lock of the key; empty if it was deleted. A key that is not Done is being worked on while the lock is Held;
-	// otherwise it is free to be tried again.
+	// Lock is the lock of the key; empty if there is none, as of a key that is Done and does not share it. A key that is not Done is
+	// being worked on while the lock is Held; otherwise it is free to be tried again.
 	Lock pessimistic.LockInfo
 }
 
@@ -50,24 +48,13 @@ func (o *Once) List(ctx context.Context) (keys []KeyInfo, err error) {
 		keys = append(keys, KeyInfo{Key: key, Lock: lock})
 	}
 	filter := "PartitionKey eq " + markers.Quoted(o.partition)
-	err = markers.Query(ctx, o.table, filter, "RowKey,at", func(raw []byte) error {
-		var e struct {
-			RowKey string
-			At     time.Time `json:"at"`
-		}
-		if err := json.Unmarshal(raw, &e); err != nil {
-			return fmt.Errorf("a result is not readable: %w", err)
-		}
-		if isCount(e.RowKey) {
-			return nil
-		}
-		i, locked := at[e.RowKey]
+	err = o.results(ctx, filter, func(row string, info KeyInfo) {
+		i, locked := at[row]
 		if !locked {
 			i = len(keys)
-			keys = append(keys, KeyInfo{Key: keyOf(e.RowKey)})
+			keys = append(keys, KeyInfo{Key: info.Key})
 		}
-		keys[i].Done, keys[i].At = true, e.At
-		return nil
+		keys[i].Done, keys[i].At = true, info.At
 	})
 	if err != nil {
 		return nil, err
@@ -84,28 +71,31 @@ func (o *Once) Completed(ctx context.Context, from, before string) (keys []KeyIn
 	ctx, end := o.span(ctx, "once.Completed", "")
 	defer func() { end(err) }()
 	filter := "PartitionKey eq " + markers.Quoted(o.partition) + " and RowKey ge " + markers.Quoted(row(from)) + " and RowKey lt " + markers.Quoted(row(before))
-	err = markers.Query(ctx, o.table, filter, "RowKey,at,note", func(raw []byte) error {
-		var e struct {
-			RowKey string
-			At     time.Time `json:"at"`
-			Note   string    `json:"note"`
-		}
-		if err := json.Unmarshal(raw, &e); err != nil {
-			return fmt.Errorf("a result is not readable: %w", err)
-		}
-		if !isCount(e.RowKey) {
-			keys = append(keys, KeyInfo{Key: keyOf(e.RowKey), Done: true, At: e.At, Note: e.Note})
-		}
-		return nil
-	})
+	err = o.results(ctx, filter, func(_ string, info KeyInfo) { keys = append(keys, info) })
 	return keys, err
 }
 
-// keyOf returns the key of a row, or nothing for the hash of one.
-func keyOf(row string) string {
-	key, err := url.PathUnescape(row)
-	if err != nil || strings.HasPrefix(row, hashed) {
-		return ""
-	}
-	return key
+// results calls each with every result and its row key. A lock is not looked for.
+func (o *Once) results(ctx context.Context, filter string, each func(row string, info KeyInfo)) error {
+	return markers.Query(ctx, o.table, filter, "RowKey,key,at,note", func(raw []byte) error {
+		var e struct {
+			RowKey string
+			Key    string    `json:"key"`
+			At     time.Time `json:"at"`
+			Note   string    `json:"note"`
+		}
+		err := json.Unmarshal(raw, &e)
+		switch {
+		case err != nil:
+		case isCount(e.RowKey):
+			return nil
+		case e.Key == "":
+			e.Key, err = url.PathUnescape(e.RowKey)
+		}
+		if err != nil {
+			return fmt.Errorf("a result is not readable: %w", err)
+		}
+		each(e.RowKey, KeyInfo{Key: e.Key, Done: true, At: e.At, Note: e.Note})
+		return nil
+	})
 }

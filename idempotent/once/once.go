@@ -43,16 +43,16 @@ var (
 // Once runs a function once per key, across all processes, and replays its result to later callers.
 //
 // A named lock guards each key, so that one process at a time works on it, and the next can take over as soon as the
-// lease of a crashed one has expired. The result is stored in a table when the function has returned nil; until then
-// the key is free to be tried again. So the function completes once as far as can be known; if its process crashes
-// after the effect and before the result is stored, it runs again. Pass its context and the fence on to whatever it
-// calls.
+// lease of a crashed one has expired. The result is stored in a table when the function has returned nil, and the lock is
+// deleted then, at no request; until then the key is free to be tried again. So the function completes once as far as can be
+// known; if its process crashes after the effect and before the result is stored, it runs again. Pass its context and the fence
+// on to whatever it calls.
 //
 //	state     lock    result    Do
 //	new       free    none      runs fn
 //	running   held    none      ErrInProgress
 //	failed    free    none      runs fn again
-//	done      any     stored    replays it
+//	done      none    stored    replays it
 //
 // A Once is safe for concurrent use.
 type Once struct {
@@ -104,8 +104,8 @@ type Options struct {
 	// most 21 requests. What was stored without it is kept. Defaults to 0: for ever.
 	Keep time.Duration
 
-	// Lock returns the name of the lock of a key, below "once/". Of the keys that share a lock, one at a time is worked on. Defaults to
-	// the key itself.
+	// Lock returns the name of the lock of a key, below "once/". Of the keys that share a lock, one at a time is worked on. A lock
+	// with the name of its key is deleted when the result is stored, others are kept. Defaults to the key itself.
 	Lock func(key string) string
 
 	// Hooks receive a span for each call of Do, Begin, Finish, Look, Forget, List and GC, and of the collection, and one for each of their requests to the table;
@@ -130,6 +130,7 @@ type entity struct {
 	At      time.Time `json:"at"`
 	Fence   int64     `json:"fence"`
 	Note    string    `json:"note,omitempty"`
+	Key     string    `json:"key,omitempty"` // if the row key is its hash
 	Expires time.Time `json:"expires,omitzero"`
 }
 
@@ -183,15 +184,16 @@ func (o *Once) Begin(ctx context.Context, key string, payload []byte) (run *Run,
 	if err != nil {
 		return nil, Result{}, err
 	}
-	if out, done, err := o.look(h.Context(), key, hash); done || err != nil { // done between our look and our lock
-		_ = h.Release(ctx)
+	run = &Run{Hold: h, Keep: o.keep, once: o, key: key, hash: hash}
+	out, run.stored, err = o.look(h.Context(), key, hash) // done between our look and our lock
+	if err == nil && !run.stored {
+		err = o.attempt(h.Context(), key)
+	}
+	if err != nil || run.stored {
+		_ = run.Release(ctx)
 		return nil, out, err
 	}
-	if err := o.attempt(h.Context(), key); err != nil {
-		_ = h.Release(ctx)
-		return nil, Result{}, err
-	}
-	return &Run{Hold: h, Keep: o.keep, once: o, key: key, hash: hash}, Result{}, nil
+	return run, Result{}, nil
 }
 
 // Look returns the result stored for a key, and whether there is one. Requests: 1.

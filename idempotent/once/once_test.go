@@ -259,3 +259,66 @@ func TestOnceRunsNothingIfItsTableCannotBeCreated(t *testing.T) {
 		}
 	})
 }
+
+// locks returns the names of the lock blobs that exist.
+func (r *rig) locks() (names []string) {
+	r.t.Helper()
+	for pager := r.service.Container("locks").NewListBlobsFlatPager(nil); pager.More(); {
+		page, err := pager.NextPage(r.t.Context())
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		for _, one := range page.Segment.BlobItems {
+			names = append(names, *one.Name)
+		}
+	}
+	return names
+}
+
+// TestTheLockOfACompletedKeyIsRemoved: a job a minute left 525,600 blobs a year.
+func TestTheLockOfACompletedKeyIsRemoved(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		work := func(context.Context, *pessimistic.Hold) ([]byte, error) { return nil, nil }
+		first := r.once(r.service)
+		if _, err := first.Do(t.Context(), "k", nil, work); err != nil || r.ops()["Delete Blob"] != 1 || r.ops()["Release Blob Lease"] != 0 {
+			t.Errorf("%v: %v", err, r.ops())
+		}
+		// A process that had looked before creates the lock again, finds the result and removes the lock too.
+		second := r.once(&meanwhile{next: r.service, do: func() {
+			if _, err := first.Do(t.Context(), "l", nil, work); err != nil {
+				t.Error(err)
+			}
+		}})
+		if out, err := second.Do(t.Context(), "l", nil, work); err != nil || !out.Replayed {
+			t.Errorf("%+v, %v", out, err)
+		}
+		if left := r.locks(); len(left) != 0 {
+			t.Errorf("locks are left: %q", left)
+		}
+		failed := errors.New("failed")
+		for _, key := range []string{"fails", "fails"} {
+			_, err := first.Do(t.Context(), key, nil, func(context.Context, *pessimistic.Hold) ([]byte, error) { return nil, failed })
+			if left := r.locks(); !errors.Is(err, failed) || len(left) != 1 {
+				t.Errorf("%v, %q", err, left)
+			}
+		}
+		if _, err := first.Do(t.Context(), "fails", nil, work); err != nil || len(r.locks()) != 0 {
+			t.Errorf("%v, %q", err, r.locks())
+		}
+	})
+}
+
+func TestALockThatKeysShareIsKept(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		o := r.once(r.service)
+		o.lock = func(string) string { return "shared" }
+		for range 2 {
+			if _, err := o.Do(t.Context(), "k", nil, func(context.Context, *pessimistic.Hold) ([]byte, error) { return nil, nil }); err != nil {
+				t.Error(err)
+			}
+		}
+		if left := r.locks(); len(left) != 1 || left[0] != "once/shared" || r.ops()["Delete Blob"] != 0 {
+			t.Errorf("left: %q", left)
+		}
+	})
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/azconc/azconc/optimistic"
@@ -27,9 +28,19 @@ type Run struct {
 
 	once      *Once
 	key, hash string
+	stored    bool // there is a result
 }
 
-// Do runs fn, stores its result as Finish does, and releases the lock. fn's context ends when the lock is lost.
+// Release releases the lock, or deletes it by Hold.Remove if the key has a result and does not share its lock: it is not needed
+// again. It must not be called concurrently with Do or Finish.
+func (a *Run) Release(ctx context.Context) error {
+	if a.stored && a.once.lock(a.key) == a.key {
+		return a.Remove(ctx)
+	}
+	return a.Hold.Release(ctx)
+}
+
+// Do runs fn, stores its result as Finish does, and releases the lock as Release does. fn's context ends when the lock is lost.
 //
 // Errors: fn's own, after which nothing is stored; *pessimistic.LostError if the lock was lost meanwhile, whatever fn returned;
 // and those of Finish. Requests: 2.
@@ -71,6 +82,9 @@ func (a *Run) Finish(ctx context.Context, result []byte) (out Result, err error)
 		cancel(context.Cause(ctx))
 	})()
 	e := entity{Payload: a.hash, Result: result, At: time.Now().UTC(), Fence: int64(a.Fence()), Note: a.Note, Expires: expiry(a.Keep)}
+	if strings.HasPrefix(row(a.key), hashed) {
+		e.Key = a.key
+	}
 	for n := 0; ; n++ {
 		if lost := a.Guard(storing); lost != nil {
 			if storing.Err() != nil && err != nil {
@@ -79,7 +93,7 @@ func (a *Run) Finish(ctx context.Context, result []byte) (out Result, err error)
 			return Result{}, lost
 		}
 		if out, err = a.store(storing, e); err == nil || !passes(err) {
-			if err == nil {
+			if a.stored = err == nil; a.stored {
 				a.collect(ctx)
 			}
 			return out, err

@@ -74,9 +74,6 @@ type AppendOptions struct {
 	// Elapsed bounds the time spent on conflicts; negative means no bound. Defaults to 30 s.
 	Elapsed time.Duration
 
-	// Backoff spaces the attempts after a conflict. Defaults to full jitter of 20 ms, doubling, at most 2 s.
-	Backoff retry.Backoff
-
 	optimistic.SendOptions
 
 	_ struct{}
@@ -85,7 +82,6 @@ type AppendOptions struct {
 func (o *AppendOptions) withDefaults() (AppendOptions, error) {
 	out := ptr.Value(o)
 	out.Attempts = cmp.Or(out.Attempts, 64)
-	out.Backoff.Base = cmp.Or(out.Backoff.Base, 20*time.Millisecond)
 	c := out.Conditions
 	if c.IfNoneMatch == azcore.ETagAny {
 		return out, errors.New(`AppendOptions.Conditions.IfNoneMatch: "*" never holds for a blob that is appended to; Create makes one`)
@@ -149,7 +145,7 @@ func appendTo(ctx context.Context, client *appendblob.Client, id string, data []
 		return AppendResult{}, err
 	}
 	a := &appending{
-		Loop:   protocol.Loop{Call: call, Budget: protocol.ConflictBudget(o.Attempts, o.Elapsed, o.Backoff)},
+		Loop:   protocol.Loop{Call: call, Budget: protocol.ConflictBudget(o.Attempts, o.Elapsed, retry.Backoff{Base: 20 * time.Millisecond})},
 		client: client, data: data, o: o, unique: o.Unique || id != "", at: o.Position, known: o.Pinned || o.Position > 0,
 	}
 	ctx, end := a.Start(ctx, "appends.Append"+record)
@@ -262,7 +258,7 @@ func (a *appending) write(at int64) protocol.Change {
 	if a.o.MaxSize > 0 {
 		opts.AppendPositionAccessConditions.MaxSize = &a.o.MaxSize
 	}
-	w := protocol.Change{Base: protocol.State{Exists: true, ETag: positionTag(at)}, ID: protocol.NewWriteID()}
+	w := protocol.Change{Base: protocol.State{Exists: true, ETag: positionTag(at)}}
 	w.Won = a.settle
 	w.Send = func(ctx context.Context) (azcore.ETag, error) {
 		protocol.AllowFor(ctx, int64(len(a.data)))
@@ -272,6 +268,6 @@ func (a *appending) write(at int64) protocol.Change {
 		})
 		return ptr.Value(resp.ETag), err
 	}
-	w.Look = func(ctx context.Context) (protocol.State, error) { return a.look(ctx, at, w.ID) }
+	w.Look = func(ctx context.Context) (protocol.State, error) { return a.look(ctx, at) }
 	return w
 }

@@ -76,7 +76,7 @@ type sealing struct {
 
 func (s *sealing) run(ctx context.Context) error {
 	options := appendblob.SealOptions{AccessConditions: anyblob.AccessConditions(s.o.Conditions)}
-	w := protocol.Change{ID: protocol.NewWriteID(), Base: protocol.State{Exists: true}}
+	w := protocol.Change{Base: protocol.State{Exists: true}}
 	switch m := s.o.Conditions.IfMatch; {
 	case s.o.Pinned:
 		options.AppendPositionAccessConditions = &appendblob.AppendPositionAccessConditions{AppendPosition: &s.o.Position}
@@ -91,9 +91,9 @@ func (s *sealing) run(ctx context.Context) error {
 		switch {
 		case err != nil || !now.Exists:
 		case sealed && (w.AnyBase || now.ETag == w.Base.ETag && s.o.Pinned):
-			now.Lineage = protocol.LineageOf(protocol.Entry{ID: w.ID, Base: w.Base.ETag}) // it is sealed as requested, no matter who sealed it
-		case !sealed && now.ETag != w.Base.ETag:
-			now.Lineage = protocol.LineageOf(protocol.Entry{ID: "other", Base: w.Base.ETag}) // a seal is permanent, so ours was not applied
+			now = now.Decide(protocol.Committed, "") // it is sealed as requested, no matter who sealed it
+		case !sealed && !w.AnyBase && now.ETag != w.Base.ETag:
+			now = now.Decide(protocol.Refused, "") // a seal is permanent, so ours was not applied
 		}
 		return now, err
 	}
@@ -105,7 +105,7 @@ func (s *sealing) run(ctx context.Context) error {
 		return ptr.Value(resp.ETag), err
 	}
 	err := s.CarryOut(ctx, w)
-	s.Res.ETag, s.Res.BaseETag, s.Res.WriteID = realETag(s.Res.ETag), s.o.Conditions.IfMatch, ""
+	s.Res.ETag, s.Res.BaseETag = realETag(s.Res.ETag), s.o.Conditions.IfMatch
 	if conflict, ok := errors.AsType[*optimistic.ConflictError](err); ok {
 		conflict.Base, conflict.Current = s.o.Conditions.IfMatch, realETag(conflict.Current)
 		if azerr.Has(conflict.Err, "AppendPositionConditionNotMet") {

@@ -21,7 +21,7 @@ import (
 )
 
 // look returns the outcome of the append at a position, in the terms of protocol.Call.Judge.
-func (a *appending) look(ctx context.Context, at int64, id string) (protocol.State, error) {
+func (a *appending) look(ctx context.Context, at int64) (protocol.State, error) {
 	t, err := a.tail(ctx, at)
 	if err != nil || !t.exists {
 		return protocol.State{}, err
@@ -31,14 +31,11 @@ func (a *appending) look(ctx context.Context, at int64, id string) (protocol.Sta
 	case t.end < at, t.end == at && !t.sealed:
 		// Not yet. (If the blob is shorter, it was deleted and created again, and nothing is known.)
 	case t.ours && a.unique:
-		now.Lineage = protocol.LineageOf(protocol.Entry{ID: id, Base: positionTag(at)})
+		now = now.Decide(protocol.Committed, "")
 	case t.ours:
 		a.twin = true
 	default: // other bytes are there, or nothing can be appended any more
-		if t.end == at {
-			now.ETag = "@sealed" // no longer the position that the append depends on
-		}
-		now.Lineage = protocol.LineageOf(protocol.Entry{ID: "other", Base: positionTag(at)})
+		now = now.Decide(protocol.Refused, "")
 	}
 	return now, nil
 }

@@ -99,20 +99,13 @@ func (b contentTarget[T]) Traits() sealed.Traits {
 	return sealed.Traits{Client: b.Client}
 }
 
-// Clone implements Cacheable: it copies value by encoding and decoding it.
+// Clone copies value by encoding and decoding it.
 func (b contentTarget[T]) Clone(value T) (T, error) {
 	data, err := b.Codec.Encode(value)
 	if err != nil {
 		return value, fmt.Errorf("encode: %w", err)
 	}
 	return b.Codec.Decode(data)
-}
-
-// Equal implements Cacheable: it compares the encoded values.
-func (b contentTarget[T]) Equal(x, y T) bool {
-	dx, errX := b.Codec.Encode(x)
-	dy, errY := b.Codec.Encode(y)
-	return errX == nil && errY == nil && bytes.Equal(dx, dy)
 }
 
 // Read implements Target: one Get Blob, and Get Blob Tags when the blob has tags.
@@ -199,31 +192,34 @@ func (b contentTarget[T]) Prepare(base *sealed.Version[T], value T, lineage prot
 		return protocol.Prepared{}, err
 	}
 	carry, _ := sealed.Carried(base).(blobCarry)
-	if base.Exists && b.keepsHeaders(carry) && !lineage.Begins(base.Lineage) && carry.print == printOf(data) {
+	print := printOf(data)
+	if base.Exists && b.keepsHeaders(carry) && !lineage.Begins(base.Lineage) && carry.print == print {
 		return protocol.Prepared{}, nil
 	}
+	carry.print = print
 	if _, ok := any(b.Codec).(BytesCodec); !ok { // its data are the caller's, until the request has ended: see requestBody
 		data = bytes.Clone(data) // the codec may use it again for another value
 	}
 	return b.put(base.State, carry, lineage, c, int64(len(data)), func() (*requestBody, error) { return newRequestBody(bytes.NewReader(data)), nil })
 }
 
-// put returns the write of content over base, whose body open makes for each try.
+// put returns the write of content over base, whose body open makes for each try. carry has what was read with base, and the
+// fingerprint of the content.
 func (b contentTarget[T]) put(base protocol.State, carry blobCarry, lineage protocol.Lineage, c sealed.Conditions, size int64, open func() (*requestBody, error)) (protocol.Prepared, error) {
-	headers := b.headers(carry)
+	carry.headers = mergeHeaders(carry.headers, b.HTTPHeaders)
+	if carry.headers.BlobContentType == nil {
+		carry.headers.BlobContentType = new(b.Codec.ContentType())
+	}
 	if err := anyblob.ValidateMetadata(b.Metadata); err != nil {
 		return protocol.Prepared{}, err
 	}
-	own := carry.metadata
-	if len(b.Metadata) > 0 {
-		own = meta.Merge(own, b.Metadata)
-	}
-	metadata, stored, err := meta.Join(own, lineage)
+	carry.metadata = meta.Merge(carry.metadata, b.Metadata)
+	metadata, stored, err := meta.Join(carry.metadata, lineage)
 	if err != nil {
 		return protocol.Prepared{}, err
 	}
 	opts := blockblob.UploadOptions{
-		HTTPHeaders:      &headers,
+		HTTPHeaders:      &carry.headers,
 		Metadata:         metadata,
 		Tags:             carry.tags,
 		Tier:             b.Tier,
@@ -234,7 +230,7 @@ func (b contentTarget[T]) put(base protocol.State, carry blobCarry, lineage prot
 	if opts.CPKScopeInfo == nil && carry.scope != "" {
 		opts.CPKScopeInfo = &blob.CPKScopeInfo{EncryptionScope: &carry.scope}
 	}
-	return protocol.Prepared{Stored: stored, Cramped: meta.Cramped(metadata, b.Client.URL()), Send: func(ctx context.Context) (azcore.ETag, error) {
+	return protocol.Prepared{Stored: stored, Carry: carry, Cramped: meta.Cramped(metadata, b.Client.URL()), Send: func(ctx context.Context) (azcore.ETag, error) {
 		protocol.AllowFor(ctx, size)
 		o := opts // the SDK writes into the options of some operations
 		body, err := open()
@@ -258,28 +254,6 @@ func (b contentTarget[T]) Writable(base *sealed.Version[T]) error {
 func writable(carried any) error {
 	carry, _ := carried.(blobCarry)
 	return anyblob.CheckType(carry.kind, blob.BlobTypeBlockBlob)
-}
-
-// headers returns the headers that a write stores.
-func (b contentTarget[T]) headers(carry blobCarry) blob.HTTPHeaders {
-	headers := mergeHeaders(carry.headers, b.HTTPHeaders)
-	if headers.BlobContentType == nil {
-		headers.BlobContentType = new(b.Codec.ContentType())
-	}
-	return headers
-}
-
-// Written implements Cacheable. It returns the Carry that Read would return after the write.
-func (b contentTarget[T]) Written(base *sealed.Version[T], value T) (any, error) {
-	data, err := b.Codec.Encode(value)
-	if err != nil {
-		return nil, fmt.Errorf("encode: %w", err)
-	}
-	carry, _ := sealed.Carried(base).(blobCarry)
-	carry.print = printOf(data)
-	carry.headers = b.headers(carry)
-	carry.metadata = meta.Merge(carry.metadata, b.Metadata)
-	return carry, nil
 }
 
 // Remove implements Target: one Delete Blob. The service refuses to delete a blob with snapshots (409

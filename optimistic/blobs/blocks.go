@@ -1,13 +1,11 @@
 package blobs
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"fmt"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 
@@ -63,17 +61,8 @@ func StageBlock(ctx context.Context, client *blockblob.Client, id string, data [
 	}
 	ctx, end := c.Start(ctx, "blobs.StageBlock")
 	defer end(&err)
-	staged := blockblob.StageBlockOptions{CPKInfo: o.CPK, CPKScopeInfo: o.EncryptionScope}
-	if o.LeaseID != "" {
-		staged.LeaseAccessConditions = &blob.LeaseAccessConditions{LeaseID: &o.LeaseID}
-	}
-	_, err = protocol.Again(ctx, c, func(ctx context.Context) (blockblob.StageBlockResponse, error) {
-		protocol.AllowFor(ctx, int64(len(data)))
-		o := staged
-		return wire.Request(ctx, "Put Block", func(ctx context.Context) (blockblob.StageBlockResponse, error) {
-			return client.StageBlock(ctx, encodeBlockID(id), streaming.NopCloser(bytes.NewReader(data)), &o)
-		})
-	})
+	u := upload{Call: c, client: client, o: UploadOptions{CPK: o.CPK, EncryptionScope: o.EncryptionScope, Conditions: optimistic.Conditions{LeaseID: o.LeaseID}}}
+	err = u.stageBlock(ctx, encodeBlockID(id), data)
 	if err != nil {
 		return optimistic.Result(c.Finish()), c.Fail(err)
 	}

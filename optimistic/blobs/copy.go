@@ -46,10 +46,6 @@ type CopyOptions struct {
 	Wait bool
 	Poll time.Duration
 
-	// Attempts bounds how many times the copy is started if the source changes between the read of its metadata and the
-	// start; negative means no bound. Defaults to 12.
-	Attempts int
-
 	optimistic.SendOptions
 
 	_ struct{}
@@ -66,6 +62,9 @@ type CopyResult struct {
 	SourceETag azcore.ETag // the version of the source; empty with Metadata
 }
 
+// attempts bounds how often Copy, Snapshot and Upload begin again because what they have read or staged was replaced meanwhile.
+const attempts = 12
+
 // ErrCopyFailed means that Copy waited for a copy that failed or was aborted.
 var ErrCopyFailed = errors.New("copy failed")
 
@@ -81,7 +80,7 @@ var ErrCopyFailed = errors.New("copy failed")
 // then looks like a conflict; a changed source is copied again.
 //
 // Errors are those of Update. Reason is SourceChanged if a condition on the source failed, or if the source changed
-// before each of Attempts starts. With Wait, a copy that fails or is aborted is ErrCopyFailed, with the result set.
+// before each of 12 starts. With Wait, a copy that fails or is aborted is ErrCopyFailed, with the result set.
 // After an error this call has not changed the destination, except after ErrOutcomeUnknown and after an error while
 // waiting.
 //
@@ -91,7 +90,7 @@ func Copy(ctx context.Context, destination, source *blob.Client, opts *CopyOptio
 		return CopyResult{}, err
 	}
 	o := ptr.Value(opts)
-	o.Attempts, o.Poll = cmp.Or(o.Attempts, 12), cmp.Or(o.Poll, time.Second)
+	o.Poll = cmp.Or(o.Poll, time.Second)
 	if err := errors.Join(o.Conditions.Validate(), o.Source.Validate(), anyblob.ValidateMetadata(o.Metadata), validTags(o.Tags)); err != nil {
 		return CopyResult{}, err
 	}
@@ -102,7 +101,7 @@ func Copy(ctx context.Context, destination, source *blob.Client, opts *CopyOptio
 	if err != nil {
 		return CopyResult{}, err
 	}
-	c := &copying{Loop: protocol.Loop{Call: call, Budget: protocol.ConflictBudget(o.Attempts, -1, retry.Backoff{Base: 20 * time.Millisecond})}, to: destination, from: source, o: o}
+	c := &copying{Loop: protocol.Loop{Call: call, Budget: protocol.ConflictBudget(attempts, -1, retry.Backoff{Base: 20 * time.Millisecond})}, to: destination, from: source, o: o}
 	ctx, end := c.Start(ctx, "blobs.Copy")
 	defer end(&err)
 	c.out.Source = resource.Path(source.URL())
@@ -179,20 +178,14 @@ func (c *copying) surrender(ctx context.Context, open *protocol.Refusal) error {
 // write returns the start of the copy as a write to the destination.
 func (c *copying) write(source optimistic.Conditions, metadata map[string]string, lineage protocol.Lineage) (protocol.Change, error) {
 	var w protocol.Change
-	switch to := c.o.Conditions; {
-	case to.IfMatch != "" && to.IfMatch != azcore.ETagAny:
-		w.Base = protocol.State{Exists: true, ETag: to.IfMatch}
-	case to.IfNoneMatch == azcore.ETagAny:
-	default:
-		w.AnyBase = true
-	}
+	w.Base, w.AnyBase = anyblob.BaseIn(c.o.Conditions)
 	if c.S.LineageSize >= 0 {
 		w.ID = protocol.NewWriteID()
 		base := w.Base.ETag
 		if w.AnyBase {
 			base = protocol.UnknownBase
 		}
-		lineage = lineage.Push(c.S.LineageSize, protocol.Entry{ID: w.ID, Base: base})
+		lineage = lineage.Push(c.S.LineageSize, protocol.Entry{ID: w.ID, Base: protocol.Over(base)})
 	} else {
 		lineage = protocol.Lineage{Operations: lineage.Operations}
 	}

@@ -63,7 +63,7 @@ func abortCopy(ctx context.Context, c *protocol.Call, destination *blob.Client, 
 	is := func(status blob.CopyStatusType) bool {
 		return ptr.Value(found.CopyID) == copyID && ptr.Value(found.CopyStatus) == status
 	}
-	w := protocol.Change{AnyBase: true, Silent: true, ID: protocol.NewWriteID()}
+	w := protocol.Change{AnyBase: true, Silent: true}
 	w.Send = func(ctx context.Context) (azcore.ETag, error) {
 		_, err := wire.Request(ctx, "Abort Copy Blob", func(ctx context.Context) (blob.AbortCopyFromURLResponse, error) {
 			return destination.AbortCopyFromURL(ctx, copyID, &blob.AbortCopyFromURLOptions{
@@ -79,12 +79,11 @@ func abortCopy(ctx context.Context, c *protocol.Call, destination *blob.Client, 
 		}
 		now := protocol.State{Exists: true, ETag: ptr.Value(found.ETag)}
 		if is(blob.CopyStatusTypeAborted) {
-			now.Lineage = protocol.LineageOf(protocol.Entry{ID: w.ID, Base: protocol.UnknownBase}) // aborted as requested, no matter by whom
+			now = now.Decide(protocol.Committed, "") // aborted as requested, no matter by whom
 		}
 		return now, nil
 	}
 	err := c.CarryOut(ctx, w)
-	c.Res.WriteID = ""
 	over := azerr.Has(err, "NoPendingCopyOperation", "CopyIdMismatch")
 	unknown, ok := errors.AsType[*optimistic.UnknownError](err)
 	switch {

@@ -70,16 +70,7 @@ type headersTarget struct{ Headers }
 // Traits describes the target to the calls of package optimistic.
 func (h headersTarget) Traits() sealed.Traits { return sealed.Traits{Client: h.Client} }
 
-// Clone implements Cacheable.
 func (h headersTarget) Clone(value HTTPHeaders) (HTTPHeaders, error) { return value, nil }
-
-// Equal implements Cacheable.
-func (h headersTarget) Equal(x, y HTTPHeaders) bool { return x == y }
-
-// Written implements Cacheable.
-func (h headersTarget) Written(_ *sealed.Version[HTTPHeaders], value HTTPHeaders) (any, error) {
-	return value, nil
-}
 
 // Read implements Target: one Get Blob Properties.
 func (h headersTarget) Read(ctx context.Context) (*sealed.Version[HTTPHeaders], error) {
@@ -120,7 +111,7 @@ func (h headersTarget) Prepare(base *sealed.Version[HTTPHeaders], value HTTPHead
 		return protocol.Prepared{}, err
 	}
 	opts := blob.SetHTTPHeadersOptions{AccessConditions: anyblob.WriteConditions(base.State, c)}
-	return protocol.Prepared{Send: func(ctx context.Context) (azcore.ETag, error) {
+	return protocol.Prepared{Carry: value, Send: func(ctx context.Context) (azcore.ETag, error) {
 		o := opts
 		resp, err := wire.Request(ctx, "Set Blob Properties", func(ctx context.Context) (blob.SetHTTPHeadersResponse, error) {
 			return h.Client.SetHTTPHeaders(ctx, headers, &o)

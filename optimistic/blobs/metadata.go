@@ -51,14 +51,8 @@ func (m metadataTarget) Traits() sealed.Traits {
 	return sealed.Traits{Client: m.Client, Scope: "metadata"}
 }
 
-// Clone implements Cacheable.
 func (m metadataTarget) Clone(value map[string]string) (map[string]string, error) {
 	return maps.Clone(value), nil
-}
-
-// Equal implements Cacheable.
-func (m metadataTarget) Equal(x, y map[string]string) bool {
-	return maps.Equal(meta.Merge(nil, x), meta.Merge(nil, y))
 }
 
 // Read implements Target: one Get Blob Properties.
@@ -89,19 +83,13 @@ func (m metadataTarget) Prepare(base *sealed.Version[map[string]string], value m
 		return protocol.Prepared{}, err
 	}
 	opts := blob.SetMetadataOptions{AccessConditions: anyblob.WriteConditions(base.State, c), CPKInfo: m.CPK}
-	return protocol.Prepared{Stored: stored, Cramped: meta.Cramped(metadata, m.Client.URL()), Send: func(ctx context.Context) (azcore.ETag, error) {
+	return protocol.Prepared{Stored: stored, Carry: value, Cramped: meta.Cramped(metadata, m.Client.URL()), Send: func(ctx context.Context) (azcore.ETag, error) {
 		o := opts
 		resp, err := wire.Request(ctx, "Set Blob Metadata", func(ctx context.Context) (blob.SetMetadataResponse, error) {
 			return m.Client.SetMetadata(ctx, metadata, &o)
 		})
 		return ptr.Value(resp.ETag), unsignable(err, value)
 	}}, nil
-}
-
-// Written implements Cacheable.
-func (m metadataTarget) Written(base *sealed.Version[map[string]string], value map[string]string) (any, error) {
-	before, _ := sealed.Carried(base).(map[string]string)
-	return meta.Replace(before, value), nil
 }
 
 // Remove implements Target: it refuses, because metadata is deleted only with its blob.

@@ -1,7 +1,6 @@
 package blobs
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,32 +37,9 @@ type SnapshotOptions struct {
 	CPK             *blob.CPKInfo
 	EncryptionScope *blob.CPKScopeInfo
 
-	// Attempts bounds how many times the snapshot is tried if the version is replaced after the read; negative means no
-	// bound. Defaults to 12.
-	Attempts int
-
-	// Elapsed bounds the time spent on these attempts; negative means no bound. Defaults to 30 s.
-	Elapsed time.Duration
-
-	// Backoff spaces the attempts. Defaults to full jitter of 20 ms, doubling, at most 2 s.
-	Backoff retry.Backoff
-
 	optimistic.SendOptions
 
 	_ struct{}
-}
-
-func (o *SnapshotOptions) withDefaults() (SnapshotOptions, error) {
-	out := ptr.Value(o)
-	out.Attempts = cmp.Or(out.Attempts, 12)
-	out.Backoff.Base = cmp.Or(out.Backoff.Base, 20*time.Millisecond)
-	if err := validateRead(out.Conditions); err != nil {
-		return out, err
-	}
-	if err := anyblob.ValidateMetadata(out.Metadata); err != nil {
-		return out, err
-	}
-	return out, nil
 }
 
 // validateRead validates the conditions of a read, on which all of them can be combined.
@@ -94,7 +70,7 @@ type SnapshotResult struct {
 // the blob. So the snapshot's metadata have an id (the newest entry of the blob's lineage), and before the request is
 // sent again the snapshots are listed: one with the id is ours. A request gives either all or none of the snapshot's
 // metadata, so the blob's are read first and the request is conditional on that version. If the version was replaced
-// meanwhile, both are repeated, unless IfMatch names it.
+// meanwhile, both are repeated, up to 12 times in 30 s, unless IfMatch names it.
 //
 // Errors are those of Update: *ConflictError if a condition did not hold, with Reason Gone if the blob does not exist
 // and IfMatch names a version; *NotFoundError; and *UnknownError if a response was lost and the list could not be read,
@@ -110,8 +86,8 @@ func Snapshot(ctx context.Context, c *container.Client, name string, opts *Snaps
 	if err := sealed.NotNil("snapshot", "c", c); err != nil {
 		return SnapshotResult{}, err
 	}
-	o, err := opts.withDefaults()
-	if err != nil {
+	o := ptr.Value(opts)
+	if err := errors.Join(validateRead(o.Conditions), anyblob.ValidateMetadata(o.Metadata)); err != nil {
 		return SnapshotResult{}, err
 	}
 	client := c.NewBlobClient(name)
@@ -121,7 +97,7 @@ func Snapshot(ctx context.Context, c *container.Client, name string, opts *Snaps
 	}
 	m := o.Conditions.IfMatch
 	s := &snapshotting{
-		Loop:      protocol.Loop{Call: call, Budget: protocol.ConflictBudget(o.Attempts, o.Elapsed, o.Backoff), Final: m != "" && m != azcore.ETagAny},
+		Loop:      protocol.Loop{Call: call, Budget: protocol.ConflictBudget(attempts, 0, retry.Backoff{Base: 20 * time.Millisecond}), Final: m != "" && m != azcore.ETagAny},
 		container: c, name: name, client: client, o: o,
 	}
 	ctx, end := s.Start(ctx, "blobs.Snapshot")
@@ -261,10 +237,10 @@ func (s *snapshotting) write(base protocol.State, metadata map[string]string) (p
 		case err != nil:
 		case len(ours) > 0:
 			s.taken = ours[0]
-			now.Lineage = protocol.LineageOf(protocol.Entry{ID: id, Base: base.ETag})
+			now = now.Decide(protocol.Committed, "")
 		case id != "" && now.Exists && now.ETag != base.ETag:
 			// A request under way can no longer be carried out, and one that was is in the list.
-			now.Lineage = protocol.LineageOf(protocol.Entry{ID: "other", Base: base.ETag})
+			now = now.Decide(protocol.Refused, "")
 		}
 		return now, err
 	}

@@ -61,17 +61,8 @@ func (t tagsTarget) Resource() string { return resource.Path(t.Client.URL()) }
 // Traits describes the target to the calls of package optimistic.
 func (t tagsTarget) Traits() sealed.Traits { return sealed.Traits{Client: t.Client, Scope: "tags"} }
 
-// Clone implements Cacheable.
 func (t tagsTarget) Clone(value map[string]string) (map[string]string, error) {
 	return maps.Clone(value), nil
-}
-
-// Equal implements Cacheable.
-func (t tagsTarget) Equal(x, y map[string]string) bool { return maps.Equal(x, y) }
-
-// Written implements Cacheable.
-func (t tagsTarget) Written(_ *sealed.Version[map[string]string], value map[string]string) (any, error) {
-	return tagCarry{tags: maps.Clone(value)}, nil
 }
 
 // Read implements Target: one Get Blob Tags.
@@ -139,12 +130,13 @@ func (t tagsTarget) Prepare(base *sealed.Version[map[string]string], value map[s
 		})
 		return produced, err
 	}
+	carry = tagCarry{tags: maps.Clone(value)}
 	for name, old := range before {
 		if v, kept := after[name]; !kept || v != old {
-			return protocol.Prepared{Send: send, Stored: stored}, nil // its own effect breaks its condition, so it can be carried out only once
+			return protocol.Prepared{Send: send, Stored: stored, Carry: carry}, nil // its own effect breaks its condition, so it can be carried out only once
 		}
 	}
-	return protocol.Prepared{Send: protocol.LookFirst(send, base.State, "", t.Look), Stored: stored}, nil
+	return protocol.Prepared{Send: protocol.LookFirst(send, base.State, "", t.Look), Stored: stored, Carry: carry}, nil
 }
 
 // Remove implements Target: it refuses, because tags are deleted only with their blob.

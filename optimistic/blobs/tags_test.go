@@ -224,7 +224,7 @@ func TestTagsAreCheckedBeforeTheyAreSent(t *testing.T) {
 func TestALineageInATagIsReadBack(t *testing.T) {
 	var l protocol.Lineage
 	for range 40 {
-		l = l.Push(32, protocol.Entry{ID: protocol.NewWriteID(), Base: protocol.UnknownBase})
+		l = l.Push(32, protocol.Entry{ID: protocol.NewWriteID(), Base: protocol.Over(protocol.UnknownBase)})
 	}
 	value := protocol.TagLineage(l)
 	got := protocol.ParseTagLineage(value).Writes

@@ -72,7 +72,6 @@ func SetTier(ctx context.Context, client *blob.Client, tier blob.AccessTier, opt
 	ctx, end := t.Start(ctx, "blobs.SetTier")
 	defer end(&err)
 	err = t.CarryOut(ctx, t.write())
-	t.Res.WriteID = ""
 	return SetTierResult{Result: optimistic.Result(t.Finish()), Pending: err == nil && t.pending}, err
 }
 
@@ -86,7 +85,7 @@ type tiering struct {
 }
 
 func (t *tiering) write() protocol.Change {
-	w := protocol.Change{AnyBase: true, Silent: true, ID: protocol.NewWriteID()}
+	w := protocol.Change{AnyBase: true, Silent: true}
 	opts := blob.SetTierOptions{AccessConditions: anyblob.AccessConditions(t.o.Conditions), RehydratePriority: ptr.Optional(t.o.Priority)}
 	w.Send = func(ctx context.Context) (azcore.ETag, error) {
 		var raw *http.Response
@@ -109,7 +108,7 @@ func (t *tiering) write() protocol.Change {
 		has := ptr.Value(props.AccessTier) == string(t.tier) && !ptr.Value(props.AccessTierInferred)
 		if t.o.Conditions.IfTags == "" && (has || pending) {
 			t.pending = pending
-			now.Lineage = protocol.LineageOf(protocol.Entry{ID: w.ID, Base: protocol.UnknownBase}) // as requested, no matter by whom
+			now = now.Decide(protocol.Committed, "") // as requested, no matter by whom
 		}
 		return now, nil
 	}

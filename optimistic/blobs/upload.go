@@ -173,7 +173,7 @@ func (u *upload) run(ctx context.Context, r io.Reader) error {
 		u.progress(int64(len(first)))
 		return nil
 	}
-	loop := protocol.Loop{Call: u.Call, Budget: protocol.ConflictBudget(restages, -1, retry.Backoff{Base: 20 * time.Millisecond})}
+	loop := protocol.Loop{Call: u.Call, Budget: protocol.ConflictBudget(attempts, -1, retry.Backoff{Base: 20 * time.Millisecond})}
 	loop.Next = func(ctx context.Context, open *protocol.Refusal) (*protocol.Change, error) {
 		blocks := [][]byte{first, second}
 		if open != nil {
@@ -201,9 +201,6 @@ func (u *upload) run(ctx context.Context, r io.Reader) error {
 	}
 	return loop.Run(ctx)
 }
-
-// restages bounds how many times an upload without a condition stages its blocks if other commits discard them.
-const restages = 12
 
 // position returns the current offset of r, and whether r can seek back to it.
 func position(r io.Reader) (int64, bool) {

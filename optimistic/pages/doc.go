@@ -1,6 +1,6 @@
-// Package pages writes page blobs on the condition that nobody else has changed them since they were read. Create, Put and
-// Clear are single requests; a Range of pages and the sequence number (NewSequenceNumber) are targets for
-// optimistic.Update and optimistic.Document.
+// Package pages writes page blobs on the condition that nobody else has changed them since they were read. Create, Put,
+// Clear and RaiseSequenceNumber are single requests; a Range of pages is a target for optimistic.Update and
+// optimistic.Document.
 //
 // The operations give the promise of package optimistic: applied at most once, exactly once on success, and
 // optimistic.ErrOutcomeUnknown if neither can be proved. They protect against writers that give conditions too: of 749 writes

@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/pageblob"
@@ -79,42 +77,15 @@ func TestARangeOfPagesIsWrittenAndNothingElse(t *testing.T) {
 
 // TestTheSamePagesAreNoProof: a response is lost, and the pages are as they were sent.
 func TestTheSamePagesAreNoProof(t *testing.T) {
-	for _, lineage := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
-			s := aztest.New(nil)
-			client := optest.MakePages(t, s, 4*PageSize)
-			target := NewRange(client, 0, 2*PageSize)
-			target.Lineage = lineage
-			s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Writes, Count: 1})
-			res, err := optimistic.Update(t.Context(), target, fillWith(1), nil)
-			if lineage && (err != nil || res.Resolved != 1) || !lineage && !errors.Is(err, optimistic.ErrOutcomeUnknown) {
-				t.Errorf("lineage %v: %+v, %v", lineage, res, err)
-			}
-		})
-	}
-}
-
-// TestARangeWithLineageRemembersOperations, also when others write elsewhere in the blob.
-func TestARangeWithLineageRemembersOperations(t *testing.T) {
-	s := aztest.New(nil)
-	client := optest.MakePages(t, s, 4*PageSize)
-	target := NewRange(client, 0, 2*PageSize)
-	target.Lineage = true
-	for i := range 3 {
-		res, err := optimistic.Update(t.Context(), target, fillWith(byte(i+1)), &optimistic.UpdateOptions{OperationID: "op"})
-		if err != nil || res.AlreadyApplied != (i > 0) {
-			t.Errorf("Update = %+v, %v", res, err)
+	synctest.Test(t, func(t *testing.T) {
+		s := aztest.New(nil)
+		client := optest.MakePages(t, s, 4*PageSize)
+		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Writes, Count: 1})
+		res, err := optimistic.Update(t.Context(), NewRange(client, 0, 2*PageSize), fillWith(1), nil)
+		if !errors.Is(err, optimistic.ErrOutcomeUnknown) {
+			t.Errorf("%+v, %v", res, err)
 		}
-		if _, err := Put(t.Context(), client, 3*PageSize, page(byte(9+i)), nil); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if data := allPages(t, client); data[0] != 1 || data[3*PageSize] != 11 {
-		t.Errorf("pages hold %d and %d", data[0], data[3*PageSize])
-	}
-	if _, err := optimistic.Update(t.Context(), NewRange(client, 0, PageSize), fillWith(5), &optimistic.UpdateOptions{OperationID: "op"}); err == nil {
-		t.Error("an operation was promised to be remembered without a lineage")
-	}
+	})
 }
 
 // TestTwoRangesOfOneBlobDoNotLoseEachOther: the guard is the version of the whole blob.
@@ -123,19 +94,9 @@ func TestTwoRangesOfOneBlobDoNotLoseEachOther(t *testing.T) {
 		s := aztest.New(&aztest.Options{Latency: optest.Latencies(3)})
 		optest.MakePages(t, s, 4*PageSize)
 		count := func(_ context.Context, data *[]byte) error { (*data)[0]++; return nil }
-		// A first write has no lineage before it that could prove it refused, so it gets through without faults.
-		for i := range int64(2) {
-			target := NewRange(optest.PagesOf(s), i*2*PageSize, 2*PageSize)
-			target.Lineage = true
-			if _, err := optimistic.Update(t.Context(), target, count, nil); err != nil {
-				t.Fatal(err)
-			}
-		}
-		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Writes, Probability: 0.1})
 		var wg sync.WaitGroup
 		for i := range int64(2) {
 			target := NewRange(optest.PagesOf(s), i*2*PageSize, 2*PageSize)
-			target.Lineage = true
 			for range 2 {
 				wg.Go(func() {
 					for range 30 {
@@ -147,8 +108,8 @@ func TestTwoRangesOfOneBlobDoNotLoseEachOther(t *testing.T) {
 			}
 		}
 		wg.Wait()
-		if data := allPages(t, optest.PagesOf(s)); data[0] != 61 || data[2*PageSize] != 61 {
-			t.Errorf("counted %d and %d, want 61 each", data[0], data[2*PageSize])
+		if data := allPages(t, optest.PagesOf(s)); data[0] != 60 || data[2*PageSize] != 60 {
+			t.Errorf("counted %d and %d, want 60 each", data[0], data[2*PageSize])
 		}
 	})
 }
@@ -209,58 +170,12 @@ func TestASequenceNumberIsRaisedUnderEveryFault(t *testing.T) {
 				n, res, err := RaiseSequenceNumber(t.Context(), client, 7, nil)
 				s.SetFaults()
 				s.Flush()
-				if v, readErr := optimistic.Read(t.Context(), NewSequenceNumber(client), nil); err != nil || readErr != nil || n != 7 || v.Value != 7 {
-					t.Errorf("RaiseSequenceNumber = %d, %+v, %v; the number is %+v\n%v", n, res, err, v, s.Log())
+				if now := *optest.PropertiesOf(t, client.BlobClient()).BlobSequenceNumber; err != nil || n != 7 || now != 7 {
+					t.Errorf("RaiseSequenceNumber = %d, %+v, %v; the number is %d\n%v", n, res, err, now, s.Log())
 				}
 			})
 		})
 	}
-}
-
-func TestASequenceNumberIsComparedAndSwapped(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := aztest.New(&aztest.Options{Latency: func() time.Duration { return 10 * time.Millisecond }})
-		client := optest.MakePages(t, s, PageSize)
-		s.Reset()
-		res, err := CompareAndSwapSequenceNumber(t.Context(), client, 0, 4, nil)
-		if err != nil || !res.Changed {
-			t.Fatalf("swap = %+v, %v", res, err)
-		}
-		optest.Requests(t, s, res, 2)
-		_, err = CompareAndSwapSequenceNumber(t.Context(), client, 0, 5, nil)
-		if conflict, ok := errors.AsType[*optimistic.ConflictError](err); !ok || conflict.Reason != azerr.Sequence {
-			t.Errorf("err = %v, want a conflict", err)
-		}
-		// Another write to the blob is no conflict about the number.
-		time.AfterFunc(15*time.Millisecond, func() {
-			if _, err := Put(context.Background(), client, 0, page(1), nil); err != nil {
-				t.Error(err)
-			}
-		})
-		s.SetFaults(aztest.Fault{Kind: aztest.Slow, Match: aztest.Op("Set Blob Properties"), Count: 1, Delay: time.Second})
-		res, err = CompareAndSwapSequenceNumber(t.Context(), client, 4, 5, nil)
-		if err != nil || res.Conflicts != 1 {
-			t.Errorf("swap = %+v, %v, want it done after a conflict", res, err)
-		}
-		// Of many who swap from the same number, one wins.
-		var wg sync.WaitGroup
-		var mu sync.Mutex
-		won := 0
-		for i := range int64(8) {
-			wg.Go(func() {
-				if _, err := CompareAndSwapSequenceNumber(context.Background(), optest.PagesOf(s), 5, 100+i, nil); err == nil {
-					mu.Lock()
-					defer mu.Unlock()
-					won++
-				} else if !errors.Is(err, optimistic.ErrConflict) {
-					t.Error(err)
-				}
-			})
-		}
-		if wg.Wait(); won != 1 {
-			t.Errorf("%d won, want 1", won)
-		}
-	})
 }
 
 func TestPutPagesUnderEveryFault(t *testing.T) {
@@ -296,15 +211,12 @@ func TestRangesOfPagesAreChecked(t *testing.T) {
 	client := optest.MakePages(t, s, 2*PageSize)
 	for _, r := range []Range{
 		NewRange(client, 1, PageSize), NewRange(client, 0, 100), NewRange(client, -PageSize, PageSize), NewRange(client, 0, 0), NewRange(client, 0, 8<<20),
-		{Client: client, Count: PageSize, Lineage: true},
 	} {
 		if _, err := optimistic.Update(t.Context(), r, fillWith(1), nil); err == nil {
 			t.Errorf("%d bytes at %d: no error", r.Count, r.Offset)
 		}
-		if !r.Lineage {
-			if _, err := Put(t.Context(), client, r.Offset, make([]byte, max(r.Count, 0)), nil); err == nil && r.Offset != 0 {
-				t.Errorf("put %d bytes at %d: no error", r.Count, r.Offset)
-			}
+		if _, err := Put(t.Context(), client, r.Offset, make([]byte, max(r.Count, 0)), nil); err == nil && r.Offset != 0 {
+			t.Errorf("put %d bytes at %d: no error", r.Count, r.Offset)
 		}
 	}
 	for _, o := range []*PutOptions{{Conditions: optimistic.Conditions{IfMatch: "bare"}}} {
@@ -331,34 +243,7 @@ func TestRangesOfPagesAreChecked(t *testing.T) {
 	if _, _, err := RaiseSequenceNumber(t.Context(), none, 1, nil); !errors.Is(err, optimistic.ErrNotFound) {
 		t.Errorf("err = %v, want not found", err)
 	}
-	optest.Put(t, s.BlockBlob("box", "block"), "x")
-	if _, err := CompareAndSwapSequenceNumber(t.Context(), s.Container("box").NewPageBlobClient("block"), 0, 1, nil); err == nil {
-		t.Error("a block blob has no sequence number")
-	}
 	if _, _, err := RaiseSequenceNumber(t.Context(), client, -1, nil); err == nil {
 		t.Error("a negative number was sent")
-	}
-}
-
-// TestALineageReplacesNoData: the last page of a range with Lineage had data of another program, and the first update
-// replaced them without an error.
-func TestALineageReplacesNoData(t *testing.T) {
-	s := aztest.New(nil)
-	client := optest.MakePages(t, s, 1024)
-	data := bytes.Repeat([]byte("d"), 1024)
-	if _, err := Put(t.Context(), client, 0, data, nil); err != nil {
-		t.Fatal(err)
-	}
-	target := NewRange(client, 0, 1024)
-	target.Lineage = true
-	_, err := optimistic.Update(t.Context(), target, func(_ context.Context, value *[]byte) error {
-		(*value)[0]++
-		return nil
-	}, nil)
-	if err == nil || !strings.Contains(err.Error(), "not a lineage") {
-		t.Errorf("Update = %v, want a refusal", err)
-	}
-	if v, err := optimistic.Read(t.Context(), NewRange(client, 0, 1024), nil); err != nil || !bytes.Equal(v.Value, data) {
-		t.Errorf("the pages have changed: %v", err)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
+	"github.com/azconc/azconc/pkg/wire"
 )
 
 // PutOptions tunes Put. The zero value overwrites the pages: last writer wins.
@@ -77,7 +78,7 @@ func writePages(ctx context.Context, name, op string, p pageWrite, o PutOptions)
 	defer end(&err)
 	w := protocol.Change{AnyBase: true}
 	if m := o.Conditions.IfMatch; m != "" && m != azcore.ETagAny {
-		w = protocol.Change{Base: protocol.State{Exists: true, ETag: m}, ID: protocol.NewWriteID()} // the id is not stored, so no look finds it
+		w = protocol.Change{Base: protocol.State{Exists: true, ETag: m}}
 	}
 	p.sequence, p.cpk, p.scope = o.Sequence, o.CPK, o.EncryptionScope
 	w.Send = p.prepare(anyblob.AccessConditions(o.Conditions))
@@ -85,9 +86,62 @@ func writePages(ctx context.Context, name, op string, p pageWrite, o PutOptions)
 		return anyblob.Look(ctx, client.BlobClient(), o.CPK)
 	}
 	err = c.CarryOut(ctx, w)
-	c.Res.WriteID = ""
 	if conflict, ok := errors.AsType[*optimistic.ConflictError](err); ok && azerr.Has(conflict.Err, "SequenceNumberConditionNotMet") {
 		conflict.Reason = azerr.Sequence
 	}
 	return optimistic.Result(c.Finish()), err
+}
+
+// RaiseSequenceNumber raises the number to at least n and returns the resulting number, which is more than n if another
+// writer raised it further. It needs no condition and no read before it: the service compares (REST: "Set Blob
+// Properties", x-ms-sequence-number-action: max), and a repetition changes nothing. So the outcome is unknown only
+// while the service cannot be reached.
+//
+// Result.Changed means that the service has carried out the request, even if the number has not changed. Cost: 1
+// request.
+func RaiseSequenceNumber(ctx context.Context, client *pageblob.Client, n int64, opts *optimistic.WriteOptions) (_ int64, _ optimistic.Result, err error) {
+	if err := sealed.NotNil("raise sequence number", "client", client); err != nil {
+		return 0, optimistic.Result{}, err
+	}
+	o := ptr.Value(opts)
+	if c := o.Conditions; c != (optimistic.Conditions{IfTags: c.IfTags, LeaseID: c.LeaseID}) {
+		return 0, optimistic.Result{}, errors.New("WriteOptions.Conditions: raising needs no version; only IfTags and LeaseID can be given here")
+	}
+	if n < 0 {
+		return 0, optimistic.Result{}, fmt.Errorf("sequence number: %d is negative", n)
+	}
+	if o.OperationID != "" {
+		return 0, optimistic.Result{}, errors.New("OperationID: raising is idempotent by itself, and nothing would remember the operation")
+	}
+	c, err := o.Begin("raise sequence number", resource.Path(client.URL()))
+	if err != nil {
+		return 0, optimistic.Result{}, err
+	}
+	ctx, end := c.Start(ctx, "pages.RaiseSequenceNumber")
+	defer end(&err)
+	w := protocol.Change{AnyBase: true}
+	now, action := int64(0), pageblob.SequenceNumberActionTypeMax
+	access := anyblob.AccessConditions(o.Conditions)
+	w.Send = func(ctx context.Context) (azcore.ETag, error) {
+		resp, err := wire.Request(ctx, "Set Blob Properties", func(ctx context.Context) (pageblob.UpdateSequenceNumberResponse, error) {
+			return client.UpdateSequenceNumber(ctx, &pageblob.UpdateSequenceNumberOptions{
+				ActionType: &action, SequenceNumber: &n, AccessConditions: access,
+			})
+		})
+		now, err = protocol.Sent("x-ms-blob-sequence-number", resp.BlobSequenceNumber, err)
+		return ptr.Value(resp.ETag), err
+	}
+	w.Look = func(ctx context.Context) (protocol.State, error) {
+		props, err := anyblob.Properties(ctx, client.BlobClient(), nil)
+		if err != nil {
+			return anyblob.AbsentState(err)
+		}
+		found := protocol.State{Exists: true, ETag: ptr.Value(props.ETag)}
+		if now, err = protocol.Sent("x-ms-blob-sequence-number", props.BlobSequenceNumber, nil); now >= n {
+			found = found.Decide(protocol.Committed, "") // as requested
+		}
+		return found, err
+	}
+	err = c.CarryOut(ctx, w)
+	return now, optimistic.Result(c.Finish()), err
 }

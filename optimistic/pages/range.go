@@ -45,21 +45,16 @@ type SequenceConditions struct {
 // The guard is the ETag of the whole blob: a write to other pages is also a conflict, after which Update reads again
 // and continues. (The sequence number could not replace it, because Put Page does not change the number.)
 //
-// A Put Page has no metadata, so the lineage has to be in the pages. With Lineage, the last page of the range stores it
-// (about 14 writes), the value is PageSize bytes shorter, and everything that Update promises holds. Without Lineage, a
-// lost response is ErrOutcomeUnknown if the blob has another ETag afterwards, unless the blob's metadata show that
-// another writer replaced the base; a write that is silently delivered twice looks like a conflict; and OperationID is
-// refused. Finding the bytes that were sent would prove nothing, because another writer may have sent the same.
+// A Put Page has no metadata, and so no room for a lineage. A lost response is ErrOutcomeUnknown if the blob has another ETag
+// afterwards, unless the blob's metadata show that another writer replaced the base. Finding the bytes that were sent
+// would prove nothing, because another writer may have sent the same. A write that an intermediary silently delivers twice looks
+// like a conflict, and Update runs the change again. OperationID is refused.
 //
 // Cost: 1 request to read, 1 to write.
 type Range struct {
 	Client *pageblob.Client // required
 	Offset int64            // in bytes
 	Count  int64            // in bytes
-
-	// Lineage uses the last page of the range for the lineage. All writers of the range must agree on it. A range whose last
-	// page has anything else, other than zeros, cannot be read. Defaults to false.
-	Lineage bool
 
 	// Sequence is checked by the write and by the read before it. A failure is final. Defaults to none.
 	Sequence SequenceConditions
@@ -87,27 +82,14 @@ type rangeTarget struct{ Range }
 
 // Traits describes the target to the calls of package optimistic.
 func (p rangeTarget) Traits() sealed.Traits {
-	return sealed.Traits{Client: p.Client, Scope: "pages"}
+	return sealed.Traits{Client: p.Client}
 }
 
-// Clone implements Cacheable.
 func (p rangeTarget) Clone(value []byte) ([]byte, error) { return bytes.Clone(value), nil }
 
-// Equal implements Cacheable.
-func (p rangeTarget) Equal(x, y []byte) bool { return bytes.Equal(x, y) }
-
-// Written implements Cacheable.
-func (p rangeTarget) Written(_ *sealed.Version[[]byte], value []byte) (any, error) {
-	return bytes.Clone(value), nil
-}
-
 func (p rangeTarget) validate() error {
-	least := int64(PageSize)
-	if p.Lineage {
-		least *= 2
-	}
-	if p.Offset < 0 || p.Offset%PageSize != 0 || p.Count%PageSize != 0 || p.Count < least || p.Count > maxPageWrite {
-		return fmt.Errorf("pages: %d bytes at %d are not a range of %d to %d bytes on multiples of %d", p.Count, p.Offset, least, maxPageWrite, PageSize)
+	if p.Offset < 0 || p.Offset%PageSize != 0 || p.Count%PageSize != 0 || p.Count < PageSize || p.Count > maxPageWrite {
+		return fmt.Errorf("pages: %d bytes at %d are not a range of %d to %d bytes on multiples of %d", p.Count, p.Offset, PageSize, maxPageWrite, PageSize)
 	}
 	return nil
 }
@@ -117,7 +99,7 @@ func (p rangeTarget) Read(ctx context.Context) (*sealed.Version[[]byte], error) 
 	if err := p.validate(); err != nil {
 		return nil, err
 	}
-	resp, data, err := p.download(ctx, p.Offset, p.Count)
+	resp, data, err := p.download(ctx)
 	if err != nil {
 		return anyblob.Absent[[]byte](err)
 	}
@@ -132,34 +114,19 @@ func (p rangeTarget) Read(ctx context.Context) (*sealed.Version[[]byte], error) 
 				&optimistic.ConflictError{Op: "write", Resource: p.Resource(), Reason: azerr.Sequence, Current: v.ETag})
 		}
 	}
-	if p.Lineage {
-		last := data[len(data)-PageSize:]
-		v.Lineage, data = protocol.PageLineage(last), data[:len(data)-PageSize]
-		if len(v.Lineage.Writes) == 0 && bytes.Count(last, []byte{0}) < PageSize {
-			return nil, fmt.Errorf("pages: the last %d bytes of the range, at %d, are not a lineage, which would replace them: clear that page first, or leave Lineage unset", PageSize, p.Offset+p.Count-PageSize)
-		}
-	}
 	v.Value = data
 	return sealed.Carry(v, bytes.Clone(data)), nil
 }
 
-// Look implements Target: the page with the lineage, or else Get Blob Properties.
+// Look implements Target: one Get Blob Properties. The metadata's lineage can only prove that another writer replaced the base.
 func (p rangeTarget) Look(ctx context.Context) (protocol.State, error) {
-	if !p.Lineage {
-		// This is the lineage of the metadata. It can only prove that another writer replaced the base.
-		return anyblob.Look(ctx, p.Client.BlobClient(), p.CPK)
-	}
-	resp, data, err := p.download(ctx, p.Offset+p.Count-PageSize, PageSize)
-	if err != nil {
-		return anyblob.AbsentState(err)
-	}
-	return protocol.State{Exists: true, ETag: ptr.Value(resp.ETag), LastModified: ptr.Value(resp.LastModified), Lineage: protocol.PageLineage(data)}, nil
+	return anyblob.Look(ctx, p.Client.BlobClient(), p.CPK)
 }
 
-func (p rangeTarget) download(ctx context.Context, offset, count int64) (blob.DownloadStreamResponse, []byte, error) {
+func (p rangeTarget) download(ctx context.Context) (blob.DownloadStreamResponse, []byte, error) {
 	ctx = protocol.AsStored(ctx)
 	opts := blob.DownloadStreamOptions{
-		Range: blob.HTTPRange{Offset: offset, Count: count}, CPKInfo: p.CPK, CPKScopeInfo: p.EncryptionScope,
+		Range: blob.HTTPRange{Offset: p.Offset, Count: p.Count}, CPKInfo: p.CPK, CPKScopeInfo: p.EncryptionScope,
 	}
 	resp, err := wire.Request(ctx, "Get Blob", func(ctx context.Context) (blob.DownloadStreamResponse, error) {
 		return p.Client.DownloadStream(ctx, &opts)
@@ -173,15 +140,15 @@ func (p rangeTarget) download(ctx context.Context, offset, count int64) (blob.Do
 	if _, err := protocol.Sent("ETag", resp.ETag, nil); err != nil {
 		return resp, nil, err
 	}
-	data, err := anyblob.ReadBody(ctx, p.Client.BlobClient(), resp, opts, count)
-	if err == nil && int64(len(data)) < count {
+	data, err := anyblob.ReadBody(ctx, p.Client.BlobClient(), resp, opts, p.Count)
+	if err == nil && int64(len(data)) < p.Count {
 		err = fmt.Errorf("the blob ends %d bytes into the range", len(data))
 	}
 	return resp, data, err
 }
 
 // Prepare implements Target: one Put Page.
-func (p rangeTarget) Prepare(base *sealed.Version[[]byte], value []byte, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
+func (p rangeTarget) Prepare(base *sealed.Version[[]byte], value []byte, _ protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
 	if !base.Exists {
 		return protocol.Prepared{}, errors.New("pages cannot be created without the blob: create the page blob first")
 	}
@@ -189,18 +156,12 @@ func (p rangeTarget) Prepare(base *sealed.Version[[]byte], value []byte, lineage
 	if len(value) != len(before) {
 		return protocol.Prepared{}, fmt.Errorf("pages: the value has %d bytes, the range takes %d", len(value), len(before))
 	}
-	if bytes.Equal(value, before) && !lineage.Begins(base.Lineage) {
+	if bytes.Equal(value, before) {
 		return protocol.Prepared{}, nil
 	}
 	data := bytes.Clone(value)
-	var stored protocol.Lineage
-	if p.Lineage {
-		data = append(data, make([]byte, PageSize)...)
-		copy(data[len(value):], protocol.PageOf(lineage, PageSize))
-		stored = protocol.PageLineage(data[len(value):])
-	}
 	w := pageWrite{client: p.Client, offset: p.Offset, data: data, sequence: p.Sequence, cpk: p.CPK, scope: p.EncryptionScope}
-	return protocol.Prepared{Send: w.prepare(anyblob.WriteConditions(base.State, c)), Stored: stored}, nil
+	return protocol.Prepared{Send: w.prepare(anyblob.WriteConditions(base.State, c)), Carry: data}, nil
 }
 
 // Remove implements Target: it refuses, because a range can be cleared but not deleted.

@@ -60,20 +60,8 @@ type metadataTarget struct{ ContainerMetadata }
 // Traits describes the target to the calls of package optimistic.
 func (m metadataTarget) Traits() sealed.Traits { return sealed.Traits{Client: m.Client} }
 
-// Clone implements Cacheable.
 func (m metadataTarget) Clone(value map[string]string) (map[string]string, error) {
 	return maps.Clone(value), nil
-}
-
-// Equal implements Cacheable.
-func (m metadataTarget) Equal(x, y map[string]string) bool {
-	return maps.Equal(meta.Merge(nil, x), meta.Merge(nil, y))
-}
-
-// Written implements Cacheable.
-func (m metadataTarget) Written(base *sealed.Version[map[string]string], value map[string]string) (any, error) {
-	before, _ := sealed.Carried(base).(map[string]string)
-	return meta.Replace(before, value), nil
 }
 
 // Read implements Target: one Get Container Properties.
@@ -108,12 +96,12 @@ func (m metadataTarget) Prepare(base *sealed.Version[map[string]string], value m
 		return protocol.Prepared{}, errContainerTags
 	}
 	before, _ := sealed.Carried(base).(map[string]string)
-	_, metadata, stored, err := meta.Changed(base.State, before, value, lineage)
+	value, metadata, stored, err := meta.Changed(base.State, before, value, lineage)
 	if metadata == nil || err != nil {
 		return protocol.Prepared{}, err
 	}
 	if !base.Exists {
-		return protocol.Prepared{Stored: stored, Send: func(ctx context.Context) (azcore.ETag, error) {
+		return protocol.Prepared{Stored: stored, Carry: value, Send: func(ctx context.Context) (azcore.ETag, error) {
 			resp, err := wire.Request(ctx, "Create Container", func(ctx context.Context) (container.CreateResponse, error) {
 				return m.Client.Create(ctx, &container.CreateOptions{Metadata: metadata, Access: m.Access})
 			})
@@ -127,7 +115,7 @@ func (m metadataTarget) Prepare(base *sealed.Version[map[string]string], value m
 		})
 		return ptr.Value(resp.ETag), err
 	})
-	return protocol.Prepared{Send: send, Stored: stored, Cramped: meta.Cramped(metadata, m.Client.URL())}, nil
+	return protocol.Prepared{Send: send, Stored: stored, Carry: value, Cramped: meta.Cramped(metadata, m.Client.URL())}, nil
 }
 
 // Remove implements Target: Delete Container, in a turn if base has a version.

@@ -64,16 +64,7 @@ func (a aclTarget) Resource() string { return resource.Path(a.Client.URL()) }
 // Traits describes the target to the calls of package optimistic.
 func (a aclTarget) Traits() sealed.Traits { return sealed.Traits{Client: a.Client} }
 
-// Clone implements Cacheable.
 func (a aclTarget) Clone(value ACL) (ACL, error) { return value.clone(), nil }
-
-// Equal implements Cacheable.
-func (a aclTarget) Equal(x, y ACL) bool { return x.equal(y) }
-
-// Written implements Cacheable.
-func (a aclTarget) Written(_ *sealed.Version[ACL], value ACL) (any, error) {
-	return value.clone(), nil
-}
 
 // Read implements Target: one Get Container ACL.
 func (a aclTarget) Read(ctx context.Context) (*sealed.Version[ACL], error) {
@@ -90,11 +81,8 @@ func (a aclTarget) Read(ctx context.Context) (*sealed.Version[ACL], error) {
 	v := &sealed.Version[ACL]{State: protocol.State{Exists: true, ETag: etag, LastModified: ptr.Value(resp.LastModified)}}
 	v.Value.Access = ptr.Value(resp.BlobPublicAccess)
 	for _, s := range resp.SignedIdentifiers {
-		p := AccessPolicy{ID: ptr.Value(s.ID)}
-		if s.AccessPolicy != nil {
-			p.Start, p.Expiry, p.Permissions = ptr.Value(s.AccessPolicy.Start), ptr.Value(s.AccessPolicy.Expiry), ptr.Value(s.AccessPolicy.Permission)
-		}
-		v.Value.Policies = append(v.Value.Policies, p.normal())
+		p := ptr.Value(s.AccessPolicy)
+		v.Value.Policies = append(v.Value.Policies, policyOf(s.ID, p.Start, p.Expiry, p.Permission))
 	}
 	return sealed.Carry(v, v.Value.clone()), nil
 }
@@ -142,7 +130,7 @@ func (a aclTarget) Prepare(base *sealed.Version[ACL], value ACL, lineage protoco
 		})
 		return ptr.Value(resp.ETag), err
 	})
-	return protocol.Prepared{Send: send}, nil
+	return protocol.Prepared{Carry: ACL{value.Access, policies}, Send: send}, nil
 }
 
 // Remove implements Target: it refuses, because the list is deleted only with its container.
@@ -156,17 +144,28 @@ func (v ACL) clone() ACL {
 }
 
 func (v ACL) equal(w ACL) bool {
-	return v.Access == w.Access && slices.EqualFunc(v.Policies, w.Policies, func(x, y AccessPolicy) bool { return x.normal() == y.normal() })
+	return v.Access == w.Access && slices.Equal(normal(v.Policies), normal(w.Policies))
 }
 
-// normal returns p in the form in which it is stored, so that policies can be compared.
-func (p AccessPolicy) normal() AccessPolicy {
-	for _, t := range []*time.Time{&p.Start, &p.Expiry} {
-		if !t.IsZero() {
-			*t = t.UTC().Truncate(time.Second)
-		}
+func policyOf(id *string, start, expiry *time.Time, permissions *string) AccessPolicy {
+	return AccessPolicy{ID: ptr.Value(id), Start: whole(ptr.Value(start)), Expiry: whole(ptr.Value(expiry)), Permissions: ptr.Value(permissions)}
+}
+
+// normal returns policies in the form in which they are stored, so that they can be compared.
+func normal(policies []AccessPolicy) []AccessPolicy {
+	out := append([]AccessPolicy(nil), policies...) // nil if there are none, as they are read
+	for i, p := range out {
+		out[i].Start, out[i].Expiry = whole(p.Start), whole(p.Expiry)
 	}
-	return p
+	return out
+}
+
+// whole returns a time as it is stored: in whole seconds, or zero.
+func whole(t time.Time) time.Time {
+	if t.IsZero() {
+		return t
+	}
+	return t.UTC().Truncate(time.Second)
 }
 
 func validPolicies(policies []AccessPolicy) error {

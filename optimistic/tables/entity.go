@@ -200,7 +200,7 @@ func (e entityTarget[T]) Prepare(base *sealed.Version[T], value T, lineage proto
 		return protocol.Prepared{}, nil
 	}
 	whole := e.Mode == ReplaceWhole || e.Mode == ReplaceGiven || d.removed || !base.Exists
-	p := protocol.Prepared{Stored: lineage}
+	p := protocol.Prepared{Stored: lineage, Carry: entityCarry{d.after}}
 	body, err := d.body(e.PartitionKey, e.RowKey, lineage, whole)
 	if err != nil {
 		return protocol.Prepared{}, err
@@ -266,7 +266,7 @@ func (e entityTarget[T]) diff(base *sealed.Version[T], value T) (entityDiff, err
 	return changeOf(carry.properties, base.Exists, value, e.PartitionKey, e.RowKey)
 }
 
-// Clone implements Cacheable: it copies Properties and maps directly, and other values through JSON.
+// Clone copies Properties and maps directly, and other values through JSON.
 func (e entityTarget[T]) Clone(value T) (T, error) {
 	switch v := any(value).(type) {
 	case Properties:
@@ -295,17 +295,4 @@ func cloneValues(m map[string]any) map[string]any {
 		}
 	}
 	return out
-}
-
-// Equal implements Cacheable. It reports whether both values are stored as the same properties.
-func (e entityTarget[T]) Equal(x, y T) bool {
-	px, errX := encodeValue(x, nil)
-	py, errY := encodeValue(y, nil)
-	return errX == nil && errY == nil && maps.Equal(px, py)
-}
-
-// Written implements Cacheable. It returns the Carry that Read would return after the write.
-func (e entityTarget[T]) Written(base *sealed.Version[T], value T) (any, error) {
-	d, err := e.diff(base, value)
-	return entityCarry{d.after}, err
 }

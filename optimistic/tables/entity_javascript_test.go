@@ -27,10 +27,10 @@ func TestTypesSurviveTheJavaScriptSDK(t *testing.T) {
 		t.Fatal(err)
 	}
 	table := service.NewClient("interop")
-	azuritetest.JavaScript(t, account, entityScript, "write")
+	azuritetest.JavaScript(t, account.ConnectionString(), entityScript, "write")
 	// What that SDK makes of its own entity is the measure. It takes a Double that is a whole number for an Int32 when it
 	// reads, so what is stored is looked at below as well.
-	want := seen(t, azuritetest.JavaScript(t, account, entityScript, "read", "js"))
+	want := seen(t, azuritetest.JavaScript(t, account.ConnectionString(), entityScript, "read", "js"))
 	if want["n"] != "Int32 41" || want["big"] != "Int64 9007199254740993" || len(want) != 9 {
 		t.Fatalf("the other SDK wrote %v", want)
 	}
@@ -44,7 +44,7 @@ func TestTypesSurviveTheJavaScriptSDK(t *testing.T) {
 	}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want, seen(t, azuritetest.JavaScript(t, account, entityScript, "read", "js"))); diff != "" {
+	if diff := cmp.Diff(want, seen(t, azuritetest.JavaScript(t, account.ConnectionString(), entityScript, "read", "js"))); diff != "" {
 		t.Errorf("written there, changed here, read there (-want +got):\n%s", diff)
 	}
 
@@ -64,7 +64,7 @@ func TestTypesSurviveTheJavaScriptSDK(t *testing.T) {
 	if _, err := optimistic.Create(t.Context(), NewEntity[Properties](table, "p", "go"), v.Value, nil); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want, seen(t, azuritetest.JavaScript(t, account, entityScript, "read", "go"))); diff != "" {
+	if diff := cmp.Diff(want, seen(t, azuritetest.JavaScript(t, account.ConnectionString(), entityScript, "read", "go"))); diff != "" {
 		t.Errorf("written here, read there (-want +got):\n%s", diff)
 	}
 }

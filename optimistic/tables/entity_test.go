@@ -207,7 +207,7 @@ func TestALargeEntityGetsAShorterLineage(t *testing.T) {
 		for i := range 15 {
 			(*p)[fmt.Sprint("p", i)] = Property{EDMString, strings.Repeat("x", 32<<10)}
 		}
-		(*p)["rest"] = Property{EDMString, strings.Repeat("x", 32<<10-400)}
+		(*p)["rest"] = Property{EDMString, strings.Repeat("x", 32<<10-300)}
 		(*p)["n"] = Property{EDMInt32, (*p)["n"].Value + "1"}
 		return nil
 	}
@@ -217,7 +217,7 @@ func TestALargeEntityGetsAShorterLineage(t *testing.T) {
 		}
 	}
 	full := func(_ context.Context, p *Properties) error {
-		(*p)["rest"] = Property{EDMString, strings.Repeat("x", 32<<10-180)}
+		(*p)["rest"] = Property{EDMString, strings.Repeat("x", 32<<10-150)}
 		return nil
 	}
 	if _, err := optimistic.Update(t.Context(), target, full, nil); err == nil || !strings.Contains(err.Error(), "no room for a lineage") {

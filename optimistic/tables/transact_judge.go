@@ -81,7 +81,7 @@ func (s *submission) proof(f protocol.Fate, now protocol.State, why string) prot
 	if f == protocol.Committed || f == protocol.Performed {
 		s.etags = nil // the versions that were found may be later ones
 	}
-	return protocol.Decided(f, now.ETag, why)
+	return protocol.State{Exists: true, ETag: now.ETag}.Decide(f, why)
 }
 
 // FenceRow is the row that stores the latest fence in every partition that is written under a lock.

@@ -1,7 +1,6 @@
 package tables
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -217,7 +216,7 @@ func (t *transaction) close(s *submission) error {
 	s.witnesses = slices.SortedStableFunc(slices.Values(s.members), func(a, b *member) int { return silence(a.witness) - silence(b.witness) })
 	s.traced = silence(s.witnesses[0].witness) == 0
 	s.Change = protocol.Change{
-		Base: s.witnesses[0].witness.Base, ID: cmp.Or(s.stamp, protocol.NewWriteID()), AnyBase: !conditional, Pinned: pinned, Silent: true, Look: s.look,
+		Base: s.witnesses[0].witness.Base, ID: s.stamp, AnyBase: !conditional, Pinned: pinned, Silent: true, Look: s.look,
 		Traced: s.stamp != "", Op: t.intent,
 		Send: func(ctx context.Context) (azcore.ETag, error) {
 			etags, err := wire.Request(ctx, "Entity Group Transaction", func(ctx context.Context) ([]azcore.ETag, error) {

@@ -77,6 +77,9 @@ func (s *Slot) Release(ctx context.Context) error {
 	return err
 }
 
+// Remove is Release: the records of the slots say who is next, so their blobs are kept.
+func (s *Slot) Remove(ctx context.Context) error { return s.Release(ctx) }
+
 // Acquire waits until it holds a slot. Errors are those of Locker.Lock; a *HeldError names one of the holders. On any
 // error nothing is left behind. The caller must call Release on the Slot.
 //

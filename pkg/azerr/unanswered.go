@@ -53,7 +53,8 @@ func unanswered(err error) meaning {
 // beforeSending recognizes errors which prove that the service has not received the request.
 func beforeSending(err error) (meaning, bool) {
 	if _, ok := errors.AsType[notSent](err); ok {
-		return unreached, true
+		_, final := errors.AsType[nonRetriable](err)
+		return meaning{kind: Unreachable, transient: !final}, true
 	}
 	if _, ok := errors.AsType[*net.DNSError](err); ok {
 		return unreached, true
@@ -73,7 +74,7 @@ func beforeSending(err error) (meaning, bool) {
 	return meaning{}, false
 }
 
-// notSent marks an error of azconc's own: the request was held back and has not left.
+// notSent marks an error of azconc's own: the request has not left.
 type notSent interface {
 	error
 	NotSent()

@@ -36,7 +36,7 @@ func TestTablesOfAzuriteAnswerAsExpected(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	service, err := aztables.NewServiceClientWithSharedKey(server.TableURL(), credential, nil)
+	service, err := aztables.NewServiceClientWithSharedKey(account.TableURL, credential, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,8 +4,6 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"fmt"
-	"regexp"
-	"strings"
 )
 
 const (
@@ -14,9 +12,6 @@ const (
 	// DefaultKey is its key, which is public: https://learn.microsoft.com/azure/storage/common/storage-connect-azurite.
 	DefaultKey = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 )
-
-// services are the names of the services in Azurite's messages and in its Server headers.
-var services = []string{"Blob", "Queue", "Table"}
 
 // Account is a storage account of a [Server]. Accounts share no data.
 type Account struct {
@@ -32,9 +27,6 @@ func (a Account) ConnectionString() string {
 		a.Name, a.Key, a.BlobURL, a.QueueURL, a.TableURL)
 }
 
-// accountName is the service's rule.
-var accountName = regexp.MustCompile(`^[a-z0-9]{3,24}$`)
-
 func newAccounts(names []string) []Account {
 	accounts := make([]Account, len(names))
 	for i, name := range names {
@@ -46,13 +38,4 @@ func newAccounts(names []string) []Account {
 		}
 	}
 	return accounts
-}
-
-// accountsVariable returns the accounts in the form of AZURITE_ACCOUNTS.
-func accountsVariable(accounts []Account) string {
-	pairs := make([]string, len(accounts))
-	for i, a := range accounts {
-		pairs[i] = a.Name + ":" + a.Key
-	}
-	return "AZURITE_ACCOUNTS=" + strings.Join(pairs, ";")
 }

@@ -23,8 +23,7 @@
 // not loaded.
 //
 // [Server.Stop] returns when the process has ended and its temporary folder is removed. If the starting process dies
-// without calling it, Azurite ends too: its stdin is a pipe that closes then, and on Linux the kernel kills it. Only the
-// temporary folder is left behind.
+// without calling it, Azurite ends too: its stdin is a pipe that closes then. Only the temporary folder is left behind.
 //
 // # Limits
 //

@@ -21,8 +21,8 @@ func FuzzOutputInPieces(f *testing.F) {
 			}
 		}
 		for _, service := range services {
-			if whole.url(service) != pieces.url(service) {
-				t.Errorf("%s at %q, in pieces at %q", service, whole.url(service), pieces.url(service))
+			if whole.urls[service] != pieces.urls[service] {
+				t.Errorf("%s at %q, in pieces at %q", service, whole.urls[service], pieces.urls[service])
 			}
 		}
 		if len(pieces.String()) > outputLimit || pieces.String() != whole.String() {

@@ -62,8 +62,8 @@ func TestTheLockFilePinsTheVersionAndNamesNoRegistry(t *testing.T) {
 
 func TestAnInstallationAppearsWhenItIsComplete(t *testing.T) {
 	tools(t, "node", "npm")
-	cache := filepath.Join(t.TempDir(), "cache")
-	dir, err := Install(t.Context(), &InstallOptions{CacheDir: cache})
+	cached(t)
+	dir, err := Install(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestAnInstallationAppearsWhenItIsComplete(t *testing.T) {
 	}
 
 	t.Setenv("PATH", "") // a second time nothing is needed
-	again, err := Install(t.Context(), &InstallOptions{CacheDir: cache})
+	again, err := Install(t.Context(), nil)
 	if err != nil || again != dir {
 		t.Errorf("Install again = %q, %v, want %q", again, err, dir)
 	}
@@ -88,14 +88,14 @@ func TestAnInstallationAppearsWhenItIsComplete(t *testing.T) {
 func TestOfProcessesThatInstallAtOnceOneDoes(t *testing.T) {
 	tools(t, "node", "npm")
 	l := gate(t)
-	cache := t.TempDir()
+	cache := cached(t)
 	const n = 4
 	var wg sync.WaitGroup
 	waiting, exited := make(chan struct{}, n), make(chan struct{}, n)
 	dirs := make([]string, n)
 	for i := range n {
 		wg.Go(func() {
-			cmd := self(t, "installer", "AZCONC_TEST_CACHE="+cache)
+			cmd := self(t, "installer")
 			cmd.Stderr = writerFunc(func(p []byte) (int, error) {
 				if strings.Contains(string(p), "waiting") {
 					waiting <- struct{}{}
@@ -143,7 +143,7 @@ func TestOfProcessesThatInstallAtOnceOneDoes(t *testing.T) {
 		t.Error("npm ran more than once")
 	}
 	for i, dir := range dirs {
-		if dir != dirs[0] || !complete(dir) {
+		if dir != dirs[0] || !azurite.in(dir) {
 			t.Errorf("process %d got %q, want %q, complete", i, dir, dirs[0])
 		}
 	}
@@ -156,12 +156,12 @@ func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 func TestAnInstallationThatIsGivenUpLeavesNothingBehind(t *testing.T) {
 	tools(t, "node", "npm")
 	l := gate(t)
-	cache := t.TempDir()
+	cache := cached(t)
 	why := errors.New("the user went home")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		_, err := Install(ctx, &InstallOptions{CacheDir: cache})
+		_, err := Install(ctx, nil)
 		done <- err
 	}()
 	c, err := l.Accept()
@@ -184,8 +184,8 @@ func TestAnInstallationThatIsGivenUpLeavesNothingBehind(t *testing.T) {
 func TestWhatAKilledInstallerLeftIsNotUsed(t *testing.T) {
 	tools(t, "node", "npm")
 	l := gate(t)
-	cache := t.TempDir()
-	cmd := self(t, "installer", "AZCONC_TEST_CACHE="+cache)
+	cache := cached(t)
+	cmd := self(t, "installer")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -200,11 +200,11 @@ func TestWhatAKilledInstallerLeftIsNotUsed(t *testing.T) {
 	defer c.Close() // lets go of the npm, where the system let it live
 
 	t.Setenv("AZCONC_TEST_ADDR", "")
-	dir, err := Install(t.Context(), &InstallOptions{CacheDir: cache})
+	dir, err := Install(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !complete(dir) {
+	if !azurite.in(dir) {
 		t.Errorf("%s is not complete", dir)
 	}
 	if names := entries(t, cache); len(names) != 2 {
@@ -214,48 +214,27 @@ func TestWhatAKilledInstallerLeftIsNotUsed(t *testing.T) {
 
 func TestAnIncompleteInstallationIsReplaced(t *testing.T) {
 	tools(t, "node", "npm")
-	cache := t.TempDir()
-	dir, err := Install(t.Context(), &InstallOptions{CacheDir: cache})
+	cached(t)
+	dir, err := Install(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Remove(entry(dir)); err != nil {
 		t.Fatal(err)
 	}
-	again, err := Install(t.Context(), &InstallOptions{CacheDir: cache})
-	if err != nil || again != dir || !complete(dir) {
+	again, err := Install(t.Context(), nil)
+	if err != nil || again != dir || !azurite.in(dir) {
 		t.Errorf("Install = %q, %v, want %q, complete again", again, err, dir)
-	}
-}
-
-// Where locks do not work two may finish; the second one has to use what the first one made.
-func TestTheFirstToFinishWins(t *testing.T) {
-	root := t.TempDir()
-	final := filepath.Join(root, "azurite")
-	for _, name := range []string{"first", "second"} {
-		staging := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(entry(staging)), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(entry(staging), []byte(name), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		if err := publish(staging, final); err != nil {
-			t.Errorf("publish %s: %v", name, err)
-		}
-	}
-	if got, err := os.ReadFile(entry(final)); string(got) != "first" {
-		t.Errorf("the installation is the %q one (%v), want the first", got, err)
 	}
 }
 
 func TestAFailedInstallationSaysWhatNpmSaid(t *testing.T) {
 	tools(t, "node", "npm")
 	t.Setenv("AZCONC_TEST_NPM", "fails")
-	cache := t.TempDir()
-	_, err := Install(t.Context(), &InstallOptions{CacheDir: cache})
-	if !errors.Is(err, ErrInstall) || !strings.Contains(err.Error(), "azurite is nowhere to be found") {
-		t.Errorf("Install = %v, want ErrInstall with npm's message", err)
+	cache := cached(t)
+	_, err := Install(t.Context(), nil)
+	if err == nil || !strings.Contains(err.Error(), "could not be installed") || !strings.Contains(err.Error(), "azurite is nowhere to be found") {
+		t.Errorf("Install = %v, want npm's message", err)
 	}
 	if names := entries(t, cache); len(names) != 1 {
 		t.Errorf("the cache holds %v, want the lock alone", names)
@@ -267,22 +246,20 @@ func TestAMissingToolIsNamedWithTheWayToGetIt(t *testing.T) {
 		name    string
 		tools   []string
 		version string
-		missing string
 		text    string
 	}{
-		{"nothing there", nil, "", "node", "node is not on the PATH"},
-		{"node without npm", []string{"node"}, "", "npm", "npm is not on the PATH"},
-		{"old node", []string{"node", "npm"}, "v18.20.4", "node", `node is "v18.20.4", older than 20`},
-		{"something else called node", []string{"node", "npm"}, "1 cluster", "node", "older than 20"},
+		{"nothing there", nil, "", "node is not on the PATH"},
+		{"node without npm", []string{"node"}, "", "npm is not on the PATH"},
+		{"old node", []string{"node", "npm"}, "v18.20.4", `node is "v18.20.4", older than 20`},
+		{"something else called node", []string{"node", "npm"}, "1 cluster", "older than 20"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			tools(t, test.tools...)
 			t.Setenv("AZCONC_TEST_NODE_VERSION", test.version)
-			cache := filepath.Join(t.TempDir(), "cache")
-			_, err := Install(t.Context(), &InstallOptions{CacheDir: cache})
-			tool, ok := errors.AsType[*ToolError](err)
-			if !ok || tool.Tool != test.missing || !errors.Is(err, ErrTool) {
-				t.Fatalf("Install = %v, want a ToolError about %s", err, test.missing)
+			cache := cached(t)
+			_, err := Install(t.Context(), nil)
+			if _, ok := errors.AsType[*ToolError](err); !ok {
+				t.Fatalf("Install = %v, want a ToolError", err)
 			}
 			if !strings.Contains(err.Error(), test.text) || !strings.Contains(err.Error(), "install Node.js") {
 				t.Errorf("Error() = %q, want %q in it, and how to get it", err, test.text)
@@ -294,43 +271,23 @@ func TestAMissingToolIsNamedWithTheWayToGetIt(t *testing.T) {
 	}
 }
 
-func TestACopyThatIsThereAlreadyIsChecked(t *testing.T) {
-	write := func(t *testing.T, version string) string {
-		dir := t.TempDir()
-		if version == "" {
-			return dir
-		}
-		if err := os.MkdirAll(filepath.Dir(entry(dir)), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		for path, text := range map[string]string{
-			entry(dir): "", filepath.Join(dir, "node_modules", "azurite", "package.json"): `{"version": "` + version + `"}`,
-		} {
-			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		return dir
+func TestACopyThatIsThereAlreadyIsUsed(t *testing.T) {
+	t.Setenv("PATH", "")
+	dir := t.TempDir()
+	t.Setenv(DirVariable, dir)
+	if got, err := Install(t.Context(), nil); err == nil || !strings.Contains(err.Error(), DirVariable) || !strings.Contains(err.Error(), "there is no ") {
+		t.Errorf("Install = %q, %v, want an error that names %s", got, err, DirVariable)
 	}
-	for _, test := range []struct{ name, version, want string }{
-		{"the same", Version, ""},
-		{"newer", "3.100.0", ""},
-		{"older", "3.35.0", "older than " + Version},
-		{"much older", "2.99.99", "older than " + Version},
-		{"unreadable", "x", "older than " + Version},
-		{"not there", "", "there is no "},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			dir := write(t, test.version)
-			t.Setenv(DirVariable, dir)
-			t.Setenv("PATH", "")
-			got, err := Install(t.Context(), &InstallOptions{CacheDir: filepath.Join(dir, "unused")})
-			switch {
-			case test.want == "" && (err != nil || got != dir):
-				t.Errorf("Install = %q, %v, want %q", got, err, dir)
-			case test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), DirVariable)):
-				t.Errorf("Install = %v, want an error with %q that names %s", err, test.want, DirVariable)
-			}
-		})
+	copied(t, dir)
+	if got, err := Install(t.Context(), nil); err != nil || got != dir {
+		t.Errorf("Install = %q, %v, want %q", got, err, dir)
+	}
+}
+
+// copied makes an installation that looks complete.
+func copied(t *testing.T, dir string) {
+	t.Helper()
+	if err := errors.Join(os.MkdirAll(filepath.Dir(entry(dir)), 0o755), os.WriteFile(entry(dir), nil, 0o644)); err != nil {
+		t.Fatal(err)
 	}
 }

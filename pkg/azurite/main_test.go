@@ -53,6 +53,21 @@ func tools(t *testing.T, names ...string) {
 	t.Setenv(DirVariable, "")
 }
 
+// cached gives Install a cache of the test's own, and returns it.
+func cached(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"XDG_CACHE_HOME", "HOME", "LocalAppData"} {
+		t.Setenv(name, t.TempDir())
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(cache, "azconc")
+}
+
+func entry(dir string) string { return filepath.Join(dir, azurite.entry) }
+
 func copyFile(from, to string) error {
 	in, err := os.Open(from)
 	if err != nil {
@@ -90,14 +105,8 @@ func fakeNode() int {
 	case "taken":
 		fmt.Println("Exit due to unhandled error: listen EADDRINUSE: address already in use 127.0.0.1:10000")
 		return 1
-	case "impostor":
-		// Ports are printed, but it is the test's listener that answers there.
-		for _, service := range services {
-			fmt.Printf("Azurite %s service is successfully listening at http://%s\n", service, os.Getenv("AZCONC_TEST_ADDR"))
-		}
 	}
-	// Silent until the parent closes stdin, deaf to signals that can be ignored.
-	ignoreTermination()
+	// Silent until the parent closes stdin.
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	return 0
 }
@@ -131,7 +140,7 @@ func fakeNPM() int {
 
 // installer is a process that installs and prints where to.
 func installer() int {
-	dir, err := Install(context.Background(), &InstallOptions{CacheDir: os.Getenv("AZCONC_TEST_CACHE"), Progress: os.Stderr})
+	dir, err := Install(context.Background(), os.Stderr)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -147,7 +156,7 @@ func owner() int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	fmt.Println(s.temp, s.BlobURL())
+	fmt.Println(s.temp, s.Account().BlobURL)
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	return 0
 }

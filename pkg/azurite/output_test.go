@@ -33,7 +33,7 @@ func TestPortsAreFoundHoweverTheOutputIsCut(t *testing.T) {
 		t.Fatal("not ready after all three lines")
 	}
 	for service, want := range map[string]string{"Blob": "36231", "Queue": "36232", "Table": "36233"} {
-		if got := o.url(service); got != "http://127.0.0.1:"+want {
+		if got := o.urls[service]; got != "http://127.0.0.1:"+want {
 			t.Errorf("%s is at %s, want port %s", service, got, want)
 		}
 	}

@@ -48,6 +48,7 @@ const Lost Kind = "lost"
 // The kinds of events about a message.
 const (
 	Received  Kind = "received"  // from the queue; the handler has not run yet
+	Started   Kind = "started"   // its handler begins
 	Completed Kind = "completed" // handled and deleted; Took is the time that the handler ran
 	Duplicate Kind = "duplicate" // a copy of a message that was handled; deleted
 	Retried   Kind = "retried"   // the handler failed; the message returns
@@ -69,6 +70,7 @@ type Event struct {
 	Holder   string    // the owner that another client has given
 	Since    time.Time // when the Holder acquired it, by the service's clock; zero if that is not known
 	Message  *Message  // nil unless Subject is Handled
+	Running  int       // handlers that run in the Consumer, if Subject is Handled
 	Err      error
 }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"time"
 )
 
 // Hooks are the functions that azconc calls. The zero value observes nothing.
@@ -51,6 +52,9 @@ type Message struct {
 	Key        string // of the sender, by which duplicates are known
 	Attempt    int    // starts of the handler, this one included
 	Deliveries int    // receives, by the service's count
+
+	// Age is how long it had been in the queue when it was received, by the service's clock. Zero if it was not received.
+	Age time.Duration
 
 	// Headers are those that the sender has given the message, among them a trace context. They must not be changed.
 	Headers map[string]string

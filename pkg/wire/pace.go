@@ -203,7 +203,7 @@ func partition(path string, r *http.Request) string {
 	return strings.Join(words[:min(len(words), 2)], "/")
 }
 
-// unsent is the error of a request that was not sent, because its context ended before its turn.
+// unsent is the error of a request that was not sent: its context ended before its turn, or it got no connection.
 type unsent struct{ cause error }
 
 func (e unsent) Error() string { return "not sent: " + e.cause.Error() }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"net/http"
+	"net/http/httptrace"
 	"sync/atomic"
 	"time"
 
@@ -55,7 +56,8 @@ func Observed(hooks observe.Hooks, resource string, count func()) Wire {
 // If op is empty, send is not a request itself, but sends requests by Request, which are counted and traced by w.
 //
 // The error is send's, or an *azerr.ForeignError if the last response came from an intermediary. If ctx ends while the
-// request waits for its turn, see Paced, nothing is sent, and the error wraps ctx's cause.
+// request waits for its turn, see Paced, nothing is sent, and the error wraps ctx's cause. Nor is anything sent if net/http gets no
+// connection: azerr.Classify says so of the error, whatever the reason, such as a proxy that refuses.
 func (w Wire) Once(ctx context.Context, op string, try time.Duration, send func(ctx context.Context) error) error {
 	if err := w.paces().wait(ctx, w.Paced, w.Turn); err != nil {
 		return err
@@ -104,6 +106,7 @@ type sending struct {
 	w               Wire
 	busy            atomic.Bool    // a Request is using response
 	response        *http.Response // the last one, as the SDK captured it
+	looked, got     atomic.Bool    // net/http has looked for a connection, and has got one
 }
 
 type sendingKey struct{}
@@ -130,7 +133,10 @@ func (w Wire) sending(ctx context.Context) *sending {
 		w = outer.w // requests of a Wire that does none of it are those of the Wire around it
 	}
 	s := &sending{Context: ctx, w: w}
-	s.ctx = policy.WithCaptureResponse(s, &s.response)
+	s.ctx = httptrace.WithClientTrace(policy.WithCaptureResponse(s, &s.response), &httptrace.ClientTrace{
+		GetConn: func(string) { s.looked.Store(true) },
+		GotConn: func(httptrace.GotConnInfo) { s.got.Store(true) },
+	})
 	return s
 }
 
@@ -170,12 +176,18 @@ func (w Wire) paces() *paces {
 // plain sends requests in a context of s, and forgets their response.
 func (s *sending) plain(ctx context.Context, send func(ctx context.Context) error) error {
 	s.response = nil
+	s.looked.Store(false)
+	s.got.Store(false)
 	sent := time.Now()
 	err := send(ctx)
 	response := s.response
 	s.response = nil // the caller of a Request decides what its error means
 	s.w.paces().note(s.w.Paced, s.w.Turn, response, err, sent)
-	return Genuine(response, err)
+	err = Genuine(response, err)
+	if response == nil && s.looked.Load() && !s.got.Load() && azerr.Classify(err).Kind == azerr.Unknown {
+		return unsent{err}
+	}
+	return err
 }
 
 // Genuine returns err, or an *azerr.ForeignError if the response did not come from the service: such a response proves

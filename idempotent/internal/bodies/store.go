@@ -116,8 +116,7 @@ func expiryOf(ttl time.Duration) time.Time {
 	return time.Now().Add(cmp.Or(ttl, queues.Week) + SendingLife).UTC().Truncate(time.Second)
 }
 
-// expiryIn reads the metadata of a blob, in which the case of names is not kept. known is false for a blob of a version that did
-// not write it.
+// expiryIn reads the metadata of a blob, in which the case of names is not kept. known is false if it does not say.
 func expiryIn(metadata map[string]*string) (expires time.Time, known bool) {
 	for name, value := range metadata {
 		switch {
@@ -274,4 +273,18 @@ func (k *Store) Probe(ctx context.Context, p format.Packed) error {
 		return nil
 	}
 	return azerr.Clean(err)
+}
+
+// GC deletes the bodies whose messages expired longer ago than age; see claimcheck.ClaimCheck.GC.
+func (k *Store) GC(ctx context.Context, age time.Duration) (deleted int, err error) {
+	if age <= 0 {
+		return 0, fmt.Errorf("claimcheck: GC: an age of %v would delete bodies that are needed", age)
+	}
+	return send.DeleteBlobs(ctx, k.container, Prefix, k.hooks, func(b *container.BlobItem, now time.Time) bool {
+		from := *b.Properties.LastModified
+		if expires, _ := expiryIn(b.Metadata); expires.After(from) {
+			from = expires
+		}
+		return from.Before(now.Add(-age))
+	})
 }

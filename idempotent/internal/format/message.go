@@ -8,10 +8,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
+	"regexp"
 	"strings"
 	"time"
-	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -48,7 +47,7 @@ type Message struct {
 	// Unfinished counts starts of the handler whose outcome is unknown.
 	Unfinished int     `json:"unfinished,omitempty"`
 	LastError  string  `json:"last_error,omitempty"`
-	Freed      string  `json:"freed,omitempty"` // the Token of the delivery that was given back
+	Freed      string  `json:"freed,omitempty"` // the Token of the delivery that was given back, if its marker matters
 	Poison     *Poison `json:"poison,omitempty"`
 	Text       string  `json:"text,omitempty"`   // the body if it is UTF-8
 	Binary     []byte  `json:"binary,omitempty"` // otherwise
@@ -110,37 +109,18 @@ func openEnvelope(text string) (e Message, ok bool) {
 	return e, true
 }
 
+var (
+	surrogate      = regexp.MustCompile(`\\u[dD][89a-fA-F]`)
+	surrogatePairs = regexp.MustCompile(`\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}`)
+)
+
 // hasLoneSurrogate reports whether JSON contains an escaped lone surrogate, which encoding/json replaces by U+FFFD.
 func hasLoneSurrogate(text string) bool {
-	for {
-		i := strings.IndexByte(text, '\\')
-		if i < 0 {
-			return false
-		}
-		text = text[i:]
-		r, ok := escapedRune(text)
-		switch {
-		case !ok:
-			text = text[2:] // of two characters, such as \n: valid JSON ends in no backslash
-		case !utf16.IsSurrogate(r):
-			text = text[6:]
-		default:
-			low, _ := escapedRune(text[6:])
-			if utf16.DecodeRune(r, low) == utf8.RuneError {
-				return true
-			}
-			text = text[12:]
-		}
+	if !surrogate.MatchString(text) {
+		return false
 	}
-}
-
-// escapedRune decodes the \uXXXX with which text begins.
-func escapedRune(text string) (r rune, ok bool) {
-	if len(text) < 6 || text[:2] != `\u` {
-		return 0, false
-	}
-	n, err := strconv.ParseUint(text[2:6], 16, 16)
-	return rune(n), err == nil
+	text = strings.ReplaceAll(text, `\\`, "") // escaped backslashes
+	return surrogate.MatchString(surrogatePairs.ReplaceAllString(text, ""))
 }
 
 // Encode returns the text of a message. Unless it is an envelope, everything but the body is lost.
@@ -192,13 +172,7 @@ func (e Message) EncodeNew(as Encoding) (string, error) {
 // HasRoom reports whether an envelope, decoded from text, has room for what happens to it. Other producers may leave
 // none.
 func (e Message) HasRoom(text string) bool {
-	// Encode writes a time if there is none, and escapes these characters.
-	const sent, escaped = 64, len(`\uffff`) - len("\uffff")
-	grows := sent
-	for _, c := range []string{"\u2028", "\u2029", "\ufffe", "\uffff"} {
-		grows += strings.Count(text, c) * escaped
-	}
-	if len(text)+grows <= MaxText-Room {
+	if 2*len(text) <= MaxText-2*Room { // Encode may escape characters, and add a time
 		return true
 	}
 	e.Attempts, e.Excused, e.Unfinished, e.LastError, e.Freed = 0, 0, 0, "", ""
@@ -228,4 +202,38 @@ var jsonInXML = strings.NewReplacer("\uFFFE", `\ufffe`, "\uFFFF", `\uffff`)
 
 func Unknown(e Encoding) error {
 	return fmt.Errorf("encoding %q is none of %s, %s, %s, %s", e, Envelope, Base64, Text, Auto)
+}
+
+// Poison records why a message went to the poison queue, and where it came from.
+type Poison struct {
+	Reason     string    `json:"reason"`
+	Queue      string    `json:"queue"`
+	MessageID  string    `json:"message_id"`
+	Inserted   time.Time `json:"inserted"`
+	Expires    time.Time `json:"expires,omitzero"` // of the original
+	Deliveries int       `json:"deliveries"`
+	Encoding   Encoding  `json:"encoding"` // of the original
+}
+
+// maxReason keeps an error's text from displacing the body.
+const maxReason = 1 << 10
+
+func Clip(s string) string {
+	if len(s) > maxReason {
+		return strings.ToValidUTF8(s[:maxReason], "") + "…"
+	}
+	return strings.ToValidUTF8(s, "\uFFFD")
+}
+
+// PoisonText returns the text of a poison message, and whether it includes the reason. An envelope does. Any other
+// text, including one that could not be decoded, is kept byte for byte: a reader of the queue can read its poison queue
+// too, and redrive.Run restores what was sent. So is an envelope that has no room for the reason.
+func PoisonText(raw string, e Message, p *Poison) (text string, carried bool) {
+	if e.As == Envelope {
+		e.Poison, e.Freed = p, ""
+		if text, err := e.Encode(Envelope); err == nil {
+			return text, true
+		}
+	}
+	return raw, false
 }

@@ -28,15 +28,13 @@ func Describe(body []byte) Packed {
 	return Packed{Length: len(body), SHA256: sum[:]}
 }
 
-// Compress returns body compressed with gzip, or nil if that is not shorter. It takes as much memory as what it returns, and half
-// as much as the body if it returns nothing: a result that turns out longer than that half is only counted, and made by
-// compressing once more.
+// Compress returns body compressed with gzip, or nil if that is not shorter. It takes as much memory as the body.
 func Compress(body []byte) ([]byte, error) {
-	b := shorter{data: make([]byte, 0, len(body)), kept: len(body) / 2} // of which the system provides what is written
-	err := b.compress(body)
-	if err == nil && b.n > len(b.data) {
-		b.data, b.n, b.kept = b.data[:0], 0, len(body)
-		err = b.compress(body)
+	b := shorter{make([]byte, 0, len(body))}
+	w := gzip.NewWriter(&b)
+	_, err := w.Write(body)
+	if err == nil {
+		err = w.Close()
 	}
 	if errors.Is(err, errNotShorter) {
 		return nil, nil
@@ -44,31 +42,16 @@ func Compress(body []byte) ([]byte, error) {
 	return b.data, err
 }
 
-// shorter counts what is written, as long as it is shorter than its capacity, and keeps it if it is no longer than kept.
-type shorter struct {
-	data []byte
-	n    int
-	kept int
-}
+// shorter keeps what is written as long as it is shorter than its capacity.
+type shorter struct{ data []byte }
 
 var errNotShorter = errors.New("not shorter")
 
-func (b *shorter) compress(body []byte) error {
-	w := gzip.NewWriter(b)
-	if _, err := w.Write(body); err != nil {
-		return err
-	}
-	return w.Close()
-}
-
 func (b *shorter) Write(p []byte) (int, error) {
-	b.n += len(p)
-	if b.n >= cap(b.data) {
+	if len(b.data)+len(p) >= cap(b.data) {
 		return 0, errNotShorter
 	}
-	if b.n <= b.kept {
-		b.data = append(b.data, p...)
-	}
+	b.data = append(b.data, p...)
 	return len(p), nil
 }
 
@@ -108,13 +91,17 @@ func (p Packed) unpack(s *stored, zipped bool) ([]byte, error) {
 		}
 		from = r
 	}
-	body, err := readAll(from, make([]byte, p.Length+1))
+	body := make([]byte, p.Length+1)
+	n, err := io.ReadFull(from, body)
 	switch {
-	case err != nil:
-		return nil, cmp.Or(s.err, damaged("the body cannot be decompressed: %v", err))
-	case len(body) != p.Length:
+	case s.err != nil:
+		return nil, s.err
+	case err != nil && err != io.EOF && err != io.ErrUnexpectedEOF:
+		return nil, damaged("the body cannot be decompressed: %v", err)
+	case n != p.Length:
 		return nil, wrong
 	}
+	body = body[:n]
 	if sum := sha256.Sum256(body); !bytes.Equal(sum[:], p.SHA256) {
 		return nil, damaged("the body differs from the one that was sent: its SHA-256 is %x, not %x", sum, p.SHA256)
 	}
@@ -130,32 +117,12 @@ type stored struct {
 
 func (s *stored) Read(p []byte) (int, error) {
 	n, err := s.from.Read(p)
-	switch s.left -= n; {
-	case s.left < 0:
-		s.err = damaged("it has more than the stored bytes")
-	case err == io.EOF && s.left > 0:
-		s.err = io.ErrUnexpectedEOF // the response was cut off
-	case err != io.EOF:
+	s.left -= n
+	if err == io.EOF && s.left > 0 {
+		err = io.ErrUnexpectedEOF // the response was cut off
+	}
+	if err != io.EOF {
 		s.err = err
 	}
-	if s.err != nil {
-		err = s.err
-	}
 	return n, err
-}
-
-// readAll fills into with what r has, up to its end.
-func readAll(r io.Reader, into []byte) ([]byte, error) {
-	n := 0
-	for n < len(into) {
-		m, err := r.Read(into[n:])
-		n += m
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	return into[:n], nil
 }

@@ -1,8 +1,22 @@
+// Package markers stores in a table what has become of each message key: which message has claimed it, and whether one
+// was handled. It contains the format of a marker, the requests to the table, and a Writer that writes many markers in
+// one transaction. What a marker means for a message is decided in package idempotent.
 package markers
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"maps"
+	"net/url"
+	"reflect"
+	"strings"
 	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
+	"github.com/google/uuid"
+
+	"github.com/azconc/azconc/optimistic/tables"
 )
 
 // The states of a marker.
@@ -40,43 +54,69 @@ type Ledger struct {
 	Unfinished int `json:"unfinished,omitempty"`
 }
 
-// stored configures how a marker is written, without a lineage: its owner shows who wrote it.
-type stored struct {
-	PartitionKey, RowKey string
-	Owner                string `json:"owner"`
-	State                string `json:"state"`
-	Expires              string `json:"expires"`
-	ExpiresType          string `json:"expires@odata.type"`
-	Until                string `json:"until,omitempty"`
-	UntilType            string `json:"until@odata.type,omitempty"`
-	Awaited              string `json:"awaited,omitempty"`
-	AwaitedType          string `json:"awaited@odata.type,omitempty"`
-	Buried               bool   `json:"buried,omitempty"`
-	Result               []byte `json:"result,omitempty"`
-	ResultType           string `json:"result@odata.type,omitempty"`
-	Session              string `json:"session,omitempty"`
-	Delivery             int    `json:"delivery,omitempty"`
-	Waited               int    `json:"waited,omitempty"`
-	Freed                int    `json:"freed,omitempty"`
-	Ledger
-}
-
-// Encode returns the entity.
+// Encode returns the entity, without a lineage: its owner shows who wrote it.
 func (m Marker) Encode(partition, row string) ([]byte, error) {
-	s := stored{PartitionKey: partition, RowKey: row, Owner: m.Owner, State: m.State, Buried: m.Buried, Result: m.Result,
-		Session: m.Session, Delivery: m.Delivery, Waited: m.Waited, Freed: m.Freed, Ledger: m.Ledger}
-	s.Expires, s.ExpiresType = dateTime(m.Expires)
-	s.Until, s.UntilType = dateTime(m.Until)
-	s.Awaited, s.AwaitedType = dateTime(m.Awaited)
-	if len(m.Result) > 0 {
-		s.ResultType = "Edm.Binary"
+	values := map[string]any{
+		"until": m.Until.UTC(), "awaited": m.Awaited.UTC(), "buried": m.Buried, "session": m.Session, "delivery": m.Delivery,
+		"waited": m.Waited, "freed": m.Freed, "attempts": m.Attempts, "excused": m.Excused, "unfinished": m.Unfinished,
 	}
-	return json.Marshal(s)
+	maps.DeleteFunc(values, func(_ string, v any) bool { return reflect.ValueOf(v).IsZero() })
+	if len(m.Result) > 0 {
+		values["result"] = m.Result
+	}
+	values["PartitionKey"], values["RowKey"] = partition, row
+	values["owner"], values["state"], values["expires"] = m.Owner, m.State, m.Expires.UTC()
+	stored := tables.Properties{}
+	for name, value := range values {
+		var err error
+		if stored[name], err = tables.PropertyOf(value); err != nil {
+			return nil, err
+		}
+	}
+	return json.Marshal(stored)
 }
 
-func dateTime(t time.Time) (text, edm string) {
-	if t.IsZero() {
-		return "", ""
-	}
-	return t.UTC().Format("2006-01-02T15:04:05.0000000Z"), "Edm.DateTime"
+// tablePath returns the path of a table.
+func tablePath(table *aztables.Client) string {
+	partition, _, _ := strings.Cut(tables.NewEntity[Marker](table, "p", "r").Resource(), "/")
+	return partition
 }
+
+// PartitionOf returns the partition of a key's marker.
+func PartitionOf(queue, key string) string {
+	queue = QueueName(queue)
+	if id, err := uuid.Parse(key); err == nil && id.Version() == 7 {
+		sec, _ := id.Time().UnixTime()
+		return queue + "-" + time.Unix(sec, 0).UTC().Format("20060102")
+	}
+	return queue
+}
+
+// QueueName returns the last segment of a queue's path.
+func QueueName(path string) string { return path[strings.LastIndex(path, "/")+1:] }
+
+// maxRow is the maximum length of a row or partition key in characters (REST: "Understanding the Table service data model",
+// 1 KiB of UTF-16).
+const maxRow = 512
+
+// RowOf returns the row key of a key: the key, escaped, or its hash if that is too long.
+func RowOf(key string) string { return RowUnder("k-", "h-", key) }
+
+// IsRow reports whether a row key is one that this package writes: a marker's, or that of facts.
+func IsRow(row string) bool {
+	kind, _, ok := strings.Cut(row, "-")
+	return ok && (kind == "k" || kind == "h" || kind == "f")
+}
+
+// RowUnder returns the row or partition key of a key under a prefix: the key, escaped, or its hash if that is too long. hashed
+// is the prefix of a hash, which no escaped key has.
+func RowUnder(prefix, hashed, key string) string {
+	if row := prefix + url.PathEscape(key); len(row) <= maxRow {
+		return row
+	}
+	sum := sha256.Sum256([]byte(key))
+	return hashed + hex.EncodeToString(sum[:])
+}
+
+// Quoted returns a string literal of a filter.
+func Quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }

@@ -2,6 +2,7 @@ package markers
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -163,32 +164,31 @@ type Late struct {
 // NewLate returns an empty Late of a table.
 func NewLate(table *Table) *Late { return &Late{table: table} }
 
-// Add adds a marker to be written by Flush.
-func (l *Late) Add(partition string, w Write) {
+// Add adds markers to be written by Flush.
+func (l *Late) Add(partition string, writes ...Write) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.open == nil {
 		l.open = map[string][]Write{}
 	}
-	l.open[partition] = append(l.open[partition], w)
+	l.open[partition] = append(l.open[partition], writes...)
 }
 
-// Flush writes as many markers as it can.
-func (l *Late) Flush(ctx context.Context) {
+// Flush writes the markers, up to the first failure; the others stay for the next Flush.
+func (l *Late) Flush(ctx context.Context) (err error) {
 	l.mu.Lock()
 	open := l.open
 	l.open = nil
 	l.mu.Unlock()
 	for partition, writes := range open {
-		for len(writes) > 0 {
-			n := min(len(writes), maxNotes)
-			if err := l.table.Submit(ctx, partition, aztables.TransactionTypeInsertReplace, writes[:n]); err != nil {
-				for _, w := range writes {
-					l.Add(partition, w)
-				}
-				break
+		for batch := range slices.Chunk(writes, maxNotes) {
+			if err == nil {
+				err = l.table.Submit(ctx, partition, aztables.TransactionTypeInsertReplace, batch)
 			}
-			writes = writes[n:]
+			if err != nil {
+				l.Add(partition, batch...)
+			}
 		}
 	}
+	return err
 }

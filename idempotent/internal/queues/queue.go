@@ -67,6 +67,14 @@ func (q *Queue) get(ctx context.Context, n int, hide time.Duration) ([]*azqueue.
 	return resp.Messages, err
 }
 
+// Delete deletes a message, as again says.
+func (q *Queue) Delete(ctx context.Context, id, pop string, again wire.Again) (wire.Sent, error) {
+	return q.wire.Send(ctx, "Delete Message", again, func(ctx context.Context) error {
+		_, err := q.SDK.DeleteMessage(ctx, id, pop, nil)
+		return err
+	})
+}
+
 // Count returns the service's count of the messages, hidden ones included.
 func (q *Queue) Count(ctx context.Context, tries int) (n int, err error) {
 	err = send.Resend(ctx, q.wire, "Get Queue Metadata", tries, send.TryTimeout, func(ctx context.Context) error {

@@ -214,8 +214,8 @@ func (r *Receipt) update(ctx context.Context, d time.Duration, text *string) err
 		return nil
 	}
 	u.refused = func(out azerr.Outcome) error {
-		if out.Kind != azerr.NotFound && !u.open.IsZero() {
-			// The first request has invalidated the receipt. Nobody else can have the message: it was hidden all the time.
+		if until, _ := r.Deadline(); out.Kind != azerr.NotFound && !u.open.IsZero() && time.Now().Before(until) {
+			// The first request has invalidated the receipt: nobody else could receive the message before the deadline.
 			r.become(func() { r.unsure, r.until = true, u.open.Add(d) })
 			return ErrReceiptUnknown
 		}
@@ -237,6 +237,34 @@ func (r *Receipt) update(ctx context.Context, d time.Duration, text *string) err
 		})
 	}
 	return r.use(ctx, u)
+}
+
+const deleteTries = 5
+
+// Delete deletes the message. Nil means that it is gone. If the service does not know the message under this receipt,
+// it was deleted, by a request whose response was lost or that an intermediary has repeated; but only until the deadline:
+// after that, another consumer may have received it.
+func (r *Receipt) Delete(ctx context.Context) error {
+	last := time.Now().Add(send.TryTimeout)
+	return r.use(ctx, &use{
+		op:     "Delete Message",
+		budget: retry.Budget{Attempts: deleteTries, Elapsed: -1, Backoff: retry.Backoff{Base: 500 * time.Millisecond, Cap: 4 * time.Second}},
+		over: func() bool {
+			until, _ := r.Deadline()
+			return !time.Now().Before(until) && !time.Now().Before(last)
+		},
+		send: func(ctx context.Context, pop string) error {
+			_, err := r.queue.SDK.DeleteMessage(ctx, r.id, pop, nil)
+			return err
+		},
+		refused: func(out azerr.Outcome) error {
+			if until, _ := r.Deadline(); out.Kind == azerr.Lost && time.Now().Before(until) {
+				return nil
+			}
+			r.become(func() { r.lost = true })
+			return ErrLost
+		},
+	})
 }
 
 // Adopt takes over a new receipt after the service has delivered the message to this process again.

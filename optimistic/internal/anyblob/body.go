@@ -28,38 +28,20 @@ type TooLong struct{ limit int64 }
 
 func (e TooLong) Error() string { return fmt.Sprintf("content has more than %d bytes", e.limit) }
 
-// ReadBody reads the body of a Get Blob response to its end, at most limit bytes, and checks its length against
-// Content-Range and Content-Length. If an intermediary has dropped both, copyUnmeasured checks it. opts are the options of
-// the request, for a further request. readBody does not close the body.
-//
-// A body of known length is read into one buffer of that size. A growing buffer would leave half as much garbage again
-// for every range.
+// ReadBody reads the body of a Get Blob response to its end, at most limit bytes. See CopyBody.
 func ReadBody(ctx context.Context, client *blob.Client, resp blob.DownloadStreamResponse, opts blob.DownloadStreamOptions, limit int64) ([]byte, error) {
-	body := protocol.Timed(ctx, resp.Body)
-	want, known, err := announced(resp)
-	if err != nil {
-		return nil, err
+	size := int64(0)
+	if want, known := Announced(resp); known && want <= limit {
+		size = want
 	}
-	if !known {
-		data := bytes.NewBuffer([]byte{}) // not nil if nothing comes
-		if _, err := copyUnmeasured(ctx, client, resp, opts, limit, body, data); err != nil {
-			return nil, err
-		}
-		return data.Bytes(), nil
-	}
-	if want > limit {
-		return nil, TooLong{limit}
-	}
-	data := make([]byte, want)
-	if n, err := io.ReadFull(body, data); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil, ErrCut(int64(n), want)
-	} else if err != nil {
-		return nil, fmt.Errorf("read the body: %w", err)
-	}
-	return data, nil
+	data := bytes.NewBuffer(make([]byte, 0, size+bytes.MinRead)) // the whole body, and what a Buffer wants to be free
+	_, err := CopyBody(ctx, client, resp, opts, limit, data)
+	return data.Bytes(), err
 }
 
-// CopyBody is ReadBody into a writer, in bounded memory. It returns how many bytes it has written, also with an error.
+// CopyBody copies the body of a Get Blob response, at most limit bytes, and checks its length against Content-Range and
+// Content-Length. If an intermediary has dropped both, copyUnmeasured checks it. opts are the options of the request, for a
+// further request. It returns how many bytes it has written, also with an error. It does not close the body.
 func CopyBody(ctx context.Context, client *blob.Client, resp blob.DownloadStreamResponse, opts blob.DownloadStreamOptions, limit int64, to io.Writer) (int64, error) {
 	body := protocol.Timed(ctx, resp.Body)
 	want, known, err := announced(resp)
@@ -158,14 +140,6 @@ func LengthOf(ctx context.Context, client *blob.Client, props blob.GetProperties
 
 // ContentRange parses a Content-Range header.
 func ContentRange(header *string) (first, last, total int64, ok bool) {
-	if header == nil {
-		return 0, 0, 0, false // a whole blob: most responses
-	}
-	return parseContentRange(header)
-}
-
-// parseContentRange is apart from ContentRange because its results are allocated, for Sscanf.
-func parseContentRange(header *string) (first, last, total int64, ok bool) {
-	n, err := fmt.Sscanf(*header, "bytes %d-%d/%d", &first, &last, &total)
+	n, err := fmt.Sscanf(ptr.Value(header), "bytes %d-%d/%d", &first, &last, &total)
 	return first, last, total, n == 3 && err == nil && 0 <= first && first <= last && last < total
 }

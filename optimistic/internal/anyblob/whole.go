@@ -19,14 +19,16 @@ func Whole(c *protocol.Call, on optimistic.Conditions, client *blob.Client, cpk 
 	if c.S.LineageSize >= 0 {
 		w.ID, w.Traced = protocol.NewWriteID(), true
 	}
-	switch {
-	case on.IfMatch != "" && on.IfMatch != azcore.ETagAny:
-		w.Base = protocol.State{Exists: true, ETag: on.IfMatch}
-	case on.IfNoneMatch == azcore.ETagAny:
-	default:
-		w.AnyBase = true
-	}
+	w.Base, w.AnyBase = BaseIn(on)
 	return w
+}
+
+// BaseIn returns the base that conditions name: a version, absence, or any.
+func BaseIn(on optimistic.Conditions) (base protocol.State, any bool) {
+	if on.IfMatch != "" && on.IfMatch != azcore.ETagAny {
+		return protocol.State{Exists: true, ETag: on.IfMatch}, false
+	}
+	return base, on.IfNoneMatch != azcore.ETagAny
 }
 
 // Preview looks at the blob that w is to replace, and reports whether there is one. It avoids sending the content of a

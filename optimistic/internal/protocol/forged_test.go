@@ -17,7 +17,7 @@ func forged(now time.Time, ahead time.Duration) (l Lineage) {
 			at = now
 		}
 		second := string(appendBase32(nil, uint64(at.Unix()), secondDigits))
-		l = l.Push(DefaultLineageSize, Entry{ID: id[:1+prefixDigits] + second + id[1+prefixDigits+secondDigits:], Base: "x", Passed: maxPassed})
+		l = l.Push(DefaultLineageSize, Entry{ID: id[:1+prefixDigits] + second + id[1+prefixDigits+secondDigits:], Base: Over("x"), Passed: maxPassed})
 	}
 	return l
 }

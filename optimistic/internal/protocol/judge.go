@@ -24,6 +24,7 @@ type Change struct {
 	Pinned  bool    // it also depends on the version of another resource, as a transaction may
 	Silent  bool    // the response to it has no ETag
 	Lineage Lineage // the lineage that it stores
+	Carry   any     // see Prepared
 	Send    Write   // sends the request; every call sends the identical request
 
 	// Look reads the version and the lineage of the resource.
@@ -125,9 +126,11 @@ func (w Change) predates(now State) bool {
 	return !w.sent.IsZero() && !at.IsZero() && at.Add(clockMargin).Before(w.sent)
 }
 
-// Decided is a State that shows the fate of a write that concerns several resources, from looks at each of them.
-func Decided(f Fate, etag azcore.ETag, why string) State {
-	return State{Exists: true, ETag: etag, decided: &decision{f, why}}
+// Decide returns a state that shows the fate of a write by other means than a lineage. why is the reason of a fate that is
+// Unprovable or Undecided.
+func (s State) Decide(f Fate, why string) State {
+	s.decided = &decision{f, why}
+	return s
 }
 
 type decision struct {

@@ -16,8 +16,8 @@ func TestEveryRowOfJudge(t *testing.T) {
 		mine                    = "w-mine"
 	)
 	at := func(seconds int) time.Time { return time.Unix(1_700_000_000+int64(seconds), 0) }
-	old := Entry{ID: "w-old", Base: `"0x0"`}
-	write := func(id string, over azcore.ETag) Entry { return Entry{ID: id, Base: over} }
+	old := Entry{ID: "w-old", Base: Over(`"0x0"`)}
+	write := func(id string, over azcore.ETag) Entry { return Entry{ID: id, Base: Over(over)} }
 	is := func(etag azcore.ETag, entries ...Entry) State { // a version, and its recent writes
 		return State{Exists: true, ETag: etag, LastModified: at(0), Lineage: LineageOf(entries...)}
 	}
@@ -40,7 +40,7 @@ func TestEveryRowOfJudge(t *testing.T) {
 		fate Fate
 		why  string // begins so; empty: there is none
 	}{
-		{"a state that decides", Change{Base: unwritten, ID: mine, Traced: true}, Decided(Refused, later, "one of two"), Refused, "one of two"},
+		{"a state that decides", Change{Base: unwritten, ID: mine, Traced: true}, State{Exists: true, ETag: later}.Decide(Refused, "one of two"), Refused, "one of two"},
 		{"a state that decides against the lineage", Change{Base: unwritten, ID: mine, Traced: true}, func() State {
 			s := is(later, write(mine, base))
 			s.decided = &decision{Unprovable, "one of two"}
@@ -56,10 +56,10 @@ func TestEveryRowOfJudge(t *testing.T) {
 			return s
 		}(), Committed, ""},
 		{"its mark", Change{Base: is(base, old), ID: mine, Traced: true}, func() State {
-			l := LineageOf(old).Push(1, Entry{ID: mine, Base: base, Passed: 3}).Push(1, Entry{ID: "w-b", Base: later, Passed: 3})
+			l := LineageOf(old).Push(1, Entry{ID: mine, Base: Over(base), Passed: 3}).Push(1, Entry{ID: "w-b", Base: Over(later), Passed: 3})
 			return State{Exists: true, ETag: `"0x3"`, Lineage: l}
 		}(), Committed, ""},
-		{"no id: another write without one", Change{Base: unwritten, Remove: true}, is(base, Entry{Base: base}), Undecided, "it is still"},
+		{"no id: another write without one", Change{Base: unwritten, Remove: true}, is(base, Entry{Base: Over(base)}), Undecided, "it is still"},
 
 		{"its operation, by another write", Change{Base: unwritten, ID: mine, Traced: true, Op: deploy}, performed, Performed, ""},
 		{"another operation", Change{Base: unwritten, ID: mine, Traced: true, Op: NewIntent("blob", "deploy-2")}, performed, Refused, ""},

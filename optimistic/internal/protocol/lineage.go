@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"hash/fnv"
 	"slices"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -13,15 +14,25 @@ const LineageKey = "azconclineage"
 
 // Entry is one write in a lineage.
 type Entry struct {
-	ID   string      // the id of the write
-	Base azcore.ETag // the version that the write replaced; empty if the resource did not exist, UnknownBase if not known
+	ID   string // the id of the write
+	Base string // the version that the write replaced, see Over
 
 	// Passed is how many other writes were applied between the beginning of the writer's call and this write. Contending
 	// writers estimate their number from it; it proves nothing.
 	Passed int
 }
 
-// UnknownBase is the Base of a write without a condition on a version: last writer wins. It cannot be an ETag.
+// Over returns the Base of a write that replaced a version: a mark of the ETag. It is empty if the resource did not exist. Two
+// ETags have the same mark with a probability of 2⁻⁶⁰, about that of two writes with the same id.
+func Over(version azcore.ETag) string {
+	if version == "" || version == UnknownBase {
+		return string(version)
+	}
+	return markOf(string(version), baseSize)
+}
+
+// UnknownBase takes the place of the version that a write without a condition on one replaces: last writer wins. It cannot be
+// an ETag.
 const UnknownBase azcore.ETag = "?"
 
 // Lineage is the recent history of a resource. It is stored with the content, so reading it costs nothing.
@@ -84,26 +95,29 @@ func (l Lineage) Push(size int, e Entry) Lineage {
 // belongs at its position, so two different writes are confused with a probability of 2⁻⁴⁸.
 const (
 	markSize  = 8   // characters of 6 bits
+	baseSize  = 10  // characters of the mark of a version
 	marksKept = 400 // the largest number of marks in a lineage; as many as fit into maxLineageBytes
 )
 
 const markAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
-// mark returns the mark of a write: 48 bits of the FNV-1a hash of its id, mixed so that every bit depends on every
-// character. It is stored, so it cannot change.
-func mark(id string) string {
-	h := uint64(14695981039346656037)
-	for i := range len(id) {
-		h = (h ^ uint64(id[i])) * 1099511628211
-	}
+// mark returns the mark of a write.
+func mark(id string) string { return markOf(id, markSize) }
+
+// markOf returns the FNV-1a hash of a text in characters of 6 bits, mixed so that every bit depends on every character. It is
+// stored, so it cannot change.
+func markOf(text string, size int) string {
+	f := fnv.New64a()
+	f.Write([]byte(text))
+	h := f.Sum64()
 	h = (h ^ h>>33) * 0xff51afd7ed558ccd
 	h ^= h >> 33
-	var m [markSize]byte
+	m := make([]byte, size)
 	for i := range m {
 		m[i] = markAlphabet[h%64]
 		h /= 64
 	}
-	return string(m[:])
+	return string(m)
 }
 
 // keep adds the marks of gone, the entries that have dropped out of Writes, and drops the marks that are not needed.
@@ -166,12 +180,13 @@ func (l Lineage) holds(id string) bool { return l.Has(id) || l.first.ID == id }
 
 // replaced reports whether the lineage has the write that replaced the version base; "" means that there was none.
 func (l Lineage) replaced(base azcore.ETag) bool {
+	over := Over(base)
 	for _, e := range l.Writes {
-		if e.Base == base {
+		if e.Base == over {
 			return true
 		}
 	}
-	return l.first.ID != "" && l.first.Base == base
+	return l.first.ID != "" && l.first.Base == over
 }
 
 // whole reports whether Writes has every azconc write since the resource was created.
@@ -191,7 +206,7 @@ func (l Lineage) fate(id string, base State, strict bool) Fate {
 		return Committed
 	case m != "":
 		return Refused
-	case strict && next.Base != base.ETag && next.Base != UnknownBase: // also if a foreign writer has kept the base's lineage
+	case strict && next.Base != Over(base.ETag) && next.Base != Over(UnknownBase): // also if a foreign writer has kept the base's lineage
 		return Unprovable
 	}
 	return Refused

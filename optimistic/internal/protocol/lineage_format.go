@@ -1,12 +1,11 @@
 package protocol
 
 import (
-	"encoding/base64"
+	"cmp"
 	"math"
 	"strconv"
 	"strings"
-
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"time"
 )
 
 // A lineage is stored as its entries, newest first, and a summary of what they do not show:
@@ -44,23 +43,14 @@ func parseWrites(s string) Lineage {
 	}
 	entries, rest, summarized := strings.Cut(s, summaryMark)
 	writes := make([]Entry, 0, strings.Count(entries, ",")+1)
-	// All bases are decoded into one string and sliced from it, because a lineage is parsed on every read.
-	var bases strings.Builder
-	bases.Grow(len(entries) + 4*cap(writes))
-	var ends [maxLineageSize]int
 	for p := range strings.SplitSeq(entries, ",") {
-		id, base, ok := strings.Cut(p, ".")
+		id, text, _ := strings.Cut(p, ".")
 		id, passed := cutPassed(id)
-		if !ok || !isID(id) || len(writes) == maxLineageSize || !decodeBase(&bases, base) {
+		base, ok := decodeBase(text)
+		if !ok || !isID(id) || len(writes) == maxLineageSize {
 			return Lineage{}
 		}
-		ends[len(writes)] = bases.Len()
-		writes = append(writes, Entry{ID: id, Passed: passed})
-	}
-	all, start := bases.String(), 0
-	for i := range writes {
-		writes[i].Base = azcore.ETag(all[start:ends[i]])
-		start = ends[i]
+		writes = append(writes, Entry{ID: id, Base: base, Passed: passed})
 	}
 	l := LineageOf(writes...)
 	if summarized && !l.parseSummary(rest) {
@@ -73,7 +63,7 @@ func parseWrites(s string) Lineage {
 func cutPassed(s string) (id string, passed int) {
 	id, number, found := strings.Cut(s, passedMark)
 	if !found {
-		return s, 0 // before Atoi, which allocates its error: most entries have none
+		return s, 0
 	}
 	n, err := strconv.Atoi(number)
 	if err != nil || n < 1 || n > maxPassed || strconv.Itoa(n) != number {
@@ -95,81 +85,45 @@ func (l Lineage) String() string { return l.Fit(math.MaxInt) }
 // Fit encodes the writes in at most limit bytes. If they do not fit, it drops marks and then entries, at the old end. If
 // not even one entry and the summary fit, it drops the summary. A shorter lineage proves less, but never anything wrong.
 func (l Lineage) Fit(limit int) string {
-	size := len(l.marks) + 128 // the summary; its last part is an id and a base
-	for _, e := range l.Writes {
-		size += len(e.ID) + len(e.Base) + 4
-	}
-	var b strings.Builder
-	b.Grow(min(size, max(limit, 0)))
-	for i, e := range l.Writes {
-		n := b.Len()
-		if i > 0 {
-			b.WriteByte(',')
+	for {
+		entries := l.entries()
+		whole, room := entries+l.summary(), limit
+		if l.marks != "" {
+			room = min(limit, maxLineageBytes)
 		}
-		writeEntry(&b, e)
-		if b.Len() > limit { // the entries that came before fit
-			short := l
-			short.Writes, short.marks = l.Writes[:i], ""
-			return short.closed(b.String()[:n], limit)
-		}
-	}
-	entries := b.Len()
-	l.writeSummary(&b)
-	if whole := b.String(); len(whole) <= limit && (l.marks == "" || len(whole) <= maxLineageBytes) {
-		return whole
-	}
-	return l.closed(b.String()[:entries], limit)
-}
-
-// closed adds the summary to the encoded entries. To make room for it, it drops marks and then entries.
-func (l Lineage) closed(entries string, limit int) string {
-	summary := l.summary()
-	if over := len(entries) + len(summary) - min(limit, maxLineageBytes); over > 0 && l.marks != "" {
-		l.marks = l.marks[:max(len(l.marks)-(over+markSize-1)/markSize*markSize, 0)]
-		summary = l.summary()
-	}
-	for kept := entries; ; {
-		if len(kept)+len(summary) <= limit {
-			return kept + summary
-		}
-		cut := strings.LastIndexByte(kept, ',')
-		if cut < 0 {
+		switch over := len(whole) - room; {
+		case over <= 0:
+			return whole
+		case l.marks != "":
+			l.marks = l.marks[:max(len(l.marks)-(over+markSize-1)/markSize*markSize, 0)]
+		case len(l.Writes) > 1:
+			l.Writes = l.Writes[:len(l.Writes)-1]
+		case len(entries) <= limit:
 			return entries
+		default:
+			return ""
 		}
-		kept, l.Writes = kept[:cut], l.Writes[:len(l.Writes)-1]
-		summary = l.summary()
 	}
 }
 
-func writeEntry(b *strings.Builder, e Entry) {
-	b.WriteString(e.ID)
-	if e.Passed > 0 {
-		b.WriteString(passedMark)
-		b.WriteString(strconv.Itoa(min(e.Passed, maxPassed)))
+func (l Lineage) entries() string {
+	texts := make([]string, len(l.Writes))
+	for i, e := range l.Writes {
+		passed := ""
+		if e.Passed > 0 {
+			passed = passedMark + strconv.Itoa(min(e.Passed, maxPassed))
+		}
+		texts[i] = e.ID + passed + "." + encodeBase(e.Base)
 	}
-	b.WriteByte('.')
-	encodeBase(b, e.Base)
+	return strings.Join(texts, ",")
 }
 
 // summary encodes what the entries do not show. It is empty if they show everything.
 func (l Lineage) summary() string {
-	var b strings.Builder
-	l.writeSummary(&b)
-	return b.String()
-}
-
-func (l Lineage) writeSummary(b *strings.Builder) {
 	if n := len(l.Writes); n == 0 || l.count == n && l.marks == "" && l.first.ID == l.Writes[n-1].ID && l.first.Base == l.Writes[n-1].Base {
-		return
+		return ""
 	}
-	b.WriteString(summaryMark)
-	b.WriteString(strconv.Itoa(l.count))
-	b.WriteByte('~')
-	b.WriteString(l.marks)
-	b.WriteByte('~')
-	b.WriteString(l.first.ID)
-	b.WriteByte('~')
-	encodeBase(b, l.first.Base)
+	return summaryMark + strconv.Itoa(l.count) + "~" + l.marks + "~" + l.first.ID + "~" + encodeBase(l.first.Base)
 }
 
 // parseSummary reads what summary wrote after summaryMark.
@@ -177,101 +131,76 @@ func (l *Lineage) parseSummary(s string) bool {
 	count, s, _ := strings.Cut(s, "~")
 	marks, s, _ := strings.Cut(s, "~")
 	id, base, _ := strings.Cut(s, "~")
-	var first strings.Builder
-	first.Grow(len(base) + len(tableETagPrefix+tableETagSuffix))
+	first, ok := decodeBase(base)
 	n, err := strconv.Atoi(count)
-	if err != nil || id == "" || strings.Contains(base, "~") || !decodeBase(&first, base) {
+	if err != nil || id == "" || !ok {
 		return false
 	}
 	if len(marks)%markSize != 0 || len(marks) > marksKept*markSize || strings.Trim(marks, markAlphabet) != "" || n < len(l.Writes)+len(marks)/markSize || n > maxCount {
 		return false
 	}
-	l.count, l.marks, l.first = n, marks, Entry{ID: id, Base: azcore.ETag(first.String())}
+	l.count, l.marks, l.first = n, marks, Entry{ID: id, Base: first}
 	return true
 }
 
-const (
-	blobETagPrefix, blobETagSuffix   = `"0x`, `"`
-	tableETagPrefix, tableETagSuffix = `W/"datetime'`, `'"`
-)
+// noBase is the encoding of an empty Base.
+const noBase = "-"
 
-// encodeBase appends an ETag to b, shortened for the lineage. The two forms that the services use lose their fixed parts.
-// Anything else is encoded whole in base64, because decoding must return exactly the same ETag.
-func encodeBase(b *strings.Builder, e azcore.ETag) {
-	s := string(e)
+func encodeBase(base string) string { return cmp.Or(base, noBase) }
+
+// decodeBase decodes what encodeBase returned.
+func decodeBase(s string) (base string, ok bool) {
 	switch s {
-	case "":
-		b.WriteByte('-')
-		return
+	case noBase:
+		return "", true
 	case string(UnknownBase):
-		b.WriteByte('?')
-		return
+		return s, true
 	}
-	if digits, ok := between(s, blobETagPrefix, blobETagSuffix); ok && isHex(digits) {
-		b.WriteString(digits)
-		return
-	}
-	if date, ok := between(s, tableETagPrefix, tableETagSuffix); ok && isEscapedDate(date) {
-		b.WriteByte('t')
-		b.WriteString(date)
-		return
-	}
-	b.WriteByte('q')
-	b.WriteString(base64.RawURLEncoding.EncodeToString([]byte(s)))
+	return s, len(s) == baseSize && strings.Trim(s, markAlphabet) == ""
 }
 
-// between returns what is between prefix and suffix, which may not overlap.
-func between(s, prefix, suffix string) (string, bool) {
-	s, begins := strings.CutPrefix(s, prefix)
-	s, ends := strings.CutSuffix(s, suffix)
-	return s, begins && ends
-}
+// maxTagValue is the largest number of characters in a tag's value (REST: "Set Blob Tags").
+const maxTagValue = 256
 
-// decodeBase appends to b what encodeBase was given.
-func decodeBase(b *strings.Builder, s string) bool {
-	switch {
-	case s == "-":
-	case s == "?":
-		b.WriteString(string(UnknownBase))
-	case s == "":
-		return false
-	case s[0] == 't':
-		b.WriteString(tableETagPrefix)
-		b.WriteString(s[1:])
-		b.WriteString(tableETagSuffix)
-	case s[0] == 'q':
-		raw, err := base64.RawURLEncoding.DecodeString(s[1:])
-		b.Write(raw)
-		return err == nil && len(raw) > 0
-	default:
-		b.WriteString(blobETagPrefix)
-		b.WriteString(s)
-		b.WriteString(blobETagSuffix)
-		return isHex(s)
+// operationsInTag is the largest number of operations that a lineage tag remembers: 105 of its 256 characters.
+const operationsInTag = 7
+
+// TagLineage encodes a lineage as the value of a tag: the operations, and the ids of as many writes as fit. The bases
+// are omitted, because azconc itself computes the versions of tags, and the newest write of the base is proof enough.
+func TagLineage(l Lineage) string {
+	parts := make([]string, 0, len(l.Writes)+operationsInTag)
+	size := -1
+	for _, o := range l.Operations[:min(len(l.Operations), operationsInTag)] {
+		part := string(appendBase32([]byte{'o'}, o.Key, operationDigits))
+		size += 1 + len(part)
+		parts = append(parts, part)
 	}
-	return true
-}
-
-// isHex reports whether s is non-empty upper-case hexadecimal, the form of the Blob service's ETags. Lower case is not
-// accepted, so that the encoding is reversible and cannot be confused with the prefixes t and q.
-func isHex(s string) bool {
-	for i := range len(s) { // a byte beyond ASCII is neither
-		if c := s[i]; (c < '0' || c > '9') && (c < 'A' || c > 'F') {
-			return false
+	for _, e := range l.Writes {
+		if size += 1 + len(e.ID); size > maxTagValue {
+			break
 		}
+		parts = append(parts, e.ID)
 	}
-	return s != ""
+	return strings.Join(parts, ".")
 }
 
-// isEscapedDate reports whether s has only the characters of a date in a table's ETag, whose colons are escaped:
-// 2026-01-31T12%3A00%3A00.1234567Z. None of them has a meaning in a lineage.
-func isEscapedDate(s string) bool {
-	for i := range len(s) {
-		switch c := s[i]; {
-		case '0' <= c && c <= '9', 'A' <= c && c <= 'Z', c == '%', c == '-', c == '.', c == ':', c == '+':
+const operationDigits = 13 // 64 bits
+
+// ParseTagLineage decodes what TagLineage encoded. Any other text is an empty lineage.
+func ParseTagLineage(value string) Lineage {
+	var entries []Entry
+	var operations []Operation
+	for id := range strings.SplitSeq(value, ".") {
+		switch {
+		case len(id) < 10 || id[0] != 'w' && id[0] != 'o' || strings.Trim(id, idAlphabet) != "":
+			return Lineage{}
+		case id[0] == 'o' && len(id) == 1+operationDigits:
+			operations = append(operations, Operation{Key: digits(id[1:]), hour: hourOf(time.Now())}) // they do not age
 		default:
-			return false
+			entries = append(entries, Entry{ID: id, Base: Over(UnknownBase)})
 		}
 	}
-	return true
+	l := LineageOf(entries...)
+	l.Operations = operations
+	return l
 }

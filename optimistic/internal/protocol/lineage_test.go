@@ -13,20 +13,20 @@ import (
 
 func TestALineageIsReadBackExactly(t *testing.T) {
 	l := LineageOf(
-		Entry{ID: "wabc", Base: `"0x8DD1234567890AB"`},
+		Entry{ID: "wabc", Base: Over(`"0x8DD1234567890AB"`)},
 		Entry{ID: "odef", Base: ""},
-		Entry{ID: "w1", Base: UnknownBase},
-		Entry{ID: "w2", Base: `W/"datetime'2026-11-17T00%3A34%3A22.375013Z'"`},
-		Entry{ID: "w3", Base: `"lower 0xabc, and a comma."`},
-		Entry{ID: "w4", Base: `"0x8dd"`},
-		Entry{ID: "w5", Base: `W/"datetime'a,b~c'"`},
+		Entry{ID: "w1", Base: Over(UnknownBase)},
+		Entry{ID: "w2", Base: Over(`W/"datetime'2026-11-17T00%3A34%3A22.375013Z'"`)},
+		Entry{ID: "w3", Base: Over(`"lower 0xabc, and a comma."`)},
+		Entry{ID: "w4", Base: Over(`"0x8dd"`)},
+		Entry{ID: "w5", Base: Over(`W/"datetime'a,b~c'"`)},
 	)
 	long, crowded := l, l
 	for i := range 200 {
-		long = long.Push(4, Entry{ID: NewWriteID(), Base: `"0x8D"`})
-		crowded = crowded.Push(4, Entry{ID: NewWriteID(), Base: `"0x8D"`, Passed: i % 9})
+		long = long.Push(4, Entry{ID: NewWriteID(), Base: Over(`"0x8D"`)})
+		crowded = crowded.Push(4, Entry{ID: NewWriteID(), Base: Over(`"0x8D"`), Passed: i % 9})
 	}
-	for _, l := range []Lineage{l, long, crowded, LineageOf(Entry{ID: "w", Base: ""}).Push(1, Entry{ID: "w2", Base: `W/"datetime'a,b~c'"`, Passed: 3})} {
+	for _, l := range []Lineage{l, long, crowded, LineageOf(Entry{ID: "w", Base: ""}).Push(1, Entry{ID: "w2", Base: Over(`W/"datetime'a,b~c'"`), Passed: 3})} {
 		if got := ParseLineage(l.String(), ""); !reflect.DeepEqual(got, l) {
 			t.Errorf("ParseLineage(%q) = %+v, want %+v", l.String(), got, l)
 		}
@@ -42,14 +42,14 @@ func TestALineageIsReadBackExactly(t *testing.T) {
 }
 
 func TestAForeignLineageIsReadAsEmpty(t *testing.T) {
-	good := LineageOf(Entry{ID: "a", Base: ""}).Push(1, Entry{ID: "b", Base: `"0x1"`}).String()
+	good := LineageOf(Entry{ID: "a", Base: ""}).Push(1, Entry{ID: "b", Base: Over(`"0x1"`)}).String()
 	if len(ParseLineage(good, "").Writes) != 1 {
 		t.Fatalf("%q is not read", good)
 	}
 	for _, s := range []string{
-		"", ",", "x", "x.", ".8D", "x.8D,", "x.zz", "x.q", "x.q!!", "hello world", "\xe3.0", "w 1.-", "é.-", strings.Repeat("a.", 9), strings.Repeat("a.-,", maxLineageSize) + "a.-",
+		"", ",", "x", "x.", ".-", "x.-,", "x.8D", "x.abcdefghi", "x.abcdefghij,", "x.abcdefgh!j", "hello world", "\xe3.0", "w 1.-", "é.-", strings.Repeat("a.", 9), strings.Repeat("a.-,", maxLineageSize) + "a.-",
 		good[:len(good)-1], good + "!", good + "~", strings.Replace(good, "~2~", "~0~", 1), strings.Replace(good, "~2~", "~9223372036854775807~", 1),
-		"~1~~a~-", ",~1~~a~-", "b.1,~7~abcdefg~a~-", "b.1,~2~abcdefghABCDEFGH~a~-", "b.1,~7~abcdef.h~a~-",
+		"~1~~a~-", ",~1~~a~-", "b.-,~7~abcdefg~a~-", "b.-,~2~abcdefghABCDEFGH~a~-", "b.-,~7~abcdef.h~a~-", "b.-,~7~~a~8D", "b.-,~7~~a~-~",
 	} {
 		if got := ParseLineage(s, ""); !reflect.DeepEqual(got, Lineage{}) {
 			t.Errorf("ParseLineage(%q) = %+v, want none", s, got)
@@ -67,8 +67,8 @@ func FuzzLineageEncodingIsReversible(f *testing.F) {
 	f.Add(`"0x"`, `W/"datetime'"`, `W/"datetime''"`, "")                         // the prefix and the suffix overlap
 	f.Add(`W/"datetime'a b'"`, `W/"datetime'a~b'"`, `W/"datetime'2026,~1'"`, "") // characters that a lineage cannot hold
 	f.Fuzz(func(t *testing.T, a, b, c, foreign string) {
-		l := LineageOf(Entry{ID: "w1", Base: azcore.ETag(a)}, Entry{ID: "w2", Base: azcore.ETag(b)}, Entry{ID: "w3", Base: azcore.ETag(c)})
-		for _, l := range []Lineage{l, l.Push(2, Entry{ID: "w4", Base: azcore.ETag(c)})} {
+		l := LineageOf(Entry{ID: "w1", Base: Over(azcore.ETag(a))}, Entry{ID: "w2", Base: Over(azcore.ETag(b))}, Entry{ID: "w3", Base: Over(azcore.ETag(c))})
+		for _, l := range []Lineage{l, l.Push(2, Entry{ID: "w4", Base: Over(azcore.ETag(c))})} {
 			if got := ParseLineage(l.String(), ""); !reflect.DeepEqual(got, l) {
 				t.Errorf("ParseLineage(%q) = %+v, want %+v", l.String(), got, l)
 			}
@@ -102,25 +102,26 @@ func TestPushDoesNotChangeTheOriginal(t *testing.T) {
 }
 
 func TestFitShortensAtTheOldEnd(t *testing.T) {
-	l := LineageOf(Entry{ID: "a", Base: `"0x1"`}, Entry{ID: "b", Base: `"0x2"`}, Entry{ID: "c", Base: `"0x3"`})
-	for limit, want := range map[int]int{100: 3, 11: 3, 10: 2, 7: 2, 6: 1, 3: 1, 2: 0, -5: 0} {
+	l := LineageOf(Entry{ID: "a", Base: Over(`"0x1"`)}, Entry{ID: "b", Base: Over(`"0x2"`)}, Entry{ID: "c", Base: Over(`"0x3"`)})
+	for limit, want := range map[int]int{100: 3, 38: 3, 37: 1, 29: 1, 12: 1, 11: 0, -5: 0} {
 		if got := ParseLineage(l.Fit(limit), "").Writes; len(got) != want || want > 0 && got[0].ID != "a" {
 			t.Errorf("fit(%d) = %v, want the first %d entries", limit, got, want)
 		}
 	}
-	l = l.Push(2, Entry{ID: "d", Base: `"0x4"`, Passed: 1}).Push(2, Entry{ID: "e", Base: `"0x5"`, Passed: 1})
+	l = l.Push(2, Entry{ID: "d", Base: Over(`"0x4"`), Passed: 1}).Push(2, Entry{ID: "e", Base: Over(`"0x5"`), Passed: 1})
 	whole := l.String()
-	if want := "e+1.5,d+1.4,~5~" + mark("a") + mark("b") + mark("c") + "~c~3"; whole != want {
+	e, d, summary := "e+1."+Over(`"0x5"`), ",d+1."+Over(`"0x4"`), "~c~"+Over(`"0x3"`)
+	if want := e + d + ",~5~" + mark("a") + mark("b") + mark("c") + summary; whole != want {
 		t.Fatalf("the lineage is %q, want %q", whole, want)
 	}
 	for limit, want := range map[int]string{
-		len(whole) - 1: "e+1.5,d+1.4,~5~" + mark("a") + mark("b") + "~c~3",
-		28:             "e+1.5,d+1.4,~5~" + mark("a") + "~c~3",
-		20:             "e+1.5,d+1.4,~5~~c~3",
-		13:             "e+1.5,~5~~c~3",
-		12:             "e+1.5,d+1.4",
-		10:             "e+1.5",
-		4:              "",
+		len(whole) - 1: e + d + ",~5~" + mark("a") + mark("b") + summary,
+		54:             e + d + ",~5~" + mark("a") + summary,
+		46:             e + d + ",~5~" + summary,
+		45:             e + ",~5~" + summary,
+		30:             e,
+		14:             e,
+		13:             "",
 	} {
 		if got := l.Fit(limit); got != want {
 			t.Errorf("fit(%d) = %q, want %q", limit, got, want)
@@ -163,7 +164,7 @@ func (h *past) step(ours string) {
 		if h.crowd > 0 {
 			passed = h.rng.IntN(h.crowd)
 		}
-		h.state.Lineage = ParseLineage(h.state.Lineage.Push(h.size, Entry{ID: id, Base: h.state.ETag, Passed: passed}).String(), "")
+		h.state.Lineage = ParseLineage(h.state.Lineage.Push(h.size, Entry{ID: id, Base: Over(h.state.ETag), Passed: passed}).String(), "")
 	}
 	h.state.ETag = h.etag()
 }
@@ -260,7 +261,7 @@ func TestAbsenceProvesNothingAboutAnUntracedWrite(t *testing.T) {
 // TestTheWriteThatReplacedABaseProvesARefusal, although the lineage does not reach back to the base's own writes.
 func TestTheWriteThatReplacedABaseProvesARefusal(t *testing.T) {
 	w := Change{Base: State{Exists: true, ETag: `"0x1"`}, ID: "w-mine", Traced: true}
-	now := State{Exists: true, ETag: `"0x3"`, Lineage: Lineage{Writes: []Entry{{ID: "w-b", Base: `"0x2"`}, {ID: "w-a", Base: `"0x1"`}}}}
+	now := State{Exists: true, ETag: `"0x3"`, Lineage: Lineage{Writes: []Entry{{ID: "w-b", Base: Over(`"0x2"`)}, {ID: "w-a", Base: Over(`"0x1"`)}}}}
 	if f, why := w.judge(now); f != Refused {
 		t.Errorf("judge = %v (%s), want refused", f, why)
 	}
@@ -274,14 +275,14 @@ func TestTheWriteThatReplacedABaseProvesARefusal(t *testing.T) {
 func TestTheFirstWriteOverABaseDecides(t *testing.T) {
 	var base Lineage
 	for range 5 {
-		base = base.Push(4, Entry{ID: NewWriteID(), Base: `"0x1"`})
+		base = base.Push(4, Entry{ID: NewWriteID(), Base: Over(`"0x1"`)})
 	}
-	ours := Entry{ID: NewWriteID(), Base: `"0x2"`}
-	theirs, foreign := Entry{ID: NewWriteID(), Base: `"0x2"`}, Entry{ID: NewWriteID(), Base: `"0x7"`}
+	ours := Entry{ID: NewWriteID(), Base: Over(`"0x2"`)}
+	theirs, foreign := Entry{ID: NewWriteID(), Base: Over(`"0x2"`)}, Entry{ID: NewWriteID(), Base: Over(`"0x7"`)}
 	chain := func(first Entry, more int) Lineage {
 		l := base.Push(4, first)
 		for range more {
-			l = ParseLineage(l.Push(4, Entry{ID: NewWriteID(), Base: `"0x3"`, Passed: 3}).String(), "")
+			l = ParseLineage(l.Push(4, Entry{ID: NewWriteID(), Base: Over(`"0x3"`), Passed: 3}).String(), "")
 		}
 		return l
 	}
@@ -291,7 +292,7 @@ func TestTheFirstWriteOverABaseDecides(t *testing.T) {
 	refilled.count--
 	refilled.Writes = refilled.Writes[1:]
 	for range 10 {
-		refilled = refilled.Push(4, Entry{ID: NewWriteID(), Base: `"0x5"`, Passed: 3})
+		refilled = refilled.Push(4, Entry{ID: NewWriteID(), Base: Over(`"0x5"`), Passed: 3})
 	}
 	for name, tt := range map[string]struct {
 		now          Lineage
@@ -343,7 +344,7 @@ func TestTheLineageGrowsWithTheCrowd(t *testing.T) {
 		var l Lineage
 		push := func(n, passed int) {
 			for range n {
-				l = ParseLineage(l.Push(DefaultLineageSize, Entry{ID: NewWriteID(), Base: base, Passed: passed}).String(), "")
+				l = ParseLineage(l.Push(DefaultLineageSize, Entry{ID: NewWriteID(), Base: Over(base), Passed: passed}).String(), "")
 			}
 		}
 		push(100, 0)

@@ -41,13 +41,13 @@ func (c *Call) Prepare(base State, op Intent, encode func(Lineage) (Prepared, er
 	case p.Cramped != "" && id != "" && c.wantsProof(p.Cramped):
 		return nil, c.Fail(errCramped)
 	}
-	w := &Change{Base: base, ID: id, Op: op, Lineage: p.Stored, Send: p.Send, Look: look}
+	w := &Change{Base: base, ID: id, Op: op, Lineage: p.Stored, Carry: p.Carry, Send: p.Send, Look: look}
 	if id == "" || !p.Stored.Has(id) {
 		w.ID = "" // the write does not carry its entry
 		return w, nil
 	}
 	// A lineage without bases that began after the base does not show what replaced the base.
-	w.Traced = p.Stored.Writes[0].Base != UnknownBase || len(base.Lineage.Writes) > 0
+	w.Traced = p.Stored.Writes[0].Base != Over(UnknownBase) || len(base.Lineage.Writes) > 0
 	return w, nil
 }
 
@@ -68,7 +68,7 @@ func (c *Call) StampAs(id string, base State, op Intent, passed int) (string, Li
 	if c.S.LineageSize < 0 {
 		return "", Lineage{Operations: base.Lineage.Operations}
 	}
-	lineage := base.Lineage.Perform(op, later(time.Now(), base.LastModified)).Push(c.S.LineageSize, Entry{ID: id, Base: base.ETag, Passed: passed})
+	lineage := base.Lineage.Perform(op, later(time.Now(), base.LastModified)).Push(c.S.LineageSize, Entry{ID: id, Base: Over(base.ETag), Passed: passed})
 	return id, lineage
 }
 

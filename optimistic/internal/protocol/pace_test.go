@@ -134,7 +134,7 @@ func (c *contender) update(until time.Time) {
 		send(func() bool {
 			if c.s.state.ETag == base.ETag {
 				done = true
-				c.s.state.Lineage = base.Lineage.Push(DefaultLineageSize, Entry{ID: id, Base: base.ETag, Passed: p.passed(base.Lineage)})
+				c.s.state.Lineage = base.Lineage.Push(DefaultLineageSize, Entry{ID: id, Base: Over(base.ETag), Passed: p.passed(base.Lineage)})
 				if c.rule == plain || c.rule == casual {
 					c.s.state.Lineage = Lineage{}
 				}

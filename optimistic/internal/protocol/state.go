@@ -15,7 +15,7 @@ type State struct {
 	Created      time.Time   // when the resource was created, by the service's clock; zero if not known
 	Lineage      Lineage
 
-	decided *decision // see Decided
+	decided *decision // see Decide
 	date    time.Time // of the response, see Dated
 }
 

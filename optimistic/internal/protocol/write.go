@@ -26,6 +26,9 @@ type Prepared struct {
 	// is empty.
 	Cramped string
 
+	// Carry is what a read would carry after the write, for a Document.
+	Carry any
+
 	// Stored is what a later look will find of the lineage that the write was to store: all of it, a shortened one, or
 	// none. It is the only source of what the write can be recognized by. A write without its entry has an unknown outcome
 	// after a lost response, and a conflict is returned without confirmation; one without its operation is refused.

@@ -33,9 +33,8 @@ func Carried[T any](v *Version[T]) any { return v.carry }
 // Target is a value that can be read together with its version and written back on a condition. The operations of package
 // optimistic handle retries, waiting and ambiguous responses; a target only knows its service.
 //
-// Every method sends each request by wire.Request, which sends it once and counts it, so that Result.Requests is exact. Methods must be safe for concurrent use. A target that wraps another has a method
-// Unwrap() any that returns it, or embeds it, so that operations on a blob's metadata and tags are not confused with
-// those on its content.
+// Every method sends each request by wire.Request, which sends it once and counts it, so that Result.Requests is exact. Methods
+// must be safe for concurrent use.
 type Target[T any] interface {
 	// Resource names the target by path, never by URL: a URL may carry a SAS.
 	Resource() string
@@ -61,26 +60,11 @@ type Conditions struct {
 	LeaseID string // the id of the lease that the caller holds
 }
 
-// Cacheable is a Target that a Document can open. With it the Document keeps the value that it wrote, and drops changes
-// that fail. Its methods send nothing and must be safe for concurrent use.
-type Cacheable[T any] interface {
-	// Clone returns a copy of value that shares no memory with it.
+// Cloner is a Target that a Document can open, because it can copy a value: the Document keeps the value that it wrote, and drops
+// changes that fail.
+type Cloner[T any] interface {
+	// Clone returns a copy of value that shares no memory with it. It sends nothing and is safe for concurrent use.
 	Clone(value T) (T, error)
-	// Equal reports whether both values are stored as the same content.
-	Equal(x, y T) bool
-	// Written returns what a read would carry after value was written over base.
-	Written(base *Version[T], value T) (any, error)
-}
-
-// CacheOf returns the methods with which a Document opens target, or nil if it has none.
-func CacheOf[T any](target Target[T]) Cacheable[T] {
-	switch t := target.(type) {
-	case Cacheable[T]:
-		return t
-	case interface{ Cached() Cacheable[T] }:
-		return t.Cached()
-	}
-	return nil
 }
 
 // Traits are the facts about a target that a call needs beyond Target's methods. The zero value fits every target.
@@ -93,19 +77,12 @@ type Traits struct {
 	Scope string
 }
 
-// TraitsOf returns the traits of target, or of the target that it wraps. A caller's Target that wraps another has a
-// method Unwrap() any that returns it, or embeds it.
+// TraitsOf returns the traits of target.
 func TraitsOf(target any) Traits {
-	for {
-		if t, ok := target.(interface{ Traits() Traits }); ok {
-			return t.Traits()
-		}
-		outer, ok := target.(interface{ Unwrap() any })
-		if !ok {
-			return Traits{}
-		}
-		target = outer.Unwrap()
+	if t, ok := target.(interface{ Traits() Traits }); ok {
+		return t.Traits()
 	}
+	return Traits{}
 }
 
 // Place returns the path of a target with its account before it. A client of a table does not tell its account, so there the

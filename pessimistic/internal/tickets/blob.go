@@ -102,12 +102,12 @@ func (b Blob) Collect(ctx context.Context, n int64, version azcore.ETag) {
 	if n < collected {
 		return
 	}
-	b.Delete(ctx, version)
+	_ = b.Delete(ctx, version)
 }
 
-// Delete deletes the blob, if it exists and, unless version is empty, has that version. If that fails, it stays.
-func (b Blob) Delete(ctx context.Context, version azcore.ETag) {
-	_ = b.Wire.Once(ctx, "Delete Blob", b.Try, func(ctx context.Context) error {
+// Delete deletes the blob, if it has that version: nobody has signed up since. Requests: 1.
+func (b Blob) Delete(ctx context.Context, version azcore.ETag) error {
+	return b.Wire.Once(ctx, "Delete Blob", b.Try, func(ctx context.Context) error {
 		_, err := b.Client.Delete(ctx, &blob.DeleteOptions{AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfMatch: ptr.Optional(version)}}})
 		return err
 	})

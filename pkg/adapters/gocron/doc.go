@@ -7,6 +7,4 @@
 // gocron asks its locker for a lock that is named after the job, when the clock of the machine says that the job is due. A lock
 // alone is not enough: a job that takes a second is over when a machine whose clock lags by two asks for it, and that machine
 // runs it again. Locker asks for a key per slot: the time at which the job was due, by the service's clock.
-//
-// Elector lets one scheduler run all jobs. It knows no slots; see its limits.
 package azgocron

@@ -56,7 +56,7 @@ func TestPubSubUnderFaults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				service := aztest.New(nil)
-				service.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Probability: 0.2})
+				service.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Probability: 0.1})
 				test(t, tests.TestContext{TestID: tests.NewTestID(), Features: features(true)}, pubSub(t, service))
 			})
 		})
@@ -68,7 +68,7 @@ func TestPubSubUnderFaults(t *testing.T) {
 func TestSubscribeBeforePublish(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		service := aztest.New(nil)
-		service.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Probability: 0.2})
+		service.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Probability: 0.1})
 		publisher, subscriber := pubSub(t, service)(t)
 		messages, err := subscriber.Subscribe(t.Context(), "orders")
 		if err != nil {

@@ -98,7 +98,6 @@ func (e expect) check(t T, h Harness, question string, got said) {
 type T interface {
 	Helper()
 	Context() context.Context
-	Error(args ...any)
 	Errorf(format string, args ...any)
 	Fatal(args ...any)
 	Fatalf(format string, args ...any)

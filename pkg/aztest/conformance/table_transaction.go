@@ -69,7 +69,7 @@ func transactions(t T, h Harness) {
 	if h.Emulator {
 		for _, partition := range []string{"q", "r"} {
 			if _, err := client.DeleteEntity(t.Context(), partition, "c", nil); err != nil {
-				t.Error(err)
+				t.Errorf("%v", err)
 			}
 		}
 	}

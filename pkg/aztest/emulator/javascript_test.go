@@ -14,7 +14,7 @@ import (
 func TestTheJavaScriptSDKWorks(t *testing.T) {
 	s := start(t, nil)
 	var results map[string]string
-	if err := json.Unmarshal(azuritetest.JavaScriptAt(t, s.ConnectionString(), "testdata/flows.mjs"), &results); err != nil {
+	if err := json.Unmarshal(azuritetest.JavaScript(t, s.ConnectionString(), "testdata/flows.mjs"), &results); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(results)) {

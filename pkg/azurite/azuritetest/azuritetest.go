@@ -20,7 +20,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -39,6 +41,7 @@ var shared struct {
 	wrapped bool            // guarded by mu: StopAfter will stop the server
 	server  *azurite.Server // guarded by mu
 	err     error           // guarded by mu: the reason why there is no server
+	given   atomic.Int32    // accounts
 }
 
 // StopAfter returns m, with a Run that stops the shared server when the tests are done. If the server ended by itself
@@ -89,11 +92,12 @@ func Server(tb testing.TB) *azurite.Server {
 // Account returns an empty account of the shared server, for tb alone.
 func Account(tb testing.TB) azurite.Account {
 	tb.Helper()
-	account, err := Server(tb).NewAccount()
-	if err != nil {
-		tb.Fatal(err)
+	all := Server(tb).Accounts()
+	next := int(shared.given.Add(1))
+	if next >= len(all) {
+		tb.Fatalf("all %d accounts are given away", accounts)
 	}
-	return account
+	return all[next]
 }
 
 func skip(tb testing.TB) {
@@ -129,4 +133,27 @@ func start() (*azurite.Server, error) {
 		return nil, shared.err
 	}
 	return shared.server, shared.server.Err()
+}
+
+// JavaScript runs a script with the JavaScript SDK and returns its output. The environment variable SDK names the SDK's
+// folder, and CONNECTION the account. The SDK is installed once, from a lock file, into the user's cache. A test that
+// needs it is skipped if Azurite is skipped.
+func JavaScript(tb testing.TB, connection, script string, args ...string) []byte {
+	tb.Helper()
+	skip(tb)
+	sdk, err := azurite.InstallJavaScript(tb.Context())
+	if missing, ok := errors.AsType[*azurite.ToolError](err); ok {
+		tb.Skipf("SKIP: not tested with the JavaScript SDK: %v", missing)
+	}
+	if err != nil {
+		tb.Fatalf("the JavaScript SDK is needed and not available: %v", err)
+	}
+	cmd := exec.CommandContext(tb.Context(), "node", append([]string{script}, args...)...)
+	cmd.Env = append(os.Environ(), "SDK="+sdk, "CONNECTION="+connection)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		tb.Fatalf("node %s %v: %v", script, args, err)
+	}
+	return out
 }

@@ -15,5 +15,5 @@ process.stdin.resume();
 process.stdin.unref?.();
 process.stdin.once("close", () => {
   if (!process.emit("SIGTERM")) process.exit(0);
-  setTimeout(() => process.exit(0), 5000).unref();
+  setTimeout(() => process.exit(0), 10000).unref();
 });

@@ -1,5 +1,6 @@
-// Command account runs the suite of package conformance against a real storage account, runs the main scenarios of the
-// libraries on it with lost responses, and prints a table of expected and actual results. scripts/conformance runs it.
+// Command account runs the suite of package conformance against a real storage account, plays the scenes of azconc demo on
+// it, which put the libraries to work with lost responses, and prints a table of expected and actual results.
+// scripts/conformance runs it.
 //
 // It uses the account that azconc would use. It creates everything in containers, tables, queues and shares of its own,
 // whose names begin with "azconc-conformance-" (tables: "azconcconformance"), and removes them at the end, even after a
@@ -14,13 +15,14 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net"
+	"net/http"
 	"os"
 	"os/signal"
 	"regexp"
 	"syscall"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/azaccount"
+	"github.com/azconc/azconc/pkg/aztest/conformance"
 )
 
 const (
@@ -34,7 +36,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second interrupt ends the process at once
-	p := program{getenv: os.Getenv, stdout: os.Stdout, stderr: os.Stderr}
+	p := program{getenv: os.Getenv, stdout: os.Stdout, stderr: os.Stderr, transport: http.DefaultTransport.(*http.Transport).Clone()}
 	os.Exit(p.run(ctx, os.Args[1:]))
 }
 
@@ -42,19 +44,21 @@ func main() {
 type program struct {
 	getenv         func(string) string
 	stdout, stderr io.Writer
-	dial           func(ctx context.Context, network, address string) (net.Conn, error) // nil: as usual
+	transport      *http.Transport
 }
+
+// scenes is the name of the section that plays the scenes of azconc demo.
+const scenes = "scenes"
 
 // run returns the exit status.
 func (p program) run(ctx context.Context, args []string) int {
-	stdout, stderr := p.stdout, p.stderr
 	flags := flag.NewFlagSet("conformance", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	only := flags.String("only", ".", "ask the sections that match this `regexp`, such as 'lease|update'")
+	flags.SetOutput(p.stderr)
+	only := flags.String("only", ".", "ask the sections that match this `regexp`, such as 'lease|scenes'")
 	clean := flags.Bool("clean", false, "ask nothing: remove what earlier runs left behind")
 	list := flags.Bool("list", false, "ask nothing: list the sections")
 	flags.Usage = func() {
-		fmt.Fprintln(stderr, "usage: scripts/conformance [-only <regexp>] [-list] [-clean]")
+		fmt.Fprintln(p.stderr, "usage: scripts/conformance [-only <regexp>] [-list] [-clean]")
 		flags.PrintDefaults()
 	}
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
@@ -64,13 +68,14 @@ func (p program) run(ctx context.Context, args []string) int {
 	}
 	wanted, err := regexp.Compile(*only)
 	if err != nil || flags.NArg() > 0 {
-		fmt.Fprintln(stderr, "conformance: error: -only is not a regular expression, or there are arguments")
+		fmt.Fprintln(p.stderr, "conformance: error: -only is not a regular expression, or there are arguments")
 		return exitUsage
 	}
 	if *list {
-		for _, s := range sections() {
-			fmt.Fprintf(stdout, "%s\t%s\n", s.Name, s.Service)
+		for _, s := range conformance.Sections() {
+			fmt.Fprintf(p.stdout, "%s\t%s\n", s.Name, s.Service)
 		}
+		fmt.Fprintf(p.stdout, "%s\tall\n", scenes)
 		return exitOK
 	}
 	account, err := azaccount.Resolve(azaccount.Flags{}, p.getenv)
@@ -78,28 +83,32 @@ func (p program) run(ctx context.Context, args []string) int {
 		err = &azaccount.Error{Message: "no account is given", Hint: "set AZURE_STORAGE_CONNECTION_STRING, or AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN"}
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "conformance: error: %v\n", err)
+		fmt.Fprintf(p.stderr, "conformance: error: %v\n", err)
 		if e, ok := errors.AsType[*azaccount.Error](err); ok && e.Hint != "" {
-			fmt.Fprintf(stderr, "conformance: hint: %s\n", e.Hint)
+			fmt.Fprintf(p.stderr, "conformance: hint: %s\n", e.Hint)
 		}
 		return exitUsage
 	}
-	hide := hidden(account)
-	r, err := newRig(ctx, account, p.dial)
-	if err != nil {
-		fmt.Fprintf(stderr, "conformance: error: %s\n", hide(err.Error()))
+	r := &rig{ctx: ctx, account: account, emulator: account.Emulator(azaccount.Blob), stderr: p.stderr, hide: hidden(account)}
+	if err := r.connect(p.transport); err != nil {
+		fmt.Fprintf(p.stderr, "conformance: error: %s\n", r.hide(err.Error()))
 		return exitUsage
 	}
-	defer r.close()
-	out := &report{out: stdout, hide: hide, emulator: r.emulator}
+	defer r.transport.CloseIdleConnections()
 	if *clean {
-		return r.removeAll(ctx, namePrefix, out, stderr)
+		removed, left := r.remove(namePrefix)
+		fmt.Fprintf(p.stdout, "%d removed, %d left\n", removed, left)
+		if left > 0 {
+			return exitDifferent
+		}
+		return exitOK
 	}
+	out := &report{out: p.stdout, hide: r.hide, emulator: r.emulator}
 	out.begin(r)
 	// The removal comes last whatever happens before, and has its own time after an interrupt.
-	ask(r, out, wanted, stderr)
-	left := r.remove(out, stderr)
-	out.end(r, ctx.Err() != nil)
+	r.ask(out, wanted)
+	_, left := r.remove(r.prefix)
+	out.end(r)
 	switch {
 	case ctx.Err() != nil:
 		return exitInterrupted

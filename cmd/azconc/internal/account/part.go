@@ -1,60 +1,63 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"regexp"
 	"runtime"
 	"runtime/debug"
 	"strings"
 	"sync"
 
+	"github.com/azconc/azconc/cmd/internal/demo/scene"
 	"github.com/azconc/azconc/pkg/aztest/conformance"
 )
 
-// section is a part of the run: one of the suite, or a scenario of the libraries.
-type section struct {
-	conformance.Section
-	promise string   // what of the libraries the scenario is of
-	needs   []string // further services
-	lib     func(t conformance.T, r *rig)
-}
-
-// sections are all parts of the run: first the service, then the libraries.
-func sections() []section {
-	var all []section
-	for _, s := range conformance.Sections() {
-		all = append(all, section{Section: s})
-	}
-	return append(all, scenarios()...)
-}
-
-// ask runs the selected sections that the account supports.
-func ask(r *rig, out *report, wanted *regexp.Regexp, stderr io.Writer) {
-	for _, s := range sections() {
-		if !wanted.MatchString(s.Name) || r.ctx.Err() != nil {
-			continue
+// ask runs the selected sections that the account supports: first those of the suite, then the scenes.
+func (r *rig) ask(out *report, wanted *regexp.Regexp) {
+	begin := func(section string, services ...string) bool {
+		if !wanted.MatchString(section) || r.ctx.Err() != nil {
+			return false
 		}
-		missing := ""
-		for _, service := range append(s.needs, s.Service) {
+		for _, service := range services {
 			if !r.has(service) {
-				missing = service
+				out.skip(section, "the account has no endpoint of the "+service+" service")
+				return false
 			}
 		}
-		if missing != "" {
-			out.skip(s.Name, "the account has no endpoint of the "+missing+" service")
+		fmt.Fprintf(r.stderr, "conformance: %s …\n", section)
+		return true
+	}
+	for _, s := range conformance.Sections() {
+		if begin(s.Name, s.Service) {
+			p := &part{rig: r, out: out, section: s, names: []string{s.Name}}
+			p.run(func(t conformance.T) { s.Run(t, r.harness()) })
+		}
+	}
+	if begin(scenes, "blob", "table", "queue") {
+		r.play(out)
+	}
+}
+
+// play plays the scenes. A scene is a rule: it goes as it says. So is each tally of azconc: what was reported is stored.
+func (r *rig) play(out *report) {
+	results, _ := scene.PlayAll(r.ctx, r.stage()) // an error is the reason of a result
+	if r.ctx.Err() != nil {
+		return
+	}
+	for _, played := range results {
+		rule := scenes + ": " + played.Name
+		if played.Outcome == "skipped" {
+			out.skip(rule, played.Reason)
 			continue
 		}
-		fmt.Fprintf(stderr, "conformance: %s …\n", s.Name)
-		top := &part{rig: r, out: out, section: s, names: []string{s.Name}}
-		top.run(func(t conformance.T) {
-			if s.lib != nil {
-				s.lib(t, r)
-				return
+		out.add(row{rule: rule + ": " + played.Shows, expected: holds, answered: cmp.Or(played.Reason, holds), source: "azconc demo"})
+		for _, t := range played.Tallies {
+			if strings.HasPrefix(t.Way, "azconc") {
+				out.add(row{rule: rule + ": " + t.Way + ": stored", expected: fmt.Sprint(t.Reported), answered: fmt.Sprint(t.Stored), source: "azconc demo"})
 			}
-			s.Section.Run(t, r.harness())
-		})
+		}
 	}
 }
 
@@ -62,12 +65,11 @@ func ask(r *rig, out *report, wanted *regexp.Regexp, stderr io.Writer) {
 type part struct {
 	rig     *rig
 	out     *report
-	section section
+	section conformance.Section
 	names   []string
 
-	mu       sync.Mutex
-	answers  int // guarded by mu, as errors are
-	problems int
+	mu    sync.Mutex
+	shown bool // guarded by mu: the part or an inner one has a row
 }
 
 func (p *part) run(f func(t conformance.T)) {
@@ -76,35 +78,27 @@ func (p *part) run(f func(t conformance.T)) {
 		defer close(done)
 		defer func() {
 			if v := recover(); v != nil {
-				p.problem(fmt.Sprintf("panic: %v %s", v, debug.Stack()))
+				p.show("", holds, fmt.Sprintf("panic: %v %s", v, debug.Stack()), "")
 			}
 		}()
 		f(p)
 	}()
 	<-done
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.answers == 0 && p.problems == 0 && p.rig.ctx.Err() == nil {
-		p.out.add(row{rule: p.rule(""), expected: holds, answered: holds, source: p.source()})
+	if !p.shown && p.rig.ctx.Err() == nil {
+		p.show("", holds, holds, "")
 	}
 }
 
 // holds is the expectation of a rule that covers more than one response.
 const holds = "it holds"
 
-func (p *part) rule(question string) string {
-	names := p.names
-	if question != "" {
-		names = append(names[:len(names):len(names)], question)
-	}
-	return strings.Join(names, ": ")
-}
-
-func (p *part) source() string {
-	if p.section.lib != nil {
-		return p.section.promise
-	}
-	return "REST: " + p.section.SourceOf(p.names[min(1, len(p.names)-1)])
+// show adds a row.
+func (p *part) show(question, expected, answered, known string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.shown = true
+	rule := strings.TrimSuffix(strings.Join(append(p.names[:len(p.names):len(p.names)], question), ": "), ": ")
+	p.out.add(row{rule, expected, answered, "REST: " + p.section.SourceOf(p.names[min(1, len(p.names)-1)]), known})
 }
 
 // stopped ends the part if the run was interrupted, because its results mean nothing then.
@@ -116,36 +110,18 @@ func (p *part) stopped() {
 
 func (p *part) Answered(a conformance.Answer) {
 	p.stopped()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.answers++
-	p.out.add(row{p.rule(a.Question), a.Expected, a.Answered, p.source(), a.Known})
-}
-
-func (p *part) problem(text string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.problems++
-	p.out.add(row{rule: p.rule(""), expected: holds, answered: text, source: p.source()})
+	p.show(a.Question, a.Expected, a.Answered, a.Known)
 }
 
 func (p *part) Helper()                  {}
 func (p *part) Context() context.Context { return p.rig.ctx }
 
-func (p *part) Error(args ...any) {
-	p.stopped()
-	p.problem(strings.TrimSpace(fmt.Sprintln(args...)))
-}
-
 func (p *part) Errorf(format string, args ...any) {
 	p.stopped()
-	p.problem(fmt.Sprintf(format, args...))
+	p.show("", holds, fmt.Sprintf(format, args...), "")
 }
 
-func (p *part) Fatal(args ...any) {
-	p.Error(args...)
-	runtime.Goexit()
-}
+func (p *part) Fatal(args ...any) { p.Fatalf("%s", fmt.Sprint(args...)) }
 
 func (p *part) Fatalf(format string, args ...any) {
 	p.Errorf(format, args...)
@@ -155,7 +131,7 @@ func (p *part) Fatalf(format string, args ...any) {
 func (p *part) Run(name string, f func(t conformance.T)) {
 	p.stopped()
 	p.mu.Lock()
-	p.answers++ // the inner part has rows of its own
+	p.shown = true
 	p.mu.Unlock()
 	inner := &part{rig: p.rig, out: p.out, section: p.section, names: append(p.names[:len(p.names):len(p.names)], name)}
 	inner.run(f)

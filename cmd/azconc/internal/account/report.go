@@ -80,7 +80,7 @@ func (o *report) add(x row) {
 
 func (o *report) skip(section, why string) { o.skipped = append(o.skipped, section+": "+why) }
 
-func (o *report) end(r *rig, interrupted bool) {
+func (o *report) end(r *rig) {
 	fmt.Fprintln(o.out)
 	for _, s := range o.skipped {
 		fmt.Fprintln(o.out, "SKIP", s)
@@ -90,7 +90,7 @@ func (o *report) end(r *rig, interrupted bool) {
 		fmt.Fprintf(o.out, "; of those expected, %d are known differences of the emulator from the service", o.known)
 	}
 	fmt.Fprintf(o.out, "\n%d requests\n", r.requests.Load())
-	if interrupted {
+	if r.ctx.Err() != nil {
 		fmt.Fprintln(o.out, "interrupted: the table is not complete")
 	}
 }

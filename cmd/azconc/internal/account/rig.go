@@ -4,13 +4,13 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"net"
+	"io"
 	"net/http"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
@@ -23,106 +23,73 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/azaccount"
-	"github.com/azconc/azconc/idempotent"
-	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/cmd/internal/demo/scene"
 	"github.com/azconc/azconc/pkg/aztest/conformance"
 )
 
 // namePrefix begins the name of everything that is created. Table names have no hyphens.
 const namePrefix = "azconc-conformance-"
 
-// rig is the account, with two sets of clients: those of the suite, and those of the scenarios, which can lose
-// responses. All requests of both are counted, and refused after an interrupt.
+// rig is the account, with its clients. Those of a service that it does not have are nil.
 type rig struct {
 	ctx      context.Context
 	account  *azaccount.Account
 	emulator bool
+	stderr   io.Writer
+	hide     func(string) string
 	prefix   string // namePrefix, and an id of this run
 
 	transport *http.Transport
 	requests  atomic.Int64
-	plain     clients
-	lossy     clients
-	faults    *aztest.Injector // in front of the transport of lossy
+	names     atomic.Int64
 
-	mu      sync.Mutex
-	serial  int
-	created []resource // guarded by mu
-}
-
-// clients are those of one transport. A client is nil if the account does not have the service.
-type clients struct {
 	blobs  *blobs.Client
 	tables *aztables.ServiceClient
 	queues *azqueue.ServiceClient
 	files  *files.Client
 }
 
-func newRig(ctx context.Context, account *azaccount.Account, dial func(ctx context.Context, network, address string) (net.Conn, error)) (*rig, error) {
-	r := &rig{ctx: ctx, account: account, emulator: account.Emulator(azaccount.Blob)}
+// connect makes the clients. All send their requests by r.Do, which counts them.
+func (r *rig) connect(over *http.Transport) (err error) {
 	r.prefix = namePrefix + strings.ToLower(rand.Text()[:8]) + "-"
-	r.transport = http.DefaultTransport.(*http.Transport).Clone()
+	r.transport = over
 	r.transport.ResponseHeaderTimeout = 90 * time.Second
 	r.transport.MaxIdleConnsPerHost = 32
-	if dial != nil {
-		r.transport.DialContext = dial
-	}
-	var err error
-	if r.plain, err = r.clients(transport(r.send)); err != nil {
-		return nil, err
-	}
-	r.faults = aztest.Inject(transport(r.send), 1)
-	r.lossy, err = r.clients(r.faults)
-	return r, err
-}
-
-func (r *rig) close() { r.transport.CloseIdleConnections() }
-
-type transport func(*http.Request) (*http.Response, error)
-
-func (t transport) Do(hr *http.Request) (*http.Response, error) { return t(hr) }
-
-type removing struct{}
-
-// errStopped is the error of a request after an interrupt. The SDK does not retry it.
-type errStopped struct{}
-
-func (errStopped) Error() string { return "the run was interrupted" }
-func (errStopped) NonRetriable() {}
-
-// send counts a request and sends it, unless the run was interrupted. Requests that remove resources are always sent.
-func (r *rig) send(hr *http.Request) (*http.Response, error) {
-	if r.ctx.Err() != nil && hr.Context().Value(removing{}) == nil {
-		return nil, errStopped{}
-	}
-	r.requests.Add(1)
-	client := http.Client{Transport: r.transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	return client.Do(hr)
-}
-
-func (r *rig) clients(over policy.Transporter) (c clients, err error) {
-	options := func() policy.ClientOptions {
-		return policy.ClientOptions{Transport: over, PerCallPolicies: []policy.Policy{conformance.Requests()}}
-	}
-	if c.blobs, err = r.account.BlobService(&blobs.ClientOptions{ClientOptions: options()}); err != nil {
-		return c, err
+	options := policy.ClientOptions{Transport: r, PerCallPolicies: []policy.Policy{conformance.Requests()}}
+	if r.blobs, err = r.account.BlobService(&blobs.ClientOptions{ClientOptions: options}); err != nil {
+		return err
 	}
 	if r.has("table") {
-		if c.tables, err = r.account.TableService(&aztables.ClientOptions{ClientOptions: options()}); err != nil {
-			return c, err
+		if r.tables, err = r.account.TableService(&aztables.ClientOptions{ClientOptions: options}); err != nil {
+			return err
 		}
 	}
 	if r.has("queue") {
-		o := &azqueue.ClientOptions{ClientOptions: options()}
-		o.PerRetryPolicies = append(o.PerRetryPolicies, idempotent.Policy())
-		if c.queues, err = r.account.QueueService(o); err != nil {
-			return c, err
+		if r.queues, err = r.account.QueueService(&azqueue.ClientOptions{ClientOptions: options}); err != nil {
+			return err
 		}
 	}
 	if r.has("file") {
-		c.files, err = r.account.FileService(&files.ClientOptions{ClientOptions: options()})
+		r.files, err = r.account.FileService(&files.ClientOptions{ClientOptions: options})
 	}
-	return c, err
+	return err
+}
+
+// stage is the account for the scenes.
+func (r *rig) stage() scene.Rig {
+	s := scene.Rig{Blobs: r.account.BlobService, Tables: r.account.TableService, Queues: r.account.QueueService, Prefix: r.prefix,
+		Options: func() azcore.ClientOptions { return azcore.ClientOptions{Transport: r} }}
+	if r.has("file") {
+		s.Files = r.account.FileService
+	}
+	return s
+}
+
+// Do implements policy.Transporter.
+func (r *rig) Do(hr *http.Request) (*http.Response, error) {
+	r.requests.Add(1)
+	client := http.Client{Transport: r.transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return client.Do(hr)
 }
 
 // has reports whether the account has a service, such as "file". A connection string with an emulator's endpoints and a
@@ -133,70 +100,43 @@ func (r *rig) has(service string) bool {
 	return r.account.Endpoint(s) != "" && r.account.Emulator(s) == r.emulator
 }
 
-// name returns a new name, and records that the resource has to be removed.
-func (r *rig) name(service string) string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.serial++
-	name := fmt.Sprintf("%s%d", r.prefix, r.serial)
-	if service == "table" {
-		name = strings.ReplaceAll(name, "-", "")
-	}
-	r.created = append(r.created, resource{service, name})
-	return name
-}
-
-func (r *rig) container(t conformance.T, c clients) *container.Client {
-	t.Helper()
-	client := c.blobs.NewContainerClient(r.name("blob"))
-	if _, err := client.Create(t.Context(), nil); err != nil {
-		t.Fatalf("create a container: %v", err)
-	}
-	return client
-}
-
-func (r *rig) table(t conformance.T, c clients) *aztables.Client {
-	t.Helper()
-	client := c.tables.NewClient(r.name("table"))
-	if _, err := client.CreateTable(t.Context(), nil); err != nil {
-		t.Fatalf("create a table: %v", err)
-	}
-	return client
-}
-
-func (r *rig) queue(t conformance.T, c clients) *azqueue.QueueClient {
-	t.Helper()
-	client := c.queues.NewQueueClient(r.name("queue"))
-	if _, err := client.Create(t.Context(), nil); err != nil {
-		t.Fatalf("create a queue: %v", err)
-	}
-	return client
-}
-
-func (r *rig) share(t conformance.T, c clients) *share.Client {
-	t.Helper()
-	client := c.files.NewShareClient(r.name("file"))
-	if _, err := client.Create(t.Context(), nil); err != nil {
-		t.Fatalf("create a share: %v", err)
-	}
-	return client
-}
+// name returns a new name.
+func (r *rig) name() string { return fmt.Sprint(r.prefix, r.names.Add(1)) }
 
 // harness returns the account for the suite.
 func (r *rig) harness() conformance.Harness {
+	created := func(t conformance.T, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatalf("create what the section needs: %v", err)
+		}
+	}
 	return conformance.Harness{
-		Emulator:  r.emulator,
-		Container: func(t conformance.T) *container.Client { return r.container(t, r.plain) },
-		Sign:      r.sign,
-		Queue:     func(t conformance.T) *azqueue.QueueClient { return r.queue(t, r.plain) },
-		Share:     func(t conformance.T) *share.Client { return r.share(t, r.plain) },
+		Emulator: r.emulator,
+		Sign:     r.sign,
+		Container: func(t conformance.T) *container.Client {
+			c := r.blobs.NewContainerClient(r.name())
+			_, err := c.Create(t.Context(), nil)
+			created(t, err)
+			return c
+		},
+		Queue: func(t conformance.T) *azqueue.QueueClient {
+			c := r.queues.NewQueueClient(r.name())
+			_, err := c.Create(t.Context(), nil)
+			created(t, err)
+			return c
+		},
+		Share: func(t conformance.T) *share.Client {
+			c := r.files.NewShareClient(r.name())
+			_, err := c.Create(t.Context(), nil)
+			created(t, err)
+			return c
+		},
 		Tables: func(t conformance.T) (*aztables.ServiceClient, string) {
-			t.Helper()
-			name := r.name("table")
-			if _, err := r.plain.tables.CreateTable(t.Context(), name, nil); err != nil {
-				t.Fatalf("create a table: %v", err)
-			}
-			return r.plain.tables, name
+			name := strings.ReplaceAll(r.name(), "-", "")
+			_, err := r.tables.CreateTable(t.Context(), name, nil)
+			created(t, err)
+			return r.tables, name
 		},
 	}
 }
@@ -217,7 +157,7 @@ func (r *rig) sign(t conformance.T, b *blockblob.Client) string {
 		return signed
 	}
 	start := time.Now().UTC().Add(-time.Minute)
-	key, err := r.plain.blobs.GetUserDelegationCredential(t.Context(), blobs.KeyInfo{
+	key, err := r.blobs.GetUserDelegationCredential(t.Context(), blobs.KeyInfo{
 		Start: new(start.Format(sas.TimeFormat)), Expiry: new(expiry.Format(sas.TimeFormat)),
 	}, nil)
 	if err != nil {

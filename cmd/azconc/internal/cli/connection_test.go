@@ -2,11 +2,16 @@ package cli
 
 import (
 	"encoding/base64"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
 )
 
 var (
@@ -42,5 +47,33 @@ func TestACredentialIsNotShownToAnotherAccount(t *testing.T) {
 	c, err := f.BlockBlob(r)
 	if err != nil || !strings.HasPrefix(c.URL(), "https://evil.blob.core.windows.net/jobs/a?") {
 		t.Errorf("a URL with its own SAS: %v", err)
+	}
+}
+
+// A proxy that wants a password made the outcome of a write unknown.
+func TestAProxyThatRefusesIsNamedAndNothingIsUnknown(t *testing.T) {
+	for status, hint := range map[int]string{http.StatusProxyAuthRequired: "user and the password", http.StatusForbidden: "its operator"} {
+		asked := 0
+		proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { asked++; w.WriteHeader(status) }))
+		at, err := url.Parse(proxy.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, _, _, _ := TestStreams()
+		f := NewFactory(s, Env{"AZURE_STORAGE_CONNECTION_STRING=AccountName=acme;AccountKey=" + testKey})
+		f.sender()
+		f.transport.Proxy = http.ProxyURL(at)
+		client, err := f.BlockBlob(ref.Blob{Container: "jobs", Blob: "a"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = optimistic.Create(t.Context(), blobs.NewBytes(client), []byte("x"), nil)
+		v := fail.Judge(err)
+		if text := fail.Message(err, v, "", ""); v.Code != fail.ExitFailed || !strings.Contains(text, "the proxy "+proxy.URL+" refuses the connection: ") ||
+			!strings.Contains(text, http.StatusText(status)) || !strings.Contains(fail.Hint(err, v, "", ""), hint) || asked != 1 {
+			t.Errorf("%d: %q, hint %q, asked %d times", status, text, fail.Hint(err, v, "", ""), asked)
+		}
+		f.Close()
+		proxy.Close()
 	}
 }

@@ -195,14 +195,15 @@ func (f *Factory) sender() policy.Transporter {
 	if f.transport == nil {
 		dialer := &net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}
 		f.transport = &http.Transport{
-			Proxy:                 http.ProxyFromEnvironment,
-			DialContext:           dialer.DialContext,
-			ForceAttemptHTTP2:     true,
-			MaxIdleConns:          256,
-			MaxIdleConnsPerHost:   64,
-			IdleConnTimeout:       60 * time.Second,
-			TLSHandshakeTimeout:   15 * time.Second,
-			ResponseHeaderTimeout: 90 * time.Second,
+			Proxy:                  http.ProxyFromEnvironment,
+			OnProxyConnectResponse: fail.ProxyRefused,
+			DialContext:            dialer.DialContext,
+			ForceAttemptHTTP2:      true,
+			MaxIdleConns:           256,
+			MaxIdleConnsPerHost:    64,
+			IdleConnTimeout:        60 * time.Second,
+			TLSHandshakeTimeout:    15 * time.Second,
+			ResponseHeaderTimeout:  90 * time.Second,
 		}
 	}
 	return &http.Client{Transport: f.transport, CheckRedirect: notFollowed}

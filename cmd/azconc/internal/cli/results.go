@@ -193,9 +193,6 @@ func (f *Factory) where(cmd *cobra.Command) (command, on string) {
 	if cmd.HasSubCommands() {
 		return command, ""
 	}
-	if flag := cmd.Flags().Lookup(cmd.Annotations[ResourceFlag]); flag != nil && flag.Changed {
-		return command, flag.Value.String()
-	}
 	arg := 0
 	if cmd.Annotations[ResourceArg] != "" {
 		arg = 1
@@ -205,6 +202,3 @@ func (f *Factory) where(cmd *cobra.Command) (command, on string) {
 
 // ResourceArg annotates a command whose second argument is the resource that it changes.
 const ResourceArg = "azconc-resource-is-second"
-
-// ResourceFlag annotates a command with the flag that names the resource, if it is given, in place of the first argument.
-const ResourceFlag = "azconc-resource-flag"

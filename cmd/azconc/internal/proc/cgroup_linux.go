@@ -1,7 +1,6 @@
 package proc
 
 import (
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,8 +10,8 @@ import (
 	"syscall"
 )
 
-// mounts describes the file systems that are mounted.
-var mounts = "/proc/self/mountinfo"
+// cgroups is where the cgroups of version 2 are: all of them, or beside those of version 1.
+var cgroups = []string{"/sys/fs/cgroup", "/sys/fs/cgroup/unified"}
 
 // cgroup is a control group for the processes of one command, below this process's own. The kernel kills all that is in it at
 // once, whatever user it runs as, together with what is being started. A nil cgroup has no effect: few users may create one.
@@ -29,7 +28,6 @@ func newCgroup() *cgroup {
 	if !ok {
 		return nil
 	}
-	removeStale(parent)
 	dir := filepath.Join(parent, cgroupPrefix+strconv.Itoa(os.Getpid()))
 	if os.Mkdir(dir, 0o755) != nil {
 		return nil
@@ -49,17 +47,6 @@ func openCgroup(dir string) *cgroup {
 	return &cgroup{dir: dir, killer: killer}
 }
 
-// removeStale removes the cgroups of watchdogs that were killed. One with processes in it cannot be removed.
-func removeStale(parent string) {
-	stale, _ := filepath.Glob(filepath.Join(parent, cgroupPrefix+"*"))
-	for _, dir := range stale {
-		pid, err := strconv.Atoi(strings.TrimPrefix(filepath.Base(dir), cgroupPrefix))
-		if err == nil && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
-			_ = os.Remove(dir)
-		}
-	}
-}
-
 // ownCgroup returns the directory of this process's cgroup, version 2.
 func ownCgroup() (dir string, ok bool) {
 	text, err := os.ReadFile(procfs + "/self/cgroup")
@@ -67,27 +54,14 @@ func ownCgroup() (dir string, ok bool) {
 		return "", false
 	}
 	for line := range strings.Lines(string(text)) {
-		if own, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok {
-			return cgroupAt(own)
-		}
-	}
-	return "", false
-}
-
-// cgroupAt returns where a cgroup is mounted.
-func cgroupAt(path string) (dir string, ok bool) {
-	text, err := os.ReadFile(mounts)
-	if err != nil {
-		return "", false
-	}
-	for line := range strings.Lines(string(text)) {
-		mount, kind, _ := strings.Cut(line, " - ")
-		fields := strings.Fields(mount) // ids, device, root, mount point, …
-		if !strings.HasPrefix(kind, "cgroup2 ") || len(fields) < 5 {
+		own, ok := strings.CutPrefix(strings.TrimSpace(line), "0::")
+		if !ok {
 			continue
 		}
-		if below, err := filepath.Rel(fields[3], path); err == nil && filepath.IsLocal(below) {
-			return filepath.Join(fields[4], below), true
+		for _, root := range cgroups {
+			if _, err := os.Stat(filepath.Join(root, "cgroup.controllers")); err == nil {
+				return filepath.Join(root, own), true
+			}
 		}
 	}
 	return "", false

@@ -27,13 +27,40 @@ func (w *watchdog) writing() bool {
 	return false
 }
 
-// goOn takes the next step towards the end.
-func (w *watchdog) goOn() {
-	switch {
-	case w.killed:
-		w.kill()
-	case !w.at.IsZero():
-		w.ask()
+// ask sends TERM to what shall end, each process once, and CONT after it, since one that is stopped would not notice. First
+// come the command, its process group, and what has lost its parent: the others are left to their parents, which may want to
+// end them in their own way (a nested azconc, timeout, a shell), and so is what is started from then on, by a trap for example.
+// When a parent has ended, its children are asked in turn, and all of them when half of the time is over.
+func (w *watchdog) ask() {
+	self, all := syscall.Getpid(), w.descendants()
+	half := !w.half.IsZero() && time.Now().After(w.half)
+	for _, p := range all {
+		if w.asked[p.id()] {
+			continue
+		}
+		if half || p.parent == self || p.group == w.job && !w.groupAsked {
+			w.asked[p.id()] = true
+			p.send(syscall.SIGTERM, syscall.SIGCONT)
+		}
+	}
+	w.groupAsked = true
+}
+
+// pass passes a signal on to the command and to its process group. The group has already received a signal that was
+// typed.
+func (w *watchdog) pass(s syscall.Signal, typed bool) {
+	if time.Since(w.passed[s]) < once {
+		return
+	}
+	w.passed[s] = time.Now()
+	signals := []syscall.Signal{s}
+	if s == syscall.SIGTERM || s == syscall.SIGHUP {
+		signals = append(signals, syscall.SIGCONT)
+	}
+	for _, p := range w.descendants() {
+		if p.group == w.job && !typed || p.group != w.job && p.pid == w.pid {
+			p.send(signals...)
+		}
 	}
 }
 
@@ -66,12 +93,4 @@ func (w *watchdog) descendants() []process {
 		all = append(all, process{pid: w.pid, parent: os.Getpid(), group: w.job})
 	}
 	return all
-}
-
-// unreachable gives up on processes that cannot be ended.
-func (w *watchdog) unreachable() {
-	if w.ended == nil {
-		w.ended = &endedEvent{Code: 128 + int(syscall.SIGKILL), Signal: syscall.SIGKILL}
-	}
-	w.ended.Left = true
 }

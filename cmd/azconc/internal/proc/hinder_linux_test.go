@@ -28,7 +28,7 @@ func hinder() {
 		if name == "proc" {
 			procfs = "/nonexistent"
 		} else if name == "cgroup" {
-			mounts = "/nonexistent"
+			cgroups = nil
 		} else if name == "unprivileged" {
 			continue // it was started so
 		} else if err := refuse(refusable[name]); err != nil {

@@ -38,13 +38,11 @@ type Command struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 
-	// Inherit are files that the command gets under their own numbers, in addition to those that azconc itself inherited.
-	Inherit []*os.File
-
 	// Job makes the command part of the shell's job that azconc belongs to: if azconc has a controlling terminal, both
 	// are in one process group. Keyboard signals reach the command directly, it reads from the terminal while azconc is
-	// in the foreground, and it is suspended and resumed with azconc. Without a controlling terminal, and without Job,
-	// the command gets a process group of its own. Linux only; see Foreground.
+	// in the foreground, and a Ctrl-Z suspends both. What is not suspended with them, such as a daemon, goes on until the
+	// deadline. Without a controlling terminal, and without Job, the command gets a process group of its own. Linux only;
+	// see Foreground.
 	Job bool
 
 	// Foreground is the terminal, if stdin is one. On Unix systems other than Linux the command's group becomes the
@@ -55,7 +53,8 @@ type Command struct {
 	// is a CTRL_BREAK.
 	Signals <-chan os.Signal
 
-	// GoOn is called when a suspended command resumes: if it returns false, every process is killed. Nil means true.
+	// GoOn is called when a suspended command resumes: if it returns false, every process is killed. Nil means true. Not on
+	// Linux, where the deadline decides.
 	GoOn func() bool
 
 	// Deadline is when all processes of the command are killed, unless Deadlines has delivered a later one. Linux only.
@@ -69,6 +68,10 @@ type Command struct {
 	// Started is called with the process id as soon as there is one.
 	Started func(pid int)
 }
+
+// Deadline is a time at which everything of a command must have ended, on a clock that goes on while the machine is
+// suspended. The zero value is no deadline.
+type Deadline int64
 
 // Sent is a signal that azconc sends on its own account. The command cannot have received it by a key, so it always gets it.
 type Sent syscall.Signal

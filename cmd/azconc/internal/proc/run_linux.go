@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -16,6 +15,11 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+)
+
+var (
+	errWatchdog = errors.New("the watchdog of the command was killed; all of the command was ended")
+	errNoAnswer = errors.New("the watchdog of the command does not answer; all of the command was ended")
 )
 
 // answerWithin is how long the watchdog may take to acknowledge a deadline, twice: if this process was stopped, it may be this one
@@ -34,9 +38,7 @@ type run struct {
 	orders   *os.File
 	events   chan event // closed when the watchdog has closed its end
 	tty      *os.File   // the controlling terminal if the command is part of azconc's job, or nil
-	stops    chan os.Signal
-	ended    *endedEvent
-	cgroup   *cgroup // the command's, if the watchdog could create one
+	cgroup   *cgroup    // the command's, if the watchdog could create one
 
 	heard  time.Time        // when the last event came
 	answer <-chan time.Time // an event is due that answers a deadline, or nil
@@ -63,15 +65,13 @@ func (c *Command) Run(stop <-chan time.Duration) (Status, error) {
 	Reserve()
 	// If the watchdog is killed, its descendants become azconc's.
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-	r := &run{Command: c, events: make(chan event), stops: make(chan os.Signal, 4)}
+	r := &run{Command: c, events: make(chan event)}
 	if c.Job {
 		if tty, err := os.OpenFile("/dev/tty", os.O_RDWR|unix.O_NOCTTY, 0); err == nil {
 			r.tty = tty
 			defer func() { _ = tty.Close() }()
 		}
 	}
-	notify(r.stops, syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU)
-	defer signal.Stop(r.stops)
 	from, err := r.start(path)
 	if err != nil {
 		return Status{}, &StartError{Code: 126, Err: err} // it is azconc itself that cannot be started again, as without /proc
@@ -107,32 +107,21 @@ func (r *run) start(path string) (events *os.File, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = theirOrders.Close() }()
 	events, theirEvents, err := os.Pipe()
 	if err != nil {
-		_ = orders.Close()
+		_, _ = theirOrders.Close(), orders.Close()
 		return nil, err
 	}
-	defer func() { _ = theirEvents.Close() }()
-	extra, copies, numbers, err := passing(r.Inherit, []*os.File{theirOrders, theirEvents})
-	if err == nil {
-		defer closeAll(copies)
-		cmd := &exec.Cmd{
-			Path: ourselves(), Env: r.environ(), Stdin: r.Stdin, Stdout: r.Stdout, Stderr: r.Stderr, ExtraFiles: extra, WaitDelay: linger,
-			// In its own group, so that it never receives signals from the keyboard.
-			SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
-			Args:        append([]string{os.Args[0], verb, strconv.Itoa(numbers[0]), strconv.Itoa(numbers[1]), strconv.Itoa(os.Getpid())}, r.Args...),
-		}
-		r.watchdog, r.orders = cmd, orders
-		err = cmd.Start()
+	r.orders = orders
+	r.watchdog = &exec.Cmd{
+		Path: ourselves(), Env: r.environ(), Stdin: r.Stdin, Stdout: r.Stdout, Stderr: r.Stderr, WaitDelay: linger,
+		// In its own group, so that it never receives signals from the keyboard.
+		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
+		Args:        append([]string{os.Args[0], verb, fmt.Sprint(theirOrders.Fd()), fmt.Sprint(theirEvents.Fd()), fmt.Sprint(os.Getpid())}, r.Args...),
 	}
-	if err != nil {
+	if err := bequeath(r.watchdog.Start, theirOrders, theirEvents); err != nil {
 		_, _ = orders.Close(), events.Close()
 		return nil, fmt.Errorf("start the watchdog of the command: %w", err)
-	}
-	keep := []int{}
-	for _, f := range r.Inherit {
-		keep = append(keep, int(f.Fd()))
 	}
 	outputs := []int{}
 	for i, w := range []io.Writer{r.Stdout, r.Stderr} {
@@ -140,7 +129,7 @@ func (r *run) start(path string) (events *os.File, err error) {
 			outputs = append(outputs, i+1)
 		}
 	}
-	r.order(order{Start: &startOrder{Path: path, Job: r.tty != nil, Group: unix.Getpgrp(), Keep: keep, Outputs: outputs, Deadline: r.Deadline, KillAfter: cmp.Or(r.KillAfter, defaultKillAfter)}})
+	r.order(startOrder{Path: path, Job: r.tty != nil, Group: unix.Getpgrp(), Outputs: outputs, Deadline: r.Deadline, KillAfter: cmp.Or(r.KillAfter, defaultKillAfter)})
 	r.ending = ending{terminate: func() {}, kill: r.takeOver}
 	return events, nil
 }
@@ -160,9 +149,6 @@ func ourselves() string {
 // accompany passes orders on until the watchdog reports the end, and ends the command itself if the watchdog does not.
 func (r *run) accompany(stop <-chan time.Duration) (endedEvent, error) {
 	for {
-		if r.ended != nil {
-			return *r.ended, nil
-		}
 		select {
 		case e, ok := <-r.events:
 			r.hear()
@@ -173,10 +159,8 @@ func (r *run) accompany(stop <-chan time.Duration) (endedEvent, error) {
 				return endedEvent{}, startError(&os.PathError{Op: "fork/exec", Path: r.Args[0], Err: e.Refused})
 			case e.Started != 0:
 				r.started(e)
-			case e.Stopped != 0 && r.tty != nil:
-				r.suspend(e.Stopped)
 			case e.Ended != nil:
-				r.ended = e.Ended
+				return *e.Ended, nil
 			}
 		case s := <-r.Signals:
 			switch s := s.(type) {
@@ -185,8 +169,6 @@ func (r *run) accompany(stop <-chan time.Duration) (endedEvent, error) {
 			case syscall.Signal:
 				r.order(order{Signal: s, Typed: r.typed(s)})
 			}
-		case s := <-r.stops:
-			r.suspend(s.(syscall.Signal))
 		case d := <-r.Deadlines:
 			r.order(order{Deadline: &d})
 			if r.answer == nil {
@@ -211,6 +193,23 @@ func (r *run) accompany(stop <-chan time.Duration) (endedEvent, error) {
 	}
 }
 
+// typed reports whether a signal was sent to the whole job, so that the command has already received it: by a key, or because
+// the terminal was closed. An INT or QUIT that another process sends to azconc while it is in the terminal's foreground is
+// indistinguishable from a key.
+func (r *run) typed(s syscall.Signal) bool {
+	if r.tty == nil {
+		return false
+	}
+	pgrp, err := unix.IoctlGetInt(int(r.tty.Fd()), unix.TIOCGPGRP)
+	switch s {
+	case syscall.SIGINT, syscall.SIGQUIT:
+		return err == nil && pgrp == unix.Getpgrp()
+	case syscall.SIGHUP:
+		return err != nil
+	}
+	return false
+}
+
 // hear notes that the watchdog is at work.
 func (r *run) hear() { r.heard, r.late, r.answer = time.Now(), false, nil }
 
@@ -231,7 +230,7 @@ func (r *run) end(after time.Duration) {
 
 // order writes an order. If the watchdog does not read its orders, order closes the pipe, so that the watchdog ends
 // everything as soon as it continues.
-func (r *run) order(o order) {
+func (r *run) order(o any) {
 	line, err := json.Marshal(o)
 	if err == nil {
 		_ = r.orders.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
@@ -257,7 +256,7 @@ func (r *run) orphaned() (endedEvent, error) {
 		all, err = descendants(isWatchdogOf(os.Getpid()), nothing)
 		return all
 	}
-	for began := time.Now(); ; pause(killEvery) {
+	for began := time.Now(); ; <-time.After(killEvery) {
 		r.cgroup.kill()
 		left := killAll(find, nothing)
 		switch {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
-	"runtime"
 	"time"
 )
 
@@ -19,9 +18,6 @@ func Watchdog([]string) bool { return false }
 
 // Reserve does nothing: without a watchdog, a command can outlive azconc anyway.
 func Reserve() {}
-
-// Reap does nothing: orphans go to the first process.
-func Reap() (stop func()) { return func() {} }
 
 // Run runs the command, and returns when no process of its group is left, or when the remaining ones cannot be stopped (see
 // Status). A duration from stop ends it: TERM for the whole group, and after that duration KILL; KILL at once if the duration
@@ -36,9 +32,6 @@ func (c *Command) Run(stop <-chan time.Duration) (Status, error) {
 	cmd := exec.Command(path, c.Args[1:]...)
 	cmd.Args[0] = c.Args[0]
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.environ(), c.Stdin, c.Stdout, c.Stderr
-	if runtime.GOOS != "windows" { // where files are not inherited by number
-		cmd.ExtraFiles = c.Inherit
-	}
 	cmd.WaitDelay = linger
 	g := newGroup(cmd, c.Foreground)
 	defer g.close()

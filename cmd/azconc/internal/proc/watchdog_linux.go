@@ -14,17 +14,77 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// startOrder is the first line that azconc writes to the watchdog.
+type startOrder struct {
+	Path      string
+	Job       bool
+	Group     int   // azconc's process group
+	Outputs   []int // the streams that azconc reads
+	KillAfter time.Duration
+	Deadline  Deadline
+}
+
+// order is another line that azconc writes to the watchdog.
+type order struct {
+	Deadline *Deadline      `json:",omitempty"` // when everything is killed
+	Stop     *time.Duration `json:",omitempty"` // TERM, and KILL after this time
+	Signal   syscall.Signal `json:",omitempty"` // pass it on
+	Typed    bool           `json:",omitempty"` // the terminal has sent it to the job already
+}
+
+// event is a line that the watchdog writes to azconc.
+type event struct {
+	Refused syscall.Errno `json:",omitempty"` // it could not be started
+	Started int           `json:",omitempty"` // the process id
+	Cgroup  string        `json:",omitempty"` // with Started: the directory of its cgroup, if it has one of its own
+	Busy    bool          `json:",omitempty"` // the processes are being ended
+	Noted   bool          `json:",omitempty"` // a deadline has arrived
+	Ended   *endedEvent   `json:",omitempty"` // the last event
+}
+
+type endedEvent struct {
+	Code   int
+	Signal syscall.Signal // that has ended it, or 0
+	Left   bool
+	Cut    bool
+}
+
+// statusOf reads how a command ended.
+func statusOf(w syscall.WaitStatus) endedEvent {
+	if w.Signaled() {
+		return endedEvent{Code: 128 + int(w.Signal()), Signal: w.Signal()}
+	}
+	return endedEvent{Code: w.ExitStatus()}
+}
+
+// After returns the deadline in d from now, which passes even while the machine is suspended.
+func After(d time.Duration) Deadline { return max(boottime()+Deadline(d), 1) }
+
+func boottime() Deadline {
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {
+		return Deadline(time.Since(time.Time{}))
+	}
+	return Deadline(t.Nano())
+}
+
 // verb is the first argument of a watchdog. The numbers of its two pipes follow, azconc's process id, the command's name and
 // the command's arguments.
 const verb = "watchdog"
 
 const (
-	askEvery     = 50 * time.Millisecond  // between two searches for processes that have not received TERM
-	killEvery    = 5 * time.Millisecond   // between two rounds of KILL
-	settle       = 200 * time.Millisecond // for the processes that received a Ctrl-Z to stop by themselves
-	frozenWithin = 3 * time.Second        // for all processes to stop
-	once         = 100 * time.Millisecond // within which a repeated signal counts once
-	busyEvery    = 25 * time.Millisecond  // between two events that only say that the watchdog is at work
+	lookEvery = 250 * time.Millisecond // between two looks at the clock, which shows that the machine was suspended
+	askEvery  = 50 * time.Millisecond  // between two searches for processes that have not received TERM
+	killEvery = 5 * time.Millisecond   // between two rounds of KILL
+	once      = 100 * time.Millisecond // within which a repeated signal counts once
+	busyEvery = 25 * time.Millisecond  // between two events that only say that the watchdog is at work
+
+	// perProcess is more than it takes to end one of many processes, on a machine that does other work too: 2,000 took 0.45 s on
+	// an idle machine and 0.8 s on a busy one. But 100 that all start others, on two cores that six such crowds share, took
+	// more than 0.6 s.
+	perProcess = 10 * time.Millisecond
+	// ahead bounds how much earlier than the deadline the end of many processes begins.
+	ahead = 4 * time.Second
 )
 
 // Watchdog makes this process the watchdog of a command if args, those of the process, say so. It returns false if they do
@@ -51,33 +111,34 @@ func Watchdog(args []string) bool {
 		syscall.CloseOnExec(fd)
 	}
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-	w := &watchdog{azconc: numbers[2], asked: map[id]bool{}, stoppedByUs: map[id]bool{}, passed: map[syscall.Signal]time.Time{},
+	w := &watchdog{azconc: numbers[2], asked: map[id]bool{}, passed: map[syscall.Signal]time.Time{}, fewest: math.MaxInt,
 		events: json.NewEncoder(os.NewFile(uintptr(numbers[1]), "events"))}
-	w.fewest = math.MaxInt
 	w.ending = ending{terminate: w.ask, kill: w.kill}
-	w.run(os.NewFile(uintptr(numbers[0]), "orders"), args[5:])
+	orders := json.NewDecoder(os.NewFile(uintptr(numbers[0]), "orders"))
+	if orders.Decode(&w.startOrder) == nil {
+		w.run(orders, args[5:])
+	}
 	return true
 }
 
 // watchdog runs one command. Only one goroutine uses it.
 type watchdog struct {
+	startOrder
 	ending
 
-	azconc  int
-	events  *json.Encoder
-	job     int  // the process group of the command
-	azconcs bool // it is azconc's process group too
+	azconc int
+	events *json.Encoder
+	job    int // the process group of the command
 
 	pid     int // of the command
 	ended   *endedEvent
 	since   time.Time // when it was seen to have ended
-	frozen  bool
-	outputs []string // the names in /proc of the outputs that azconc reads
+	outputs []string  // the names in /proc of the outputs that azconc reads
 
-	asked       map[id]bool // processes that have got a TERM
-	groupAsked  bool        // the process group has, as it was then
-	stoppedByUs map[id]bool
-	passed      map[syscall.Signal]time.Time // when a signal was last passed on
+	left       time.Duration                // until the deadline, as of the last look
+	asked      map[id]bool                  // processes that have got a TERM
+	groupAsked bool                         // the process group has, as it was then
+	passed     map[syscall.Signal]time.Time // when a signal was last passed on
 
 	cgroup *cgroup
 	fewest int       // processes that were left at any time since KILL was due
@@ -85,119 +146,99 @@ type watchdog struct {
 }
 
 // run starts the command and returns when none of its processes is left.
-func (w *watchdog) run(from *os.File, argv []string) {
-	orders, start := make(chan order), make(chan startOrder)
+func (w *watchdog) run(in *json.Decoder, argv []string) {
+	orders := make(chan order)
 	go func() {
 		defer close(orders)
-		in := json.NewDecoder(from)
-		for first := true; ; first = false {
+		for {
 			var o order
-			switch err := in.Decode(&o); {
-			case err != nil:
-				if first {
-					close(start)
-				}
+			if in.Decode(&o) != nil {
 				return
-			case first && o.Start != nil:
-				start <- *o.Start
-			default:
-				orders <- o
 			}
+			orders <- o
 		}
 	}()
-	s, ok := <-start
-	if !ok {
-		return
-	}
 	relayed, children := make(chan os.Signal, 8), make(chan os.Signal, 1)
-	notify(relayed, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2)
-	signal.Notify(children, syscall.SIGCHLD)
-	files := inherited()
-	alarm, err := newAlarm()
-	if err == nil {
-		err = w.launch(s, argv)
+	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2} {
+		if !signal.Ignored(s) {
+			signal.Notify(relayed, s)
+		}
 	}
-	// The command stays in azconc's session, for its terminal. A group leader cannot create its own session.
-	if unix.Setpgid(0, s.Group) == nil {
+	signal.Notify(children, syscall.SIGCHLD)
+	err := w.launch(argv)
+	// The command stays in azconc's session, for its terminal. A group leader cannot create its own session. No key suspends this process
+	// meanwhile.
+	signal.Ignore(syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU)
+	if unix.Setpgid(0, w.Group) == nil {
 		_, _ = unix.Setsid()
 	}
 	_ = os.WriteFile("/proc/self/comm", []byte(verb), 0) // not azconc's, so that killall does not hit both
-	for _, fd := range s.Outputs {
+	for _, fd := range w.Outputs {
 		if name, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd)); err == nil {
 			w.outputs = append(w.outputs, name)
 		}
 	}
-	letGo(files, s.Keep)
+	letGo()
 	if err != nil {
 		errno, _ := errors.AsType[syscall.Errno](err)
 		w.tell(event{Refused: errno})
 		return
 	}
 	w.tell(event{Started: w.pid, Cgroup: w.cgroup.path()})
-	alarm.set(s.Deadline)
-	w.watch(s, orders, relayed, children, alarm)
+	w.watch(orders, relayed, children)
 	w.cgroup.remove()
 	w.tell(event{Ended: w.ended})
 }
 
 // launch starts the command, in a cgroup of its own if that is possible.
-func (w *watchdog) launch(s startOrder, argv []string) (err error) {
+func (w *watchdog) launch(argv []string) (err error) {
 	sys := &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	if w.azconcs = s.Job; s.Job {
-		sys.Pgid = s.Group
+	if w.Job {
+		sys.Pgid = w.Group
 	}
 	attr := &syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2}, Sys: sys}
 	if w.cgroup = newCgroup(); w.cgroup != nil {
-		if w.pid, err = w.cgroup.launch(s.Path, argv, attr); err != nil { // that of the cgroup, or of the command
+		if w.pid, err = w.cgroup.launch(w.Path, argv, attr); err != nil { // that of the cgroup, or of the command
 			w.cgroup.remove()
 			w.cgroup = nil
 		}
 	}
 	if w.cgroup == nil {
-		w.pid, err = syscall.ForkExec(s.Path, argv, attr)
+		w.pid, err = syscall.ForkExec(w.Path, argv, attr)
 	}
-	if w.job = w.pid; s.Job {
-		w.job = s.Group
+	if w.job = w.pid; w.Job {
+		w.job = w.Group
 	}
 	return err
 }
 
 // watch returns when the command has ended and none of its processes is left, or none that can be ended.
-func (w *watchdog) watch(s startOrder, orders <-chan order, relayed, children <-chan os.Signal, alarm *alarm) {
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
-	for {
-		if w.reap() {
-			return
-		}
+func (w *watchdog) watch(orders <-chan order, relayed, children <-chan os.Signal) {
+	w.look()
+	var next <-chan time.Time // the next look
+	for !w.reap() {
 		if w.ended != nil && w.at.IsZero() {
 			if writes := w.writing(); !writes || time.Since(w.since) > linger {
 				w.ended.Cut = writes
-				w.within(s.KillAfter)
+				w.within(w.KillAfter)
 			}
 		}
-		switch {
-		case w.killed:
-			timer.Reset(killEvery)
-		case !w.at.IsZero() || w.ended != nil:
-			timer.Reset(askEvery)
+		if next == nil {
+			next = time.After(w.pause())
 		}
 		select {
 		case <-children:
-		case <-timer.C:
-			w.goOn()
+			continue
+		case <-next:
+			w.look()
 			if w.hopeless() {
-				w.unreachable()
+				w.exited(endedEvent{Code: 128 + int(syscall.SIGKILL), Signal: syscall.SIGKILL})
+				w.ended.Left = true
 				return
 			}
 		case <-w.due:
 			w.due = nil
 			w.within(0)
-		case <-alarm.rang:
-			hurry()
-			if !w.killed && alarm.again(len(w.descendants())) {
-				w.within(0)
-			}
 		case sig := <-relayed:
 			// A signal to the command's parent is meant for azconc, which decides.
 			if os.Getppid() == w.azconc {
@@ -207,63 +248,93 @@ func (w *watchdog) watch(s startOrder, orders <-chan order, relayed, children <-
 			if !ok { // azconc has died
 				orders = nil
 				w.within(0)
-				continue
 			}
-			w.obey(o, alarm)
+			w.obey(o)
 		}
+		next = nil
 	}
+	w.exited(endedEvent{Code: 128 + int(syscall.SIGKILL), Signal: syscall.SIGKILL})
 }
 
-func (w *watchdog) obey(o order, alarm *alarm) {
+func (w *watchdog) obey(o order) {
 	switch {
 	case o.Deadline != nil:
-		alarm.set(*o.Deadline)
+		w.Deadline = *o.Deadline
+		w.look()
 		w.tell(event{Noted: true})
 	case o.Stop != nil:
 		w.within(*o.Stop)
 	case o.Signal != 0:
 		w.pass(o.Signal, o.Typed)
-	case o.Freeze:
-		w.freeze()
-		w.tell(event{Frozen: true})
-	case o.Thaw:
-		w.thaw()
 	}
+}
+
+// look takes the next step towards the end, which may be due by now.
+func (w *watchdog) look() {
+	w.left = w.untilDeadline()
+	switch {
+	case w.killed:
+		w.kill()
+	case w.left <= 0:
+		w.within(0)
+	case !w.at.IsZero():
+		w.ask()
+	}
+}
+
+// pause returns when to look again.
+func (w *watchdog) pause() time.Duration {
+	switch {
+	case w.killed:
+		return killEvery
+	case !w.at.IsZero() || w.ended != nil:
+		return min(askEvery, max(w.left/2, killEvery))
+	}
+	return min(lookEvery, max(w.left/2, killEvery)) // there may be more processes by then
+}
+
+// untilDeadline returns how long it is until the end of everything has to begin.
+func (w *watchdog) untilDeadline() time.Duration {
+	if w.Deadline == 0 {
+		return time.Hour
+	}
+	left := time.Duration(w.Deadline - boottime())
+	if w.killed || left > ahead+lookEvery {
+		return left - ahead
+	}
+	hurry()
+	return leftFor(left, len(w.descendants()))
+}
+
+// leftFor returns how much of the time before a deadline is left when n processes have to be ended until then: the more there are, the
+// longer it takes.
+func leftFor(left time.Duration, n int) time.Duration {
+	return left - min(time.Duration(n)*perProcess, ahead)
 }
 
 // reap reaps every child that has ended, including orphans, and reports whether none is left.
 func (w *watchdog) reap() (empty bool) {
 	for {
 		var status syscall.WaitStatus
-		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG|syscall.WUNTRACED, nil)
+		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil)
 		switch {
 		case errors.Is(err, syscall.EINTR):
 		case err != nil: // ECHILD
-			if w.ended == nil {
-				w.ended = &endedEvent{Code: 128 + int(syscall.SIGKILL), Signal: syscall.SIGKILL}
-			}
 			return true
 		case pid == 0:
 			return false
-		case pid != w.pid:
-		case status.Stopped():
-			if !w.frozen && w.at.IsZero() {
-				w.tell(event{Stopped: status.StopSignal()})
-			}
-		default:
-			e := statusOf(status)
-			w.ended, w.since = &e, time.Now()
+		case pid == w.pid:
+			w.exited(statusOf(status))
 		}
+	}
+}
+
+// exited notes how the command has ended, unless that is known.
+func (w *watchdog) exited(e endedEvent) {
+	if w.ended == nil {
+		w.ended, w.since = &e, time.Now()
 	}
 }
 
 // tell writes an event. If azconc has ended, the event is lost, which does not matter.
 func (w *watchdog) tell(e event) { _ = w.events.Encode(e) }
-
-func notify(c chan<- os.Signal, signals ...syscall.Signal) {
-	for _, s := range signals {
-		if !signal.Ignored(s) {
-			signal.Notify(c, s)
-		}
-	}
-}

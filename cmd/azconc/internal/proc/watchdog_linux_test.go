@@ -38,14 +38,19 @@ func TestALaterDeadlineReplacesAnEarlierOne(t *testing.T) {
 	}
 }
 
-// A command gets the files that it is given under the numbers they have here.
-func TestFilesKeepTheirNumbers(t *testing.T) {
+// A command gets the files that azconc has inherited under the numbers they have here.
+func TestInheritedFilesKeepTheirNumbers(t *testing.T) {
 	file, err := os.Create(t.TempDir() + "/file")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	<-startWith(t, &Command{Inherit: []*os.File{file}}, fmt.Sprintf(`echo text >&%d`, file.Fd())).status
+	const number = 57
+	if err := unix.Dup3(int(file.Fd()), number, 0); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(number)
+	<-start(t, fmt.Sprintf(`echo text >/proc/self/fd/%d`, number)).status
 	if text, err := os.ReadFile(file.Name()); err != nil || string(text) != "text\n" {
 		t.Errorf("written %q, %v", text, err)
 	}
@@ -53,11 +58,6 @@ func TestFilesKeepTheirNumbers(t *testing.T) {
 
 // It takes longer to end many processes, so that begins earlier.
 func TestADeadlineComesEarlierForManyProcesses(t *testing.T) {
-	a, err := newAlarm()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer a.timer.Close()
 	for _, c := range []struct {
 		left time.Duration
 		n    int
@@ -65,11 +65,12 @@ func TestADeadlineComesEarlierForManyProcesses(t *testing.T) {
 	}{
 		{time.Minute, 1_000_000, false}, {5 * time.Second, 2000, false}, {3 * time.Second, 2000, true}, {2 * time.Second, 100, false}, {900 * time.Millisecond, 100, true}, {200 * time.Millisecond, 10, false},
 	} {
-		if a.set(After(c.left)); a.again(c.n) != c.over {
-			t.Errorf("%v are left to end %d processes: over is %v", c.left, c.n, !c.over)
+		if over := leftFor(c.left, c.n) <= 0; over != c.over {
+			t.Errorf("%v are left to end %d processes: over is %v", c.left, c.n, over)
 		}
 	}
-	if a.set(0); a.again(1) {
+	w := watchdog{}
+	if w.look(); w.killed {
 		t.Error("the deadline has come, and there is none")
 	}
 }

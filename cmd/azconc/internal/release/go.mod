@@ -3,7 +3,6 @@ module github.com/azconc/azconc/cmd/azconc/internal/release
 go 1.26.0
 
 require (
-	aead.dev/minisign v0.3.0
 	github.com/CycloneDX/cyclonedx-go v0.12.0
 	github.com/azconc/azconc/cmd/azconc v0.0.0
 	github.com/google/go-containerregistry v0.22.1

@@ -1,12 +1,12 @@
 // Command release builds everything that a release of azconc consists of: archives for six systems, packages for Debian and
-// Red Hat, an image, a Homebrew formula, software bills of materials, checksums and, with a key, their signature.
+// Red Hat, an image, a Homebrew formula, software bills of materials and checksums.
 //
 //	scripts/release [-out dist] [-targets linux/amd64,…] v1.2.3
 //
 // It also prepares a tag for every module of the repository, as modules.go says, and pushes none.
 //
-// The same commit and the same Go make the same bits, whatever the directory, the umask and the time. The signature alone
-// differs: it carries its time. The program is a module of its own, so that what it needs is not azconc's.
+// The same commit and the same Go make the same bits, whatever the directory, the umask and the time. The
+// program is a module of its own, so that what it needs is not azconc's.
 package main
 
 import (
@@ -43,7 +43,6 @@ func run(ctx context.Context, args []string) error {
 	source := flags.String("source", ".", "the clone to build, which must have nothing uncommitted")
 	out := flags.String("out", "dist", "the `directory` for the release; it is emptied first")
 	wanted := flags.String("targets", strings.Join(targets, ","), "the `systems` to build for")
-	key := flags.String("sign", os.Getenv("AZCONC_SIGNING_KEY"), "the `file` of a minisign secret key without a password (AZCONC_SIGNING_KEY)")
 	tags := flags.Bool("tags", true, "make the tags of all modules")
 	flags.Usage = func() {
 		fmt.Fprintln(os.Stderr, "usage: scripts/release [flags] v<major>.<minor>.<patch>")
@@ -73,7 +72,7 @@ func run(ctx context.Context, args []string) error {
 	if err := r.describe(ctx); err != nil {
 		return err
 	}
-	if err := r.build(ctx, *key); err != nil || !*tags {
+	if err := r.build(ctx); err != nil || !*tags {
 		return err
 	}
 	proxy, err := os.MkdirTemp("", "azconc-modules-")

@@ -66,7 +66,7 @@ func (r *release) command(ctx context.Context, name string, args ...string) ([]b
 }
 
 // build makes everything, in a directory beside out that takes its place at the end: a failure leaves out as it was.
-func (r *release) build(ctx context.Context, key string) (err error) {
+func (r *release) build(ctx context.Context) (err error) {
 	if err := os.MkdirAll(filepath.Dir(r.out), 0o755); err != nil {
 		return err
 	}
@@ -107,9 +107,6 @@ func (r *release) build(ctx context.Context, key string) (err error) {
 		return err
 	}
 	if err := r.checksums(); err != nil {
-		return err
-	}
-	if err := r.sign(key); err != nil {
 		return err
 	}
 	if err := os.RemoveAll(dist); err != nil {

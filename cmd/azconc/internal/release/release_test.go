@@ -4,7 +4,6 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
-	"crypto/rand"
 	"crypto/sha256"
 	"debug/buildinfo"
 	"encoding/hex"
@@ -20,7 +19,6 @@ import (
 	"strings"
 	"testing"
 
-	"aead.dev/minisign"
 	cdx "github.com/CycloneDX/cyclonedx-go"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 )
@@ -246,34 +244,5 @@ func TestUncommittedChangesAreRefused(t *testing.T) {
 	err := run(t.Context(), []string{"-source", source, "-out", filepath.Join(t.TempDir(), "dist"), testVersion})
 	if err == nil || !strings.Contains(err.Error(), "uncommitted") || !strings.Contains(err.Error(), "cmd/notes.txt") {
 		t.Errorf("err = %v, want one that names the file", err)
-	}
-}
-
-// TestTheChecksumsAreSigned: the signature is valid for the list, and no longer after a change.
-func TestTheChecksumsAreSigned(t *testing.T) {
-	public, secret, err := minisign.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := secret.MarshalText()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	key := filepath.Join(t.TempDir(), "key")
-	list := []byte("00  azconc.deb\n")
-	if err := errors.Join(os.WriteFile(key, text, 0o600), os.WriteFile(filepath.Join(dir, checksumsName), list, 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	r := &release{out: dir}
-	if err := r.sign(key); err != nil {
-		t.Fatal(err)
-	}
-	signature := read(t, dir, "*.minisig")
-	if !minisign.Verify(public, list, signature) || minisign.Verify(public, append(list, ' '), signature) {
-		t.Error("the signature does not tell the list from a changed one")
-	}
-	if err := r.sign(""); err != nil {
-		t.Errorf("without a key: %v", err)
 	}
 }

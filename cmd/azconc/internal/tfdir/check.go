@@ -1,3 +1,7 @@
+// Package tfdir judges whether a working directory of Terraform or OpenTofu takes its backend from the environment.
+//
+// A client prefers the attributes of the backend block, then what init has stored, and then TF_HTTP_*. So an address that is
+// stored makes it lock at one place and read at another.
 package tfdir
 
 import (
@@ -6,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -19,38 +24,19 @@ func (r *Refusal) Error() string { return r.Text }
 var given = []string{"address", "lock_address", "unlock_address", "username", "password"}
 
 // Check judges the directory in which a command works: dir, or the one of its -chdir. It returns a *Refusal if the command would
-// not take its state from TF_HTTP_*, and nil if it does or if that cannot be known, since the directory has no configuration.
-// container and key are those of the blob. lookup returns a variable of the environment.
+// not take its state from TF_HTTP_*, as far as that can be seen. container and key are those of the blob. lookup returns a variable
+// of the environment.
 func Check(dir string, command []string, lookup func(string) string, container, key string) error {
 	if w := lookup("TF_WORKSPACE"); w != "" && w != "default" {
 		return otherWorkspace("TF_WORKSPACE is "+w, w, container, key)
 	}
-	args := arguments(command)
-	for _, arg := range slices.Concat(args, strings.Fields(lookup("TF_CLI_ARGS_init"))) {
-		if storesAddress(arg) {
-			return &Refusal{"-backend-config would store an address or a password in the working directory, which the next run would use",
-				"omit it: azconc tf run gives them in the environment"}
-		}
-	}
 	dir = Dir(dir, command)
-	b, found, configured, err := find(dir, isTofu(command[0]))
-	if err != nil || !configured {
+	configuration := read(dir, name(command) == "tofu")
+	if configuration == "" {
 		return nil // not a directory of Terraform: the command may change to one
 	}
-	// The only form of the block that has one line.
-	const empty = `{"terraform":{"backend":{"http":{}}}}`
-	switch {
-	case !found:
-		return &Refusal{"the configuration in " + dir + ` has no backend "http" block, so its state would not be the blob`,
-			"echo '" + empty + "' >backend.tf.json"}
-	case b.kind != "http":
-		return &Refusal{fmt.Sprintf(`%s has a backend %q block, not "http", so its state would not be the blob`, b.file, b.kind),
-			"the block can stay: echo '" + empty + "' >azconc_override.tf.json; export TF_DATA_DIR=.terraform-azconc, which leaves .terraform to " + b.kind}
-	}
-	for _, name := range b.sets {
-		if slices.Contains(given, name) {
-			return &Refusal{fmt.Sprintf(`%s sets %s in its backend "http" block, where azconc tf run must give it`, b.file, name), "remove it from the block"}
-		}
+	if err := checkBlock(dir, configuration); err != nil {
+		return err
 	}
 	data := cmp.Or(lookup("TF_DATA_DIR"), usual)
 	if !filepath.IsAbs(data) {
@@ -64,12 +50,21 @@ func Check(dir string, command []string, lookup func(string) string, container, 
 			return err
 		}
 	}
-	return checkSaved(filepath.Join(data, "terraform.tfstate"), args, lookup, container, key)
+	return checkSaved(filepath.Join(data, "terraform.tfstate"), command, lookup, container, key)
 }
+
+// name returns which program a command runs: terraform, tofu, or a script that may call them.
+func name(command []string) string { return strings.TrimSuffix(filepath.Base(command[0]), ".exe") }
+
+// Direct reports whether a command is Terraform or OpenTofu itself, and not a script that may call them.
+func Direct(command []string) bool { return name(command) == "terraform" || name(command) == "tofu" }
 
 // Dir returns the directory in which a command works: dir, or the one of its -chdir.
 func Dir(dir string, command []string) string {
-	for _, arg := range arguments(command) {
+	if !Direct(command) {
+		return dir
+	}
+	for _, arg := range command[1:] {
 		if chdir, ok := strings.CutPrefix(arg, "-chdir="); ok && filepath.IsAbs(chdir) {
 			dir = chdir
 		} else if ok {
@@ -77,6 +72,56 @@ func Dir(dir string, command []string) string {
 		}
 	}
 	return dir
+}
+
+// read returns the configuration files of a directory, one after the other, without their comments.
+func read(dir string, tofu bool) string {
+	patterns := []string{"*.tf", "*.tf.json"}
+	if tofu {
+		patterns = append(patterns, "*.tofu", "*.tofu.json")
+	}
+	var all strings.Builder
+	for _, p := range patterns {
+		names, _ := filepath.Glob(filepath.Join(dir, p))
+		for _, name := range names {
+			text, _ := os.ReadFile(name)
+			all.Write(comment.ReplaceAll(text, nil))
+			all.WriteByte('\n')
+		}
+	}
+	return all.String()
+}
+
+var (
+	comment = regexp.MustCompile(`(?s:/\*.*?\*/)|(?m:(^|\s)(#|//).*$)`)
+	// block matches a backend block in either form of the language, and what is in it; other a block of another kind.
+	block = regexp.MustCompile(`\bbackend(?:\s+"http"\s*|"\s*:[\s\[]*\{\s*"http"\s*:[\s\[]*)\{([^}]*)\}`)
+	other = regexp.MustCompile(`\bbackend(?:\s+"([^"]+)"\s*\{|"\s*:[\s\[]*\{\s*"([^"]+)")|\b(cloud)(?:\s*|"\s*:[\s\[]*)\{`)
+	set   = regexp.MustCompile(`\b(` + strings.Join(given, "|") + `)"?\s*[=:]\s*([^\s,}]+)`)
+)
+
+// checkBlock judges the configuration by its text: which block counts among several, the client decides.
+func checkBlock(dir, configuration string) error {
+	// The only form of the block that has one line.
+	const empty = `{"terraform":{"backend":{"http":{}}}}`
+	blocks := block.FindAllStringSubmatch(configuration, -1)
+	if len(blocks) == 0 {
+		if m := other.FindStringSubmatch(configuration); m != nil {
+			kind := cmp.Or(m[1], m[2], m[3])
+			return &Refusal{fmt.Sprintf(`the configuration in %s has a backend %q block and none for "http", so its state would not be the blob`, dir, kind),
+				"the block can stay: echo '" + empty + "' >azconc_override.tf.json; export TF_DATA_DIR=.terraform-azconc, which leaves .terraform to " + kind}
+		}
+		return &Refusal{"the configuration in " + dir + ` has no backend "http" block, so its state would not be the blob`,
+			"echo '" + empty + "' >backend.tf.json"}
+	}
+	for _, b := range blocks {
+		for _, m := range set.FindAllStringSubmatch(b[1], -1) {
+			if m[2] != "null" {
+				return &Refusal{fmt.Sprintf(`a backend "http" block in %s sets %s, which azconc tf run must give`, dir, m[1]), "remove it from the block"}
+			}
+		}
+	}
+	return nil
 }
 
 // usual is the name of the data directory where TF_DATA_DIR names none.
@@ -94,9 +139,9 @@ func selected(data string) string {
 // checkOther judges the data directory that is left to azurerm: if another workspace is selected there, the blob of the default one
 // is not the state that azurerm uses in this directory.
 func checkOther(data, container, key string) error {
-	s, err := readSaved(filepath.Join(data, "terraform.tfstate"))
+	s := readSaved(filepath.Join(data, "terraform.tfstate"))
 	w := selected(data)
-	if err != nil || w == "" || s.Type != "azurerm" || s.Config["container_name"] != container || s.Config["key"] != key {
+	if w == "" || s.Type != "azurerm" || s.Config["container_name"] != container || s.Config["key"] != key {
 		return nil
 	}
 	return &Refusal{fmt.Sprintf("%s selects the workspace %s of azurerm, whose state is another blob", filepath.Join(data, "environment"), w),
@@ -109,32 +154,31 @@ type saved struct {
 	Config map[string]any
 }
 
-func readSaved(file string) (saved, error) {
+// readSaved returns a zero configuration if none is stored.
+func readSaved(file string) saved {
 	var s struct{ Backend saved }
 	raw, err := os.ReadFile(file)
-	if err == nil {
-		err = json.Unmarshal(raw, &s)
+	if err != nil || json.Unmarshal(raw, &s) != nil {
+		return saved{}
 	}
-	return s.Backend, err
+	return s.Backend
 }
 
 // checkSaved judges the configuration of the backend that the last init has stored.
-func checkSaved(file string, args []string, lookup func(string) string, container, key string) error {
-	s, err := readSaved(file)
-	if err != nil {
-		return nil
-	}
-	switch config := s.Config; s.Type {
+func checkSaved(file string, command []string, lookup func(string) string, container, key string) error {
+	switch s := readSaved(file); s.Type {
 	case "http":
-		again := slices.Concat(args, strings.Fields(lookup("TF_CLI_ARGS_init")))
+		again := slices.ContainsFunc(slices.Concat(command, strings.Fields(lookup("TF_CLI_ARGS_init"))), func(arg string) bool {
+			return strings.TrimLeft(arg, "-") == "reconfigure"
+		})
 		for _, name := range given {
-			if config[name] != nil && !slices.ContainsFunc(again, func(arg string) bool { return strings.TrimLeft(arg, "-") == "reconfigure" }) {
+			if s.Config[name] != nil && !again {
 				return &Refusal{fmt.Sprintf("%s holds %s of an earlier init, which beats the environment: the run would lock one state and use another", file, name),
 					"init again under azconc tf run, with -reconfigure"}
 			}
 		}
 	case "azurerm":
-		if config["container_name"] == container && config["key"] == key {
+		if s.Config["container_name"] == container && s.Config["key"] == key {
 			return &Refusal{file + " says that the backend is azurerm, with this very blob: init would copy the state onto itself, and wait for its own lock",
 				"set TF_DATA_DIR=.terraform-azconc, which leaves .terraform as it is for the way back"}
 		}
@@ -145,27 +189,4 @@ func checkSaved(file string, args []string, lookup func(string) string, containe
 func otherWorkspace(why, w, container, key string) error {
 	return &Refusal{why + ", and an http backend has no workspaces",
 		fmt.Sprintf("azurerm keeps the state of that workspace in %s/%senv:%s: give that name, with the workspace default", container, key, w)}
-}
-
-// Direct reports whether a command is Terraform or OpenTofu itself, and not a script that may call them.
-func Direct(command []string) bool {
-	name := strings.TrimSuffix(filepath.Base(command[0]), ".exe")
-	return name == "terraform" || isTofu(name)
-}
-
-// arguments returns the arguments of a command that is Terraform or OpenTofu itself.
-func arguments(command []string) []string {
-	if Direct(command) {
-		return command[1:]
-	}
-	return nil
-}
-
-func isTofu(name string) bool { return strings.TrimSuffix(filepath.Base(name), ".exe") == "tofu" }
-
-// storesAddress reports whether an argument of init makes it store what azconc gives.
-func storesAddress(arg string) bool {
-	name, ok := strings.CutPrefix(strings.TrimLeft(arg, "-"), "backend-config=")
-	name, _, sets := strings.Cut(name, "=")
-	return ok && sets && slices.Contains(given, strings.TrimSpace(strings.Trim(name, `"'`)))
 }

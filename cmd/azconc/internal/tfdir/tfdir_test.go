@@ -31,7 +31,6 @@ func TestWhichDirectoriesTakeTheirBackendFromTheEnvironment(t *testing.T) {
 		{"cloud", map[string]string{"main.tf": "terraform {\n cloud {\n }\n}"}, "terraform apply", nil, `"cloud"`},
 		{"azurerm overridden", map[string]string{"main.tf": azurerm, "azconc_override.tf": http}, "terraform apply", map[string]string{"TF_DATA_DIR": ".tf2"}, ""},
 		{"azurerm overridden in JSON", map[string]string{"main.tf": azurerm, "override.tf.json": `{"terraform":{"backend":{"http":{}}}}`}, "terraform apply", map[string]string{"TF_DATA_DIR": ".tf2"}, ""},
-		{"http overridden by azurerm", map[string]string{"main.tf": http, "z_override.tf": azurerm}, "terraform apply", nil, "z_override.tf"},
 		{"azurerm overridden in its own data directory", map[string]string{
 			"main.tf": azurerm, "azconc_override.tf": http, ".terraform/terraform.tfstate": `{"backend":{"type":"azurerm","config":{"container_name":"tfstate","key":"prod"}}}`,
 		}, "terraform init", nil, "TF_DATA_DIR=.terraform-azconc"},
@@ -53,8 +52,6 @@ func TestWhichDirectoriesTakeTheirBackendFromTheEnvironment(t *testing.T) {
 		{"a stored password elsewhere", map[string]string{"main.tf": http, "d/terraform.tfstate": `{"backend":{"type":"http","config":{"password":"x"}}}`}, "terraform plan", map[string]string{"TF_DATA_DIR": "d"}, "holds password"},
 		{"a stored address, init again", map[string]string{"main.tf": http, ".terraform/terraform.tfstate": `{"backend":{"type":"http","config":{"address":"http://x"}}}`}, "terraform init -reconfigure", nil, ""},
 		{"nothing stored", map[string]string{"main.tf": http, ".terraform/terraform.tfstate": `{"backend":{"type":"http","config":{"address":null,"password":null}}}`}, "terraform plan", nil, ""},
-		{"an address to be stored", map[string]string{"main.tf": http}, "terraform init -backend-config=address=http://x", nil, "-backend-config"},
-		{"an address to be stored, by the environment", map[string]string{"main.tf": http}, "terraform init", map[string]string{"TF_CLI_ARGS_init": "-backend-config=password=x"}, "-backend-config"},
 		{"a workspace", map[string]string{"main.tf": http}, "terraform plan", map[string]string{"TF_WORKSPACE": "eu"}, "tfstate/prodenv:eu"},
 		{"the default workspace", map[string]string{"main.tf": http}, "terraform plan", map[string]string{"TF_WORKSPACE": "default"}, ""},
 		{"a stored workspace", map[string]string{"main.tf": http, ".terraform/environment": "eu\n"}, "terraform plan", nil, "tfstate/prodenv:eu"},
@@ -84,15 +81,4 @@ func TestWhichDirectoriesTakeTheirBackendFromTheEnvironment(t *testing.T) {
 			}
 		})
 	}
-}
-
-// What is not well-formed is the client's to report.
-func FuzzTokens(f *testing.F) {
-	for _, s := range []string{http, azurerm, `"${`, "<<EOT\n", "/*", `"$${"`, "<<", "\"\\"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, src string) {
-		inNative(src)
-		inJSON([]byte(src))
-	})
 }

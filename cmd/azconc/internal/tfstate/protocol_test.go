@@ -86,11 +86,8 @@ func TestTheProtocolRowByRow(t *testing.T) {
 			return c.do("POST", statePath+"?ID="+bobs, []byte("new"))
 		}, 423, "old", true, "locked by ada@ci"},
 		{"POST that is cut off", func(c *client, _ *world) (reply, error) {
-			return c.damaged("new", "Content-Length", "7"), nil
+			return c.cutOff("new"), nil
 		}, 400, "old", true, "cut off"},
-		{"POST that is damaged", func(c *client, _ *world) (reply, error) {
-			return c.damaged("new", "Content-MD5", "AAAAAAAAAAAAAAAAAAAAAA=="), nil
-		}, 400, "old", true, "Content-MD5"},
 		{"POST after UNLOCK", func(c *client, _ *world) (reply, error) {
 			if err := c.unlock(); err != nil {
 				return reply{}, err
@@ -155,14 +152,11 @@ func (c *client) withPassword(password string) reply {
 	return reply{a.status, a.body}
 }
 
-// damaged sends a POST with a header that does not fit its body.
-func (c *client) damaged(body, header, value string) reply {
+// cutOff sends a POST whose body is shorter than announced.
+func (c *client) cutOff(body string) reply {
 	r, _ := http.NewRequestWithContext(c.t.Context(), "POST", statePath+"?ID="+c.id, bytes.NewReader([]byte(body)))
 	r.SetBasicAuth(c.server.user, c.server.password)
-	r.Header.Set(header, value)
-	if header == "Content-Length" {
-		r.ContentLength = 7
-	}
+	r.ContentLength = 7
 	a := c.server.serve(r)
 	return reply{a.status, a.body}
 }

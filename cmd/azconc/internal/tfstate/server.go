@@ -2,10 +2,8 @@ package tfstate
 
 import (
 	"context"
-	"crypto/md5" //nolint:gosec // clients send it, to detect damage
 	"crypto/rand"
 	"crypto/subtle"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -141,21 +139,14 @@ func (v *Server) serve(r *http.Request) answer {
 	return s.refuse(http.StatusMethodNotAllowed, "%s %.64q is not a request of the http backend", r.Method, r.URL.Path)
 }
 
-// wholeBody reads a body, and refuses one that is cut off or damaged.
+// wholeBody reads a body, and refuses one that is cut off.
 func wholeBody(r *http.Request) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxState+1))
 	switch {
-	case err != nil:
-		return nil, fmt.Errorf("its body is cut off: %w", err)
 	case len(body) > maxState:
 		return nil, fmt.Errorf("its body has more than %d bytes", maxState)
-	case r.ContentLength >= 0 && r.ContentLength != int64(len(body)):
+	case err != nil || r.ContentLength >= 0 && r.ContentLength != int64(len(body)):
 		return nil, errors.New("its body is cut off")
-	}
-	if sum := r.Header.Get("Content-MD5"); sum != "" {
-		if got := md5.Sum(body); sum != base64.StdEncoding.EncodeToString(got[:]) { //nolint:gosec // see above
-			return nil, errors.New("its body is not the one of its Content-MD5")
-		}
 	}
 	return body, nil
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
 	"github.com/azconc/azconc/optimistic"
@@ -23,16 +22,12 @@ import (
 
 // Options configures a Session. The zero value selects the defaults.
 type Options struct {
-	// Name is the state's name for people. Defaults to the blob's.
+	// Name is the state's name for people.
 	Name string
 
 	// Duration is that of the lease: 15 s to 60 s in whole seconds. A lock whose run has died ends within that time. Defaults
 	// to 45 s.
 	Duration time.Duration
-
-	// Patience is how long a write of the state is tried again while the service cannot be reached. Defaults to 5 minutes: the
-	// client waits for it, and would otherwise be left with a state that nothing has stored.
-	Patience time.Duration
 
 	// NoSnapshots keeps no version before the first write of each lock. Defaults to false.
 	NoSnapshots bool
@@ -42,11 +37,13 @@ type Options struct {
 	Lost func(error)
 
 	// Note is called with lines for the user, each without line breaks and control characters, whatever a holder calls itself:
-	// clients show the status of a refusal, and not its text. Defaults to nothing.
+	// clients show the status of a refusal, and not its text.
 	Note func(format string, args ...any)
-
-	_ struct{}
 }
+
+// patience is how long a write of the state is tried again while the service cannot be reached: the client waits for it, and would
+// otherwise be left with a state that nothing has stored.
+const patience = 5 * time.Minute
 
 // Session serves one state to the clients of one run. It has at most one lock at a time. It is safe for concurrent use: requests
 // are served one at a time.
@@ -89,17 +86,8 @@ type base struct {
 // New returns a Session for a blob, which need not exist. It sends no request. Close must be called. ctx bounds the Session and
 // its locks.
 func New(ctx context.Context, c *container.Client, name string, opts Options) *Session {
-	if opts.Name == "" {
-		opts.Name = name
-	}
 	if opts.Duration == 0 {
 		opts.Duration = 45 * time.Second
-	}
-	if opts.Patience == 0 {
-		opts.Patience = 5 * time.Minute
-	}
-	if opts.Note == nil {
-		opts.Note = func(string, ...any) {}
 	}
 	note := opts.Note
 	opts.Note = func(format string, args ...any) { note("%s", oneLine(fmt.Sprintf(format, args...))) }
@@ -205,6 +193,3 @@ func (s *Session) Close() (id string, lost error) {
 
 // Abandon ends the session, and leaves its lock to end by itself, when this process ends.
 func (s *Session) Abandon() { s.close() }
-
-// blockBlob returns the client of the state's blob.
-func (s *Session) blockBlob() *blockblob.Client { return s.content.Client }

@@ -45,7 +45,7 @@ func (s *Session) tryWrite(id string, body []byte) answer {
 	case h == nil && id != "":
 		return s.refuse(http.StatusConflict, "the state was not written: the lock with the ID %s is not held", id)
 	}
-	until := time.Now().Add(s.opts.Patience)
+	until := time.Now().Add(patience)
 	if !s.kept && !s.opts.NoSnapshots {
 		s.keep(until)
 	}
@@ -141,7 +141,7 @@ const keepTry = 10 * time.Second
 func (s *Session) keepOnce() error {
 	var p blob.GetPropertiesResponse
 	err := wire.Wire{}.Once(s.ctx, "", keepTry, func(ctx context.Context) (err error) {
-		p, err = s.blockBlob().GetProperties(ctx, nil)
+		p, err = s.content.Client.GetProperties(ctx, nil)
 		return err
 	})
 	switch {

@@ -31,9 +31,9 @@ const (
 var Rows = []Row{
 	{"Strategy: optimistic", "optimistic.Update", "blob update", onAzurite, "strategies"},
 	{"Strategy: pessimistic", "pessimistic.Acquire", "lock run", onAzurite, "strategies"},
-	{"Strategy: last writer wins", "optimistic/blobs.Upload", "blob put", onAzurite, "last-writer-wins"},
+	{"Strategy: last writer wins", "optimistic/blobs.Upload", "blob put", onAzurite, "strategies"},
 	{"Two editors of a page", "optimistic.Replace", "blob edit", onAzurite, "editors"},
-	{"Put Blob", "optimistic/blobs.Upload", "blob put", tables, "stale-etag"},
+	{"Put Blob", "optimistic/blobs.Upload", "blob put", tables, "editors"},
 	{"Get Blob", "optimistic/blobs.Download", "blob get", tables, "conditions"},
 	{"Get Blob Properties", "optimistic.Read", "blob show", tables, "conditions"},
 	{"Set Blob Properties", "optimistic/blobs.NewHeaders", "blob headers set", tables, "blob-operations"},

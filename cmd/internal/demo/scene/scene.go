@@ -1,18 +1,26 @@
+// Package scene has the scenes of azconc demo: what goes wrong with the textbook loops, what "Managing concurrency in Azure Storage"
+// describes, and what azconc does, with what was sent and what came back.
+//
+// A scene is a list of acts, each a call by one client. A policy in each client's pipeline notes its requests and drops the responses
+// that the scene loses.
 package scene
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
+
+	"github.com/azconc/azconc/pkg/azerr"
 )
 
 // Scene is one of the scenes.
 type Scene struct {
 	Name  string `json:"name"`
 	Shows string `json:"shows"` // in one line
-	play  func(ctx context.Context, s *stage)
+	play  func(s *stage)
 }
 
 // All are the scenes, in the order in which they are shown.
@@ -22,9 +30,7 @@ var All = []Scene{
 	{"paused-holder", "a holder that is paused writes late: its fence refuses it, and nothing else would", pausedHolder},
 	{"lost-response", "a write whose response is lost is applied once", lostResponse},
 	{"strategies", "the three strategies: optimistic, pessimistic, last writer wins", strategies},
-	{"editors", "two editors of a wiki page, and nobody's text is lost", editors},
-	{"last-writer-wins", "the same without conditions: the first editor's text is lost", lastWriterWins},
-	{"stale-etag", "a write with a stale ETag is refused: 412", staleETag},
+	{"editors", "two editors of a wiki page: a stale ETag is refused, 412, and nobody's text is lost", editors},
 	{"conditions", "the four conditional headers on reads and writes", conditions},
 	{"blob-operations", "blocks, metadata, snapshots and copies: what returns an ETag, what takes a condition", blobOperations},
 	{"container-operations", "a container's metadata and policy have conditions by time only; azconc takes its lease", containerOperations},
@@ -45,21 +51,16 @@ const (
 )
 
 // Find returns the scenes with the given names, or all if there is none. The error names one that does not exist.
-func Find(names ...string) ([]Scene, error) {
+func Find(names ...string) (found []Scene, err error) {
 	if len(names) == 0 {
 		return All, nil
 	}
-	var found []Scene
 	for _, name := range names {
-		n := len(found)
-		for _, s := range All {
-			if s.Name == name {
-				found = append(found, s)
-			}
-		}
-		if len(found) == n {
+		i := slices.IndexFunc(All, func(s Scene) bool { return s.Name == name })
+		if i < 0 {
 			return nil, fmt.Errorf("%q is not the name of a scene", name)
 		}
+		found = append(found, All[i])
 	}
 	return found, nil
 }
@@ -72,7 +73,6 @@ type Result struct {
 	Reason  string  `json:"reason,omitempty"`
 	Tallies []Tally `json:"tallies,omitempty"`
 	Acts    []Act   `json:"acts"`
-	Events  []Event `json:"events"`
 }
 
 // Tally compares the successes that one way of doing it has reported with the effects that were stored.
@@ -104,7 +104,7 @@ func PlayAll(ctx context.Context, rig Rig, names ...string) ([]Result, error) {
 }
 
 func skipped(s Scene, reason string) Result {
-	return Result{Name: s.Name, Shows: s.Shows, Outcome: "skipped", Reason: reason, Acts: []Act{}, Events: []Event{}}
+	return Result{Name: s.Name, Shows: s.Shows, Outcome: "skipped", Reason: reason, Acts: []Act{}}
 }
 
 // Play plays a scene. What it creates has names of its own, and is deleted at the end. The error says what did not go as
@@ -113,19 +113,25 @@ func Play(ctx context.Context, rig Rig, scene Scene) (Result, error) {
 	if scene.Name == withFiles && rig.Files == nil {
 		return skipped(scene, "the account has no files"), nil
 	}
-	s := &stage{rig: rig, rec: newRecorder(), name: "azconc-" + scene.Name + "-" + rig.Suffix}
-	scene.play(ctx, s)
-	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+	s := &stage{ctx: ctx, rig: rig, name: rig.Prefix + scene.Name, secrets: map[string]string{}}
+	ended := make(chan struct{})
+	go func() { // which a failed act ends
+		defer close(ended)
+		scene.play(s)
+	}()
+	<-ended
+	var cancel context.CancelFunc
+	s.ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	defer cancel()
 	err := s.err
-	for i := len(s.ends) - 1; i >= 0; i-- {
-		err = errors.Join(err, s.ends[i](ending))
+	for _, end := range slices.Backward(s.ends) {
+		err = errors.Join(err, end())
 	}
-	s.rec.mu.Lock()
-	defer s.rec.mu.Unlock()
-	r := Result{Name: scene.Name, Shows: scene.Shows, Outcome: "done", Tallies: s.tallies, Acts: s.rec.acts, Events: s.rec.events}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := Result{Name: scene.Name, Shows: scene.Shows, Outcome: "done", Tallies: s.tallies, Acts: s.acts}
 	if err != nil {
-		r.Outcome, r.Reason = "failed", text(err)
+		r.Outcome, r.Reason = "failed", azerr.Clean(err).Error()
 		return r, fmt.Errorf("scene %s: %w", scene.Name, err)
 	}
 	return r, nil

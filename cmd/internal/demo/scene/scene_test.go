@@ -60,7 +60,7 @@ func statuses(r Result, suffix string) string {
 
 func rig(connection string, options func() azcore.ClientOptions) Rig {
 	r := OnConnection(connection, options)
-	r.Suffix = "ab12"
+	r.Prefix = "azconc-ab12-"
 	return r
 }
 

@@ -1,10 +1,9 @@
+// Package demo has azconc demo: what goes wrong with the textbook loops, and how azconc prevents it.
 package demo
 
 import (
-	"bytes"
 	"context"
 	"io"
-	"os"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
@@ -20,14 +19,11 @@ import (
 )
 
 type options struct {
-	Engine     engine.Options
-	Increments int
-	OneIn      int
-	Scenes     []string // by name; empty: all
-	List       bool
-	Timeline   string // the file of the page; "" if none
-	OnAccount  bool   // flags name an account
-	Trace      bool
+	Engine    engine.Options
+	Scenes    []string // by name; empty: all
+	List      bool
+	OnAccount bool // flags name an account
+	Trace     bool
 }
 
 func NewCmd(f *cli.Factory) *cobra.Command { return verb().Command(f) }
@@ -47,23 +43,16 @@ starts Microsoft's Azurite, which needs Node.js and npm and is installed first i
 skipped. --account-name or --connection-string plays the scenes on that account; an account in the environment is not used. What
 the scenes create has names of its own, begins with azconc, and is deleted at the end.
 
-Scenes are played at the same time. lease-expired, which waits 16 s for a lease to expire, is played if --scene names it.
-
---timeline writes one page of HTML that loads nothing: a lane for each client, its leases, pauses, lost responses and refused
-writes, drawn from what was recorded.`,
+Scenes are played at the same time. lease-expired, which waits 16 s for a lease to expire, is played if --scene names it.`,
 		Example: `  azconc demo
   azconc demo --list
-  azconc demo --scene editors,stale-etag --timeline timeline.html
-  azconc demo --increments 200 --lose-one-in 3 -o json
+  azconc demo --scene editors,lease -v
   azconc demo --engine azurite`,
 		Flags: func(opts *options, set *pflag.FlagSet) {
 			opts.Engine.Flag(set)
-			set.IntVar(&opts.Increments, "increments", scene.Increments, "how often the counter of lost-answers is incremented")
-			set.IntVar(&opts.OneIn, "lose-one-in", scene.LoseOneIn, "one write in this many loses its response")
 			set.StringSliceVar(&opts.Scenes, "scene", nil, "play the scenes with these `names` only, with commas between them")
 			flags.Words(set, "scene", sceneNames())
 			set.BoolVar(&opts.List, "list", false, "list the scenes, and play none")
-			set.StringVar(&opts.Timeline, "timeline", "", "write the timeline of the scenes to this `file`, a page of HTML")
 		},
 		Parse: func(opts *options, in cli.Input) error {
 			if _, err := scene.Find(opts.Scenes...); err != nil {
@@ -73,13 +62,8 @@ writes, drawn from what was recorded.`,
 				opts.OnAccount = opts.OnAccount || in.Flags.Changed(name)
 			}
 			opts.Trace = in.Flags.Changed("verbose")
-			switch {
-			case opts.OnAccount && in.Flags.Changed("engine"):
+			if opts.OnAccount && in.Flags.Changed("engine") {
 				return fail.WithHint(fail.Usagef("--engine starts an emulator, and the flags name an account"), "omit one of them")
-			case opts.Increments < 1:
-				return fail.Usagef("--increments %d is not positive", opts.Increments)
-			case opts.OneIn < 3:
-				return fail.Usagef("--lose-one-in %d is less than 3: the plain loop would never end", opts.OneIn)
 			}
 			return nil
 		},
@@ -88,10 +72,9 @@ writes, drawn from what was recorded.`,
 }
 
 type result struct {
-	Outcome  string         `json:"outcome"`
-	Scenes   []scene.Result `json:"scenes"`
-	Timeline string         `json:"timeline,omitempty"`
-	trace    bool
+	Outcome string         `json:"outcome"`
+	Scenes  []scene.Result `json:"scenes"`
+	trace   bool
 }
 
 func (r result) Text(w io.Writer) {
@@ -117,21 +100,11 @@ func run(ctx context.Context, f *cli.Factory, opts *options) error {
 		return err
 	}
 	defer stop()
-	rig.Increments, rig.LoseOneIn = opts.Increments, opts.OneIn
 	results, err := scene.PlayAll(ctx, rig, opts.Scenes...)
 	if err != nil {
 		return err
 	}
-	if opts.Timeline != "" {
-		var page bytes.Buffer
-		if err := scene.Timeline(&page, results); err != nil {
-			return err
-		}
-		if err := os.WriteFile(opts.Timeline, page.Bytes(), 0o666); err != nil {
-			return err
-		}
-	}
-	return f.Print(result{"done", results, opts.Timeline, opts.Trace})
+	return f.Print(result{"done", results, opts.Trace})
 }
 
 // place returns where the scenes are played, and the function that ends it.

@@ -15,7 +15,6 @@ func TestFlags(t *testing.T) {
 	clitest.CheckFlags(t, verb(), []clitest.FlagCase[options]{
 		{Args: []string{"--scene", "nowhere"}, Err: `--scene "nowhere" is not the name of a scene`},
 		{Args: []string{"--engine", "azurite", "--account-name", "a"}, Err: "--engine starts an emulator"},
-		{Args: []string{"--lose-one-in", "2"}, Err: "--lose-one-in 2 is less than 3"},
-		{Args: []string{"--scene", "editors,lease", "--scene", "files"}, Want: options{Engine: engine.Options{Engine: engine.Memory}, Scenes: []string{"editors", "lease", "files"}, Increments: 60, OneIn: 5}},
+		{Args: []string{"--scene", "editors,lease", "--scene", "files"}, Want: options{Engine: engine.Options{Engine: engine.Memory}, Scenes: []string{"editors", "lease", "files"}}},
 	})
 }

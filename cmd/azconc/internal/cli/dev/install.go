@@ -35,7 +35,7 @@ type installResult struct {
 func (r installResult) Text(w io.Writer) { fmt.Fprintln(w, r.Dir) }
 
 func installRun(ctx context.Context, f *cli.Factory, opts *installOptions) error {
-	dir, err := azurite.Install(ctx, &azurite.InstallOptions{Progress: engine.Notes(f)})
+	dir, err := azurite.Install(ctx, engine.Notes(f))
 	if err != nil {
 		return engine.Explain(f, err)
 	}

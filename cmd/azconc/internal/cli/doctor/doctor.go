@@ -51,8 +51,8 @@ The exit code is 1 if a check has failed. Warnings do not change it.`,
   azconc doctor jobs --read-only -o json`,
 		Args: cobra.MaximumNArgs(1),
 		Flags: func(opts *options, set *pflag.FlagSet) {
-			set.StringVar(&opts.Queue, "queue", "", "examine this `queue` too")
-			set.StringVar(&opts.Table, "table", "", "examine this `table` too")
+			queue.NameFlag(set, &opts.Queue, "queue", "examine this `queue` too")
+			queue.TableFlag(set, &opts.Table, "table", "examine this `table` too")
 			set.BoolVar(&opts.ReadOnly, "read-only", false, "write nothing")
 		},
 		Parse: func(opts *options, in cli.Input) (err error) {
@@ -64,10 +64,7 @@ The exit code is 1 if a check has failed. Warnings do not change it.`,
 			if opts.ReadOnly && len(in.Args) == 0 {
 				return fail.Usagef("--read-only does not apply without a container: nothing is written then")
 			}
-			if err := queue.CheckQueue("--queue", opts.Queue); err != nil {
-				return err
-			}
-			return queue.CheckTable("--table", opts.Table)
+			return nil
 		},
 		Run: func(ctx context.Context, f *cli.Factory, opts *options) error {
 			p := &patient{f: f, opts: opts, network: on}

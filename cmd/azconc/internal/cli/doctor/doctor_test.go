@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -20,6 +21,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/pkg/aztest"
 )
@@ -28,15 +30,15 @@ import (
 type office struct {
 	canonical string
 	address   string
-	noName    bool
+	noAnswer  error // of the resolver
 	issuer    string
 	refused   error
 	through   string
 }
 
-func (o office) lookup(_ context.Context, host string) (string, []netip.Addr, error) {
-	if o.noName {
-		return "", nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+func (o office) lookup(context.Context, string) (string, []netip.Addr, error) {
+	if o.noAnswer != nil {
+		return "", nil, o.noAnswer
 	}
 	address := "20.60.0.1"
 	if o.address != "" {
@@ -58,6 +60,8 @@ func (o office) proxy(*url.URL) (*url.URL, error) {
 	}
 	return url.Parse(o.through)
 }
+
+var noName = &net.DNSError{Err: "no such host", IsNotFound: true}
 
 // middle is what is between here and the service.
 type middle func(r *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error)
@@ -241,7 +245,7 @@ func TestEveryBrokenSetUpIsNamedWithItsCure(t *testing.T) {
 		"SAS of one service":    {args: sas("ss=b&srt=sco&sp=rwdlac&se=2999-12-31"), between: refuse(403, "AuthorizationServiceMismatch", ""), check: "queue", status: warning, found: "does not cover this service", cure: "ss"},
 		"network rules":         {args: key, between: refuse(403, "AuthorizationFailure", ""), check: "blob", status: failed, found: "network rules", cure: "az storage account"},
 		"keys disabled":         {args: key, between: refuse(403, "KeyBasedAuthenticationNotPermitted", ""), check: "blob", status: failed, found: "neither keys nor SAS", cure: "--auth-mode login"},
-		"misspelt account":      {args: key, on: office{noName: true}, check: "name", status: failed, found: "acct.blob.core.windows.net has no address", cure: "account's name"},
+		"misspelt account":      {args: key, on: office{noAnswer: noName}, check: "name", status: failed, found: "acct.blob.core.windows.net has no address", cure: "account's name"},
 		"private endpoint":      {args: key, on: office{canonical: "acct.privatelink.blob.core.windows.net."}, check: "name", status: warning, found: "public address", cure: "private DNS zone"},
 		"TLS inspection":        {args: key, on: office{issuer: "Example Security Appliance"}, check: "tls", status: warning, found: "Example Security Appliance", cure: "--confirm-conflicts always"},
 		"untrusted TLS":         {args: key, on: office{refused: x509.UnknownAuthorityError{}}, check: "tls", status: failed, found: "unknown authority", cure: "trusted"},
@@ -249,6 +253,16 @@ func TestEveryBrokenSetUpIsNamedWithItsCure(t *testing.T) {
 		"TLS expired":           {args: key, on: office{refused: x509.CertificateInvalidError{Reason: x509.Expired}}, check: "tls", status: failed, found: "expired", cure: "clock of this machine"},
 		"HTTP on a TLS port":    {args: key, on: office{refused: tls.RecordHeaderError{Msg: "first record does not look like a TLS handshake"}}, check: "tls", status: failed, found: "does not speak TLS", cure: "http://"},
 		"dead proxy":            {args: key, on: office{through: "http://proxy:3128"}, between: broken(&net.OpError{Op: "proxyconnect", Net: "tcp", Err: errors.New("connection refused")}), check: "proxy", status: failed, found: "does not take connections", cure: "NO_PROXY"},
+		"proxy with a password": {args: key, on: office{through: "http://proxy:3128"}, between: refusing(407), check: "proxy", status: failed, found: "the proxy http://proxy:3128 refuses the connection: 407", cure: "user and the password"},
+		"proxy that forbids":    {args: key, on: office{through: "http://proxy:3128"}, between: refusing(403), check: "proxy", status: failed, found: "403 Forbidden", cure: "operator"},
+		"proxy without a way":   {args: key, on: office{through: "http://proxy:3128"}, between: refusing(502), check: "proxy", status: failed, found: "502 Bad Gateway", cure: "NO_PROXY"},
+		"no proxy's URL":        {args: key, on: office{through: "http://[::1"}, check: "proxy", status: failed, found: "missing ']'", cure: "HTTPS_PROXY"},
+		"resolver down":         {args: key, on: office{noAnswer: &net.DNSError{Err: "server misbehaving", Name: "acct.blob.core.windows.net"}}, check: "name", status: failed, found: "was not found", cure: "resolver"},
+		"port closed":           {args: key, on: office{refused: &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("i/o timeout")}}, check: "tls", status: failed, found: "i/o timeout", cure: "firewall"},
+		"front door":            {args: append(key, "--blob-endpoint", "https://acct.blob.example.com"), check: "tls", status: warning, found: "front door", cure: "doubts conflicts"},
+		"gateway":               {args: key, between: edit(func(h http.Header) { h.Set("Via", "1.1 gateway") }), check: "intermediary", status: warning, found: "Via: 1.1 gateway", cure: "--confirm-conflicts always"},
+		"account disabled":      {args: key, between: refuse(403, "AccountIsDisabled", ""), check: "blob", status: failed, found: "AccountIsDisabled", cure: ""},
+		"immutable container":   {args: key, between: edit(func(h http.Header) { h.Set("x-ms-has-immutability-policy", "true") }), check: "features", status: warning, found: "immutable", cure: "without a policy"},
 		"redirect to a portal":  {args: key, between: portal, check: "intermediary", status: failed, found: "redirects to login.example", cure: "sign in"},
 		"If-Match beside a key": {args: key, between: withIfMatch(refuse(403, "AuthenticationFailed", "The MAC signature found in the HTTP request is not the same as any computed signature")), check: "intermediary", status: failed, found: "removes If-Match", cure: "request headers"},
 		"throttling":            {args: key, between: refuse(503, "ServerBusy", ""), check: "blob", status: failed, found: "ServerBusy", cure: ""},
@@ -323,6 +337,12 @@ func broken(err error) middle {
 	}
 }
 
+// refusing is a proxy that answers CONNECT with a status.
+func refusing(status int) middle {
+	answer := &http.Response{StatusCode: status, Status: fmt.Sprint(status, " ", http.StatusText(status))}
+	return broken(fail.ProxyRefused(nil, &url.URL{Scheme: "http", Host: "proxy:3128"}, nil, answer))
+}
+
 func portal(r *http.Request, _ func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusFound, Request: r, Body: http.NoBody, Header: http.Header{"Location": {"https://login.example/?u=1"}}}, nil
 }
@@ -350,7 +370,7 @@ func TestTheCauseComesFirst(t *testing.T) {
 		"clock":         {between: both(refuse(403, "AuthenticationFailed", "Request date header too old"), dated(-20*time.Minute)), cause: "clock", follow: 5},
 		"dead proxy":    {on: office{through: "http://proxy:3128"}, between: broken(&net.OpError{Op: "proxyconnect", Net: "tcp", Err: errors.New("refused")}), cause: "proxy", follow: 4},
 		"wrong key":     {between: refuse(403, "AuthenticationFailed", "The MAC signature found in the HTTP request is not the same as any computed signature"), cause: "blob", follow: 4},
-		"misspelt name": {on: office{noName: true}, cause: "name", follow: 3},
+		"misspelt name": {on: office{noAnswer: noName}, cause: "name", follow: 3},
 		"portal":        {between: portal, cause: "intermediary", follow: 4},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -185,6 +185,9 @@ const proxyCure = "correct HTTPS_PROXY, or name the account's hosts in NO_PROXY"
 
 // onTheWay names the layer below HTTP that has failed a request, what was found, and what to do; none if it is another failure.
 func onTheWay(err error) (layer, found, cure string) {
+	if refusal, ok := errors.AsType[*fail.ProxyError](err); ok {
+		return "proxy", refusal.Error(), fail.HintOf(err)
+	}
 	if dial, ok := errors.AsType[*net.OpError](err); ok && dial.Op == "proxyconnect" {
 		return "proxy", "the proxy does not take connections: " + dial.Err.Error(), proxyCure
 	}

@@ -147,15 +147,7 @@ func startAzurite(ctx context.Context, f *cli.Factory, o Options, accounts []str
 		return nil, Explain(f, err)
 	}
 	r := &Running{Server: &process{server, f}, Name: "Azurite " + azurite.Version}
-	all := []azurite.Account{server.Account()}
-	for range o.Accounts {
-		next, err := server.NewAccount()
-		if err != nil {
-			return nil, errors.Join(err, server.Stop())
-		}
-		all = append(all, next)
-	}
-	for _, a := range all {
+	for _, a := range server.Accounts() {
 		r.Accounts = append(r.Accounts, Account{Name: a.Name, Key: a.Key, BlobURL: a.BlobURL, QueueURL: a.QueueURL, TableURL: a.TableURL})
 	}
 	return r, nil
@@ -178,7 +170,7 @@ func Explain(f *cli.Factory, err error) error {
 		for line := range strings.Lines(p.Output) {
 			fmt.Fprintf(f.Err, "  %s\n", strings.TrimRight(line, "\r\n"))
 		}
-		return fmt.Errorf("Azurite %s %w: %w", azurite.Version, p.Kind, p.Err)
+		return fmt.Errorf("%s: %w", p.What, p.Err)
 	}
 	return err
 }

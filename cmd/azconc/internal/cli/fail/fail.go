@@ -1,8 +1,11 @@
 package fail
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
 	"os"
 	"syscall"
 	"time"
@@ -62,6 +65,38 @@ func (e *UnknownError) Unwrap() []error {
 		return []error{optimistic.ErrOutcomeUnknown}
 	}
 	return []error{optimistic.ErrOutcomeUnknown, e.Err}
+}
+
+// ProxyError reports that a proxy refuses to connect to the service: nothing was sent.
+type ProxyError struct {
+	Proxy  string // its URL, without a password
+	Status string // "407 Proxy Authentication Required"
+}
+
+func (e *ProxyError) Error() string {
+	return "the proxy " + e.Proxy + " refuses the connection: " + e.Status
+}
+func (*ProxyError) NotSent() {}
+
+// finalError keeps azconc and the SDK from asking a proxy again: what it lacks does not come by waiting.
+type finalError struct{ error }
+
+func (e finalError) Unwrap() error { return e.error }
+func (finalError) NonRetriable()   {}
+
+// ProxyRefused is for the OnProxyConnectResponse of a transport. Without it, net/http returns the text of the status alone.
+func ProxyRefused(_ context.Context, proxy *url.URL, _ *http.Request, answer *http.Response) error {
+	if answer.StatusCode == http.StatusOK {
+		return nil
+	}
+	refusal := &ProxyError{proxy.Redacted(), answer.Status}
+	switch answer.StatusCode {
+	case http.StatusProxyAuthRequired:
+		return WithHint(finalError{refusal}, "HTTPS_PROXY needs the user and the password: http://user:password@"+proxy.Host)
+	case http.StatusForbidden:
+		return WithHint(finalError{refusal}, "its operator has to allow the account's hosts; NO_PROXY goes past it")
+	}
+	return WithHint(refusal, "correct HTTPS_PROXY, or name the account's hosts in NO_PROXY")
 }
 
 // CommandStatus is the status of a command, which azconc exits with.

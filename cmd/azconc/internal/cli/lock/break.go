@@ -1,13 +1,14 @@
 package lock
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -18,49 +19,16 @@ import (
 	"github.com/azconc/azconc/pkg/lease"
 )
 
+// endlessGrace is how long a holder has to stop by default: the rest of its lease, but no longer than this, the longest that the
+// service accepts (REST: "Lease Blob"). The holder of an infinite lease renews it every 10 s, and would not know of a break that
+// left it no time.
+const endlessGrace = time.Minute
+
 type breakOptions struct {
 	Lock    ref.Blob
 	IfMatch azcore.ETag
 	Period  time.Duration
 	Now     bool
-}
-
-func breakVerb() cli.Verb[breakOptions] {
-	var ifMatch string
-	return cli.Verb[breakOptions]{
-		Use:   "break <container/name> [--if-match <etag>] [--period <duration> | --now]",
-		Short: "Break a lock that another client holds",
-		Long: `Break a lock that another client holds. Breaking a free lock changes nothing.
-
-By default the lease's remaining time runs out first, so that a holder that tracks its time has stopped by then; azconc lock
-run sends its command TERM at its next renewal, and KILL before the time is over. With --now the lease ends at once, and the
-holder continues until its next renewal: use it only if the holder is known to be gone. --if-match, with the ETag from azconc
-lock show, breaks that acquisition and no later one; if there is a new holder by then, the exit code is 4.`,
-		Example: "  azconc lock break jobs/nightly\n  azconc lock break jobs/nightly --if-match 0x8DE4A1B2C3D4E5F --now",
-		Flags: func(opts *breakOptions, set *pflag.FlagSet) {
-			set.StringVar(&ifMatch, "if-match", "", "`etag` of the acquisition to break")
-			set.DurationVar(&opts.Period, "period", 0, "how long it may still last at most: 0s to 60s")
-			set.BoolVar(&opts.Now, "now", false, "end it at once")
-		},
-		Resource: func(opts *breakOptions, arg string) (err error) { opts.Lock, err = ParseLock(arg); return err },
-		Parse: func(opts *breakOptions, in cli.Input) (err error) {
-			if ifMatch != "" {
-				if opts.IfMatch, err = flags.ParseETag("--if-match", ifMatch); err != nil {
-					return err
-				}
-			}
-			switch {
-			case opts.Now && in.Flags.Changed("period"):
-				return fail.Usagef("--period and --now cannot both be given")
-			case opts.Period < 0 || opts.Period > time.Minute || opts.Period%time.Second != 0:
-				return fail.Usagef("--period %s is not between 0s and 60s, in whole seconds", show.Duration(opts.Period))
-			case in.Flags.Changed("period") && opts.Period == 0:
-				opts.Now = true
-			}
-			return nil
-		},
-		Run: breakRun,
-	}
 }
 
 type breakResult struct {
@@ -81,12 +49,63 @@ func (r breakResult) Text(w io.Writer) {
 	}
 }
 
-func breakRun(ctx context.Context, f *cli.Factory, opts *breakOptions) error {
-	r, err := breakOne(ctx, f, opts)
-	if err != nil {
-		return err
+func newBreakCmd(f *cli.Factory) *cobra.Command {
+	var opts breakOptions
+	cmd := &cobra.Command{
+		Use:   "break <container/name> [--if-match <etag>] [--period <duration> | --now]",
+		Short: "Break a lock that another client holds",
+		Long: `Break a lock that another client holds. Breaking a free lock changes nothing.
+
+By default the lease's remaining time runs out first, a minute at most, so that a holder that tracks its time has stopped by then;
+azconc lock run sends its command TERM at its next renewal, and KILL before the time is over. With --now the lease ends at once, and the
+holder continues until its next renewal: use it only if the holder is known to be gone. --if-match, with the ETag from azconc
+lock show, breaks that acquisition and no later one; if there is a new holder by then, the exit code is 4.`,
+		Example: "  azconc lock break jobs/nightly\n  azconc lock break jobs/nightly --if-match 0x8DE4A1B2C3D4E5F --now",
 	}
-	return f.Print(r)
+	set := cmd.Flags()
+	flags.ETag(set, &opts.IfMatch, "if-match", "`etag` of the acquisition to break")
+	set.DurationVar(&opts.Period, "period", 0, "how long it may still last at most: 0s to 60s")
+	set.BoolVar(&opts.Now, "now", false, "end it at once")
+	return breakCmd(f, cmd, &opts)
+}
+
+func newResignCmd(f *cli.Factory) *cobra.Command {
+	var opts breakOptions
+	cmd := &cobra.Command{
+		Use:   "resign <container/name> [--if-match <etag>]",
+		Short: "Make the leader step down",
+		Long: `Make the leader step down, on whichever machine it is. Without a leader nothing changes. It is azconc lock break of the election's lock.
+
+The remaining time of the leader's lease runs out first, a minute at most. The leader notices at its next renewal, within
+a third of the lease: azconc elect run sends its command TERM, and KILL before the time is over, so no other candidate leads
+before the command has ended. It then runs for election again, unless it was started with --once, and may win again.
+
+The ETag from azconc elect show, as --if-match, ends that term and no later one; if there is a new leader by then, the exit
+code is 4.`,
+		Example: "  azconc elect resign jobs/scheduler",
+	}
+	flags.ETag(cmd.Flags(), &opts.IfMatch, "if-match", "`etag` of the term to end")
+	return breakCmd(f, cmd, &opts)
+}
+
+func breakCmd(f *cli.Factory, cmd *cobra.Command, opts *breakOptions) *cobra.Command {
+	check := func(on ref.Blob) (*breakOptions, error) {
+		given := cmd.Flags().Changed("period")
+		switch {
+		case opts.Now && given:
+			return nil, fail.Usagef("--period and --now cannot both be given")
+		case opts.Period < 0 || opts.Period > time.Minute || opts.Period%time.Second != 0:
+			return nil, fail.Usagef("--period %s is not between 0s and 60s, in whole seconds", show.Duration(opts.Period))
+		case given && opts.Period == 0:
+			opts.Now = true
+		}
+		opts.Lock = on
+		return opts, nil
+	}
+	return cli.On(f, cmd, ParseLock, check, func(ctx context.Context, _ ref.Blob, opts *breakOptions) (cli.Result, error) {
+		r, err := breakOne(ctx, f, opts)
+		return r, err
+	})
 }
 
 func breakOne(ctx context.Context, f *cli.Factory, opts *breakOptions) (r breakResult, err error) {
@@ -94,7 +113,11 @@ func breakOne(ctx context.Context, f *cli.Factory, opts *breakOptions) (r breakR
 	if err != nil {
 		return r, err
 	}
-	b, err := k.Break(ctx, opts.Lock.Blob, &pessimistic.BreakOptions{Conditions: lease.Conditions{IfMatch: opts.IfMatch}, Now: opts.Now, Grace: opts.Period})
+	o := pessimistic.BreakOptions{Conditions: lease.Conditions{IfMatch: opts.IfMatch}, Now: opts.Now}
+	if !opts.Now {
+		o.Grace = cmp.Or(opts.Period, endlessGrace)
+	}
+	b, err := k.Break(ctx, opts.Lock.Blob, &o)
 	if err != nil {
 		return r, err
 	}
@@ -106,4 +129,63 @@ func breakOne(ctx context.Context, f *cli.Factory, opts *breakOptions) (r breakR
 		r.Outcome = "broken"
 	}
 	return r, nil
+}
+
+type gcResult struct {
+	Outcome   string   `json:"outcome"`
+	Container string   `json:"resource"`
+	Locks     []string `json:"locks"`
+	Seen      int      `json:"seen"`
+	Deleted   int      `json:"deleted"`
+	Held      int      `json:"held"`
+	Recent    int      `json:"recent"`
+	Foreign   int      `json:"foreign"`
+	Requests  int      `json:"requests"`
+}
+
+func (r gcResult) Text(w io.Writer) {
+	word := "deleted"
+	if r.Outcome == "dry_run" {
+		word = "would delete"
+	}
+	for _, name := range r.Locks {
+		fmt.Fprintln(w, word, name)
+	}
+}
+
+func newGCCmd(f *cli.Factory) *cobra.Command {
+	var opts pessimistic.GCOptions
+	cmd := &cobra.Command{
+		Use:   "gc <container>",
+		Short: "Delete the blobs of locks that are no longer used",
+		Long: `Delete the blobs of locks that have not been acquired for a while. Only empty blobs that azconc created as locks are deleted.
+Blobs that have content stay, even if they were locked (see azconc lock run --allow-content). Locks that are held, or acquired
+while gc runs, stay as well. Fences keep growing: a new lock of the same name starts above the old one.`,
+		Example: "  azconc lock gc jobs --unused 30d --dry-run",
+	}
+	set := cmd.Flags()
+	set.StringVar(&opts.Prefix, "prefix", "", "only names that begin with this `text`")
+	set.DurationVar(&opts.Unused, "unused", 7*24*time.Hour, "time since it was last acquired, at least 1m")
+	set.BoolVar(&opts.DryRun, "dry-run", false, "print what would be deleted, and delete nothing")
+	return cli.On(f, cmd, ref.ParseContainer, opener(f), func(ctx context.Context, in ref.Blob, k *pessimistic.Locker) (cli.Result, error) {
+		if opts.Unused < time.Minute {
+			return nil, fail.Usagef("--unused %s is less than 1m", show.Duration(opts.Unused))
+		}
+		locks := []string{}
+		opts.Each = func(i pessimistic.LockInfo) { locks = append(locks, in.Container+"/"+i.Name) }
+		got, err := k.GC(ctx, &opts)
+		if err != nil {
+			return nil, err
+		}
+		r := gcResult{"deleted", in.Container, locks, got.Seen, got.Deleted, got.Held, got.Recent, got.Foreign, got.Requests}
+		deleted := "deleted"
+		if opts.DryRun {
+			r.Outcome, deleted = "dry_run", "would be deleted"
+		}
+		if !f.JSON() && !f.Quiet {
+			f.Notef("%s seen, %d %s, %d held, %d used since, %d not made by azconc as a lock",
+				show.Plural(got.Seen, "lock"), got.Deleted, deleted, got.Held, got.Recent, got.Foreign)
+		}
+		return r, nil
+	})
 }

@@ -5,7 +5,6 @@ package lock
 import (
 	"os"
 	"os/signal"
-	"time"
 )
 
 // notifyForwarded catches the signals that are passed on to a command.
@@ -18,5 +17,3 @@ func notifyWoken(chan<- os.Signal) {}
 
 // takeOver is false: what a shell opens cannot be found by its number here.
 func takeOver(int) bool { return false }
-
-func writable(int, time.Duration) bool { return true }

@@ -3,11 +3,9 @@
 package lock
 
 import (
-	"errors"
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -37,12 +35,4 @@ func takeOver(fd int) bool {
 	}
 	syscall.CloseOnExec(fd)
 	return true
-}
-
-// writable reports whether a line can be written to fd without blocking, and waits at most that long for it. A descriptor
-// that cannot be polled, such as a file, is writable.
-func writable(fd int, wait time.Duration) bool {
-	polled := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
-	n, err := unix.Poll(polled, int(wait.Milliseconds()))
-	return n > 0 || err != nil && !errors.Is(err, unix.EINTR)
 }

@@ -1,13 +1,16 @@
 package lock
 
 import (
-	"cmp"
+	"context"
 	"errors"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/proc"
 	"github.com/azconc/azconc/pessimistic"
 )
+
+// ExitLost is the exit code of the run verbs for what was lost while the command ran.
+const ExitLost = 76
 
 // NotAcquired reports that another holder had the lease for the whole time.
 type NotAcquired struct {
@@ -22,17 +25,12 @@ func (e *NotAcquired) Verdict() fail.Verdict {
 }
 
 // LostRunning reports that the command was stopped because its lease was lost.
-type LostRunning struct {
-	Err error
-	Why string // in place of err's text, if not ""
-}
+type LostRunning struct{ Err error }
 
-func (e *LostRunning) Error() string {
-	return "the command was stopped: " + cmp.Or(e.Why, e.Err.Error())
-}
+func (e *LostRunning) Error() string { return "the command was stopped: " + e.Err.Error() }
 func (e *LostRunning) Unwrap() error { return e.Err }
 func (e *LostRunning) Verdict() fail.Verdict {
-	return fail.Verdict{Code: exitLostRunning, Outcome: "lost"}
+	return fail.Verdict{Code: ExitLost, Outcome: "lost"}
 }
 
 // CommandLeft reports that a process of the command could not be stopped, so that the lease is not released. It expires
@@ -54,9 +52,10 @@ func (e *CommandLeft) Error() string {
 }
 
 func (e *CommandLeft) Verdict() fail.Verdict {
-	return fail.Verdict{Code: exitLostRunning, Outcome: "lost"}
+	return fail.Verdict{Code: ExitLost, Outcome: "lost"}
 }
 
+// NotStarted returns the error of a command that could not be started.
 func NotStarted(err error) error {
 	if e, ok := errors.AsType[*proc.StartError](err); ok {
 		return &fail.CommandStatus{Code: e.Code, Text: e.Error()}
@@ -64,5 +63,20 @@ func NotStarted(err error) error {
 	return err
 }
 
-// exitLostRunning is the exit code of the run verbs for what was lost while the command ran.
-const exitLostRunning = 76
+// Ended returns the error of a command that has ended with s. If ctx was ended by a signal, the command has received it, and decides
+// its own status. Any other end of ctx is azconc's.
+func Ended(ctx context.Context, s proc.Status) error {
+	if cause := context.Cause(ctx); cause != nil {
+		if _, ok := errors.AsType[*fail.SignalError](cause); !ok {
+			return cause
+		}
+	}
+	if s.Code == 0 {
+		return nil
+	}
+	text := ""
+	if s.Signal != "" {
+		text = "the command was ended by a signal: " + s.Signal
+	}
+	return &fail.CommandStatus{Code: s.Code, Text: text}
+}

@@ -7,18 +7,15 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"sync"
 	"time"
-
-	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
-	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
-	"github.com/azconc/azconc/cmd/azconc/internal/cli/lease"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/monitor"
 	"github.com/azconc/azconc/cmd/azconc/internal/proc"
 	"github.com/azconc/azconc/pessimistic"
-	"github.com/azconc/azconc/pkg/observe"
+	"github.com/azconc/azconc/pkg/lease"
 )
 
 const (
@@ -27,134 +24,19 @@ const (
 	defaultKillAfter = 10 * time.Second
 )
 
-// acquireFlags are the flags of every verb that acquires a lease and renews it while it is held.
-type acquireFlags struct {
-	Wait     time.Duration // 0: for as long as it takes
-	NoWait   bool
-	Duration time.Duration
-	Owner    string
-
-	AllowContent bool
-
-	duration string
-}
-
-func (a *acquireFlags) add(set *pflag.FlagSet) {
-	set.DurationVarP(&a.Wait, "wait", "w", 0, "wait this long for the lock (default no limit)")
-	set.BoolVarP(&a.NoWait, "no-wait", "n", false, "do not wait if another client holds it")
-	set.StringVar(&a.duration, "duration", "30s", "how long others must wait if this process dies: 15s to 60s, or infinite")
-	set.StringVar(&a.Owner, "owner", "", "name of this holder (default host/pid)")
-	set.BoolVar(&a.AllowContent, "allow-content", false, "allow locking a blob that has content")
-}
-
-func (a *acquireFlags) parse(set *pflag.FlagSet) error {
-	var err error
-	if a.Duration, err = lease.ParseDuration("--duration", a.duration); err != nil {
-		return err
-	}
-	waits := set.Changed("wait")
-	switch {
-	case a.NoWait && waits:
-		return fail.Usagef("--wait and --no-wait cannot both be given")
-	case a.Wait < 0:
-		return fail.Usagef("--wait %v is negative", a.Wait)
-	}
-	a.NoWait = a.NoWait || waits && a.Wait == 0
-	return nil
-}
-
-// UnderFlags are the flags of every verb that runs a command under a lease.
-type UnderFlags struct {
-	acquireFlags
-	Command     []string
-	NotAcquired int
-	KillAfter   time.Duration
-	StatusFD    int
-	AtLeast     time.Duration
-	WithParent  WithParent
-}
-
-func (u *UnderFlags) Add(set *pflag.FlagSet) {
-	u.acquireFlags.add(set)
-	set.IntVarP(&u.NotAcquired, "conflict-exit-code", "E", exitNotAcquired, "exit code if it is not acquired in time")
-	set.DurationVar(&u.KillAfter, "kill-after", defaultKillAfter, "time between TERM and KILL, if the lease lasts that long")
-	set.IntVar(&u.StatusFD, "status-fd", 0, "file descriptor `n` to write JSON lines to: acquired or not_acquired, started, lost, exited, released or kept")
-	flags.Metrics(set)
-	set.DurationVar(&u.AtLeast, "hold-at-least", 0, "hold it at least this long, even if the command ends sooner")
-	AddWithParent(set, &u.WithParent, "end the command, or the wait, when the process that started azconc ends")
-}
-
-// Take reads the command after the --. Before it in must have the named arguments.
-func (u *UnderFlags) Take(in cli.Input, names ...string) error {
-	dash := in.Flags.ArgsLenAtDash()
-	if dash < 0 {
-		dash = len(in.Args)
-		if dash >= len(names) {
-			return fail.WithHint(fail.Usagef("<command> is missing"), "it comes after --, as in azconc "+in.Path+" jobs/nightly -- ./nightly.sh")
-		}
-	}
-	if err := cli.ResourceArgs(names...)(nil, in.Args[:dash]); err != nil {
-		return err
-	}
-	if u.Command = in.Args[dash:]; len(u.Command) == 0 || u.Command[0] == "" {
-		return fail.Usagef("<command> is missing after --")
-	}
-	return nil
-}
-
-func (u *UnderFlags) Parse(in cli.Input) error {
-	if in.Form != "" {
-		return fail.WithHint(fail.Usagef("%s and the command's output cannot both go to stdout", in.Form), "--status-fd 3 3>status.json writes JSON lines")
-	}
-	switch {
-	case u.NotAcquired < 0 || u.NotAcquired > 255:
-		return fail.Usagef("--conflict-exit-code %d is not between 0 and 255", u.NotAcquired)
-	case u.KillAfter < 0:
-		return fail.Usagef("--kill-after %v is negative", u.KillAfter)
-	case u.AtLeast < 0:
-		return fail.Usagef("--hold-at-least %v is negative", u.AtLeast)
-	case u.StatusFD < 0 || u.StatusFD > 0 && u.StatusFD < 3:
-		return fail.Usagef("--status-fd %d is not 3 or more", u.StatusFD)
-	}
-	if err := u.WithParent.Check(); err != nil {
-		return err
-	}
-	return u.acquireFlags.parse(in.Flags)
-}
-
-// LockerOptions are those of the lock to run under.
-func (u *UnderFlags) LockerOptions(f *cli.Factory) *pessimistic.LockerOptions {
-	return &pessimistic.LockerOptions{Owner: u.Owner, Duration: u.Duration, AtLeast: u.AtLeast, AllowContent: u.AllowContent,
-		Hooks: observe.Join(f.Monitor.Hooks(), waitingNote(f))}
-}
-
-// Held is a lease that a command runs under.
-type Held interface {
-	Context() context.Context
-	Valid() bool
-	Err() error
-	Release(ctx context.Context) error
-	Remaining() (stop, end time.Duration, changed <-chan struct{})
-}
-
-// Acquisition says how a lease is acquired, and what the command finds in its environment.
+// Acquisition says how a lock is acquired to run a command under it.
 type Acquisition struct {
-	What    string // for people: "jobs/nightly"
-	lost    string // what a loss means, if its error does not say it
-	Acquire func(ctx context.Context) (Held, error)
-	Env     func(Held) []string
-	Facts   func(Held) map[string]any
-	inherit func(Held) []*os.File // files that the command keeps open; may be nil
+	Locker  *pessimistic.Locker // of the lock
+	What    string              // for people: "jobs/nightly"
+	Name    string              // AZCONC_LOCK_NAME. Defaults to What
+	Acquire func(ctx context.Context) (*pessimistic.Hold, error)
 
-	// Breaking returns after which time a lease that is being broken has certainly ended, 0 if it is over: see
-	// pessimistic.BreakResult. Nil means that this is unknown: the command is then killed at once.
-	Breaking func(ctx context.Context, h Held) (time.Duration, error)
-
-	Out    io.Writer                               // where the command's output goes, if not to ours
-	Finish func(ctx context.Context, h Held) error // after its success, before the release; ctx may have ended
+	Env    func() []string                 // what else the command finds in its environment, once it is acquired; may be nil
+	Out    io.Writer                       // where the command's output goes, if not to ours
+	Finish func(ctx context.Context) error // after the command's success, before the release; ctx may have ended; may be nil
 }
 
-// RunUnder acquires, runs the command, stops it if what it holds is lost, and releases when nothing of it is left.
+// RunUnder acquires, runs the command, stops it if the lock is lost, and releases it when nothing of the command is left.
 func RunUnder(f *cli.Factory, ctx context.Context, u *UnderFlags, a Acquisition) error {
 	return begin(f, ctx, u, a, func(r *running) error {
 		holding, acquired := r.waiting()
@@ -196,8 +78,6 @@ func begin(f *cli.Factory, ctx context.Context, u *UnderFlags, a Acquisition, ru
 	defer cancel(nil)
 	defer u.WithParent.Watch(cancel)()
 	proc.Reserve() // where that is impossible, nothing is held yet
-	// As the first process of a container, azconc is the parent of every orphan in it.
-	defer proc.Reap()()
 	// From here on no signal ends azconc before the command: while it waits, the frame turns the first one into the end of
 	// ctx, and then they are passed on to the command.
 	r := &running{Acquisition: a, f: f, ctx: ctx, u: u, status: status, signals: make(chan os.Signal, 8)}
@@ -225,9 +105,7 @@ func (r *running) waiting() (ctx context.Context, acquired func()) {
 
 // endOnSignal calls cancel when the command's context ends or a signal arrives, until stop is called.
 func (r *running) endOnSignal(cancel context.CancelCauseFunc) (stop func()) {
-	done, watched := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(watched)
+	return Until(func(stopped <-chan struct{}) {
 		over := r.ctx.Done()
 		for {
 			select {
@@ -239,25 +117,39 @@ func (r *running) endOnSignal(cancel context.CancelCauseFunc) (stop func()) {
 				if endsWaiting(s) {
 					cancel(&fail.SignalError{Signal: s})
 				}
-			case <-done:
+			case <-stopped:
 				return
 			}
 		}
-	}()
+	})
+}
+
+// Until runs watch, beside the caller, until stop is called, which waits for its end.
+func Until(watch func(stopped <-chan struct{})) (stop func()) {
+	stopped := make(chan struct{})
+	var watching sync.WaitGroup
+	watching.Go(func() { watch(stopped) })
 	return func() {
-		close(done)
-		<-watched
+		close(stopped)
+		watching.Wait()
 	}
 }
 
 // hold runs the command while h is held, and releases h unless a process is left.
-func (r *running) hold(h Held) error {
-	r.status.write("acquired", r.Facts(h))
+func (r *running) hold(h *pessimistic.Hold) error {
+	if r.Name == "" {
+		r.Name = r.What
+	}
+	r.status.isLost.Store(false) // of an earlier term
+	r.status.write("acquired", map[string]any{
+		"lock": r.Name, "owner": h.Owner(), "fence": int64(h.Fence()), "etag": string(h.ETag()),
+		"previous": string(h.Previous().Ended), "waited_ms": h.Stats().Waited.Milliseconds(), "requests": h.Stats().Requests,
+	})
 	r.f.Monitor.Ready(true)
 	defer r.f.Monitor.Ready(false)
 	err := r.command(h)
 	if err == nil && r.Finish != nil {
-		err = r.Finish(r.ctx, h)
+		err = r.Finish(r.ctx)
 	}
 	if left, ok := errors.AsType[*CommandLeft](err); ok {
 		// The lease is kept, so that no other holder acquires it while the process runs.
@@ -278,66 +170,59 @@ func (r *running) hold(h Held) error {
 }
 
 // command runs the command while h is held.
-func (r *running) command(h Held) error {
-	f, ctx, u, status := r.f, r.ctx, r.u, r.status
+func (r *running) command(h *pessimistic.Hold) error {
 	w := &watch{
-		u: u, held: h, status: status, woken: make(chan os.Signal, 1), breaking: r.Breaking,
-		stop: make(chan time.Duration), deadlines: make(chan proc.Deadline), finished: make(chan struct{}),
+		killAfter: r.u.KillAfter, held: h, status: r.status, woken: make(chan os.Signal, 1),
+		stop: make(chan time.Duration), deadlines: make(chan proc.Deadline),
+		// Breaking the lock again returns the time, and changes nothing.
+		breaking: func(ctx context.Context) (time.Duration, error) {
+			b, err := r.Locker.Break(ctx, h.Name(), &pessimistic.BreakOptions{Conditions: lease.Conditions{IfMatch: h.ETag()}})
+			return b.After, err
+		},
 	}
 	deadline, changed := w.deadline()
-	c := &proc.Command{
-		Args: u.Command, Env: monitor.Environ(ctx, slices.Concat(f.Env, r.Env(h))),
-		// The command writes to stderr directly: the redactor would hold back a prompt, and is not a terminal.
-		Stdin: f.In, Stdout: f.Out, Stderr: f.Redactor.W, Signals: r.signals,
-		Job: true, KillAfter: max(u.KillAfter, time.Millisecond), Deadline: deadline, Deadlines: w.deadlines,
-		Started: func(pid int) { status.write("started", map[string]any{"pid": pid}) },
-		GoOn:    h.Valid,
+	env := []string{"AZCONC_LOCK_NAME=" + r.Name, "AZCONC_LOCK_FENCE=" + h.Fence().String(), "AZCONC_LEASE_ID=" + h.ID()}
+	if r.Env != nil {
+		env = append(env, r.Env()...)
 	}
+	c := Job(r.f, r.u.Command, monitor.Environ(r.ctx, slices.Concat(r.f.Env, env)))
+	c.Signals, c.KillAfter, c.Deadline, c.Deadlines = r.signals, max(r.u.KillAfter, time.Millisecond), deadline, w.deadlines
+	c.Started = func(pid int) { r.status.write("started", map[string]any{"pid": pid}) }
+	c.GoOn = h.Valid
 	if r.Out != nil {
 		c.Stdout = r.Out
 	}
-	if r.inherit != nil {
-		c.Inherit = r.inherit(h)
-	}
-	if in, ok := f.In.(*os.File); ok && f.InTerminal {
-		c.Foreground = in
-	}
 	notifyWoken(w.woken)
 	defer signal.Stop(w.woken)
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
-		w.run(ctx, changed)
-	}()
+	finish := Until(func(finished <-chan struct{}) {
+		w.finished = finished
+		w.run(r.ctx, changed)
+	})
 	s, err := c.Run(w.stop)
-	close(w.finished)
-	<-watched
+	finish()
 	if err != nil && !s.Left {
 		return NotStarted(err)
 	}
 	lost := lossOf(h)
 	if lost != nil {
-		status.lose(lost)
+		r.status.lose(lost)
 	}
-	status.write("exited", map[string]any{"status": s.Code})
-	if s.Left {
+	r.status.write("exited", map[string]any{"status": s.Code})
+	switch {
+	case s.Left:
 		return &CommandLeft{Lost: lost, Err: err}
+	case lost != nil:
+		return &LostRunning{lost}
 	}
-	if lost != nil {
-		return &LostRunning{Err: lost, Why: r.lost}
+	return Ended(r.ctx, s)
+}
+
+// Job returns a command that belongs to azconc's job and has its streams.
+func Job(f *cli.Factory, args, env []string) *proc.Command {
+	// The command writes to stderr directly: the redactor would hold back a prompt, and is not a terminal.
+	c := &proc.Command{Args: args, Env: env, Stdin: f.In, Stdout: f.Out, Stderr: f.Redactor.W, Job: true}
+	if in, ok := f.In.(*os.File); ok && f.InTerminal {
+		c.Foreground = in
 	}
-	// The command has received a signal and decides its own status. Any other end is azconc's.
-	if cause := context.Cause(ctx); cause != nil {
-		if _, ok := errors.AsType[*fail.SignalError](cause); !ok {
-			return cause
-		}
-	}
-	if s.Code == 0 {
-		return nil
-	}
-	text := ""
-	if s.Signal != "" {
-		text = "the command was ended by a signal: " + s.Signal
-	}
-	return &fail.CommandStatus{Code: s.Code, Text: text}
+	return c
 }

@@ -18,9 +18,17 @@ const roundedUp = 2 * time.Second
 // breakPatience bounds how long azconc asks the service for the remaining time of a lease that is being broken.
 const breakPatience = time.Second
 
+// held is what a watch needs of a *pessimistic.Hold.
+type held interface {
+	Context() context.Context
+	Valid() bool
+	Err() error
+	Remaining() (stop, end time.Duration, changed <-chan struct{})
+}
+
 // lossOf returns how h was lost, nil if it is held. It also compares the clocks, because the lease itself may need a second to notice that
 // the machine was suspended.
-func lossOf(h Held) *pessimistic.LostError {
+func lossOf(h held) *pessimistic.LostError {
 	lost, ok := errors.AsType[*pessimistic.LostError](context.Cause(h.Context()))
 	if !ok {
 		lost, _ = errors.AsType[*pessimistic.LostError](h.Err())
@@ -30,15 +38,18 @@ func lossOf(h Held) *pessimistic.LostError {
 
 // watch decides when the command has to be stopped, and how much time there is for it.
 type watch struct {
-	u        *UnderFlags
-	held     Held
-	status   *statusLines
-	woken    chan os.Signal                                           // has an element after azconc was suspended and continues
-	breaking func(ctx context.Context, h Held) (time.Duration, error) // see Acquisition
+	killAfter time.Duration
+	held      held
+	status    *statusLines
+	woken     chan os.Signal // has an element after azconc was suspended and continues
+
+	// breaking returns after which time a lease that is being broken has certainly ended, 0 if it is over: see
+	// pessimistic.BreakResult.
+	breaking func(ctx context.Context) (time.Duration, error)
 
 	stop      chan time.Duration
 	deadlines chan proc.Deadline
-	finished  chan struct{} // closed when the command has ended
+	finished  <-chan struct{} // closed when the command has ended
 }
 
 // deadline is when everything of the command must have ended whatever becomes of this process, and how to notice that it has
@@ -80,7 +91,7 @@ func (w *watch) run(ctx context.Context, changed <-chan struct{}) {
 		case <-over:
 			over = nil
 			if _, ok := errors.AsType[*fail.SignalError](context.Cause(ctx)); !ok {
-				w.order(max(w.u.KillAfter, time.Millisecond))
+				w.order(max(w.killAfter, time.Millisecond))
 			}
 		}
 		if !w.held.Valid() {
@@ -100,16 +111,16 @@ func (w *watch) stopInTime(ctx context.Context) {
 		defer w.status.lose(l)
 	}
 	if l == nil || l.Reason != pessimistic.Broken {
-		w.order(graceOf(context.Cause(w.held.Context()), w.u.KillAfter))
+		w.order(graceOf(l, w.killAfter))
 		return
 	}
 	// Another client is breaking the lease. It is held at most until its duration is over, or for a shorter time that only the service
 	// knows.
-	grace := w.u.KillAfter
+	grace := w.killAfter
 	if l.Duration > 0 {
 		grace = min(grace, l.Duration-l.Elapsed-releaseMargin)
 	}
-	if w.breaking == nil || grace <= 0 {
+	if grace <= 0 {
 		w.order(0)
 		return
 	}
@@ -117,7 +128,7 @@ func (w *watch) stopInTime(ctx context.Context) {
 	w.order(grace)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), breakPatience)
 	defer cancel()
-	left, err := w.breaking(ctx, w.held)
+	left, err := w.breaking(ctx)
 	if err != nil {
 		left = 0
 	}
@@ -144,9 +155,8 @@ func (w *watch) move(d proc.Deadline) {
 
 // graceOf returns how long the command may continue once its lease is in doubt: until shortly before another holder can
 // acquire it, and not at all if another holder may already have it.
-func graceOf(cause error, most time.Duration) time.Duration {
-	lost, ok := errors.AsType[*pessimistic.LostError](cause)
-	if !ok {
+func graceOf(lost *pessimistic.LostError, most time.Duration) time.Duration {
+	if lost == nil {
 		return most
 	}
 	if lost.Reason != pessimistic.Stopped && lost.Reason != pessimistic.Unhealthy {

@@ -20,7 +20,7 @@ type tenancy struct {
 	end  context.CancelCauseFunc
 	gone atomic.Pointer[pessimistic.LostError]
 
-	breaking func(context.Context, Held) (time.Duration, error)
+	breaking func(context.Context) (time.Duration, error)
 }
 
 func newTenancy() *tenancy {
@@ -34,7 +34,6 @@ func (h *tenancy) Valid() bool              { return h.gone.Load() == nil }
 func (h *tenancy) Remaining() (stop, end time.Duration, changed <-chan struct{}) {
 	return pessimistic.Endless, pessimistic.Endless, nil
 }
-func (h *tenancy) Release(context.Context) error { return nil }
 
 func (h *tenancy) Err() error {
 	if lost := h.gone.Load(); lost != nil {
@@ -50,10 +49,10 @@ type ordered struct{ after, grace time.Duration }
 func watched(t *testing.T, ctx context.Context, h *tenancy, act func()) (all []ordered) {
 	t.Helper()
 	began := time.Now()
-	over := make(chan struct{})
+	over, finished := make(chan struct{}), make(chan struct{})
 	w := &watch{
-		u: &UnderFlags{KillAfter: 10 * time.Second}, held: h, status: &statusLines{}, breaking: h.breaking,
-		stop: make(chan time.Duration), deadlines: make(chan proc.Deadline), finished: make(chan struct{}),
+		killAfter: 10 * time.Second, held: h, status: &statusLines{}, breaking: h.breaking,
+		stop: make(chan time.Duration), deadlines: make(chan proc.Deadline), finished: finished,
 	}
 	go func() {
 		defer close(over)
@@ -67,7 +66,7 @@ func watched(t *testing.T, ctx context.Context, h *tenancy, act func()) (all []o
 			all = append(all, ordered{time.Since(began), d})
 		case <-w.deadlines:
 		case <-minute:
-			close(w.finished)
+			close(finished)
 			<-over
 			return all
 		}
@@ -87,7 +86,6 @@ func TestACommandGetsTheTimeThatItsLeaseLeaves(t *testing.T) {
 		{"in time", doubt(20 * time.Second), 30*time.Second - 20*time.Second - releaseMargin},
 		{"late", doubt(29 * time.Second), 500 * time.Millisecond},
 		{"too late", doubt(40 * time.Second), 30*time.Second - 40*time.Second - releaseMargin},
-		{"broken", &pessimistic.LostError{Reason: pessimistic.Broken, Duration: 30 * time.Second}, 0},
 		{"taken", &pessimistic.LostError{Reason: pessimistic.Taken, Duration: 30 * time.Second}, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -118,7 +116,7 @@ func TestACommandGetsTheTimeThatABreakLeaves(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			h := newTenancy()
-			h.breaking = func(context.Context, Held) (time.Duration, error) { return c.left, c.err }
+			h.breaking = func(context.Context) (time.Duration, error) { return c.left, c.err }
 			got := watched(t, t.Context(), h, func() { h.end(breaking) })
 			if len(got) != 2 || got[0].grace != c.want[0] || got[1].grace != c.want[1] {
 				t.Errorf("%s: %v, want %v", c.name, got, c.want)

@@ -17,13 +17,33 @@ import (
 
 func NewCmd(f *cli.Factory) *cobra.Command {
 	return cli.NewGroupCmd("lock", "Named locks with fencing tokens",
-		runVerb().Command(f),
-		holdVerb().Command(f),
-		showVerb().Command(f),
-		listVerb().Command(f),
-		breakVerb().Command(f),
-		gcVerb().Command(f),
+		newRunCmd(f),
+		newHoldCmd(f),
+		newShowCmd(f),
+		newListCmd(f),
+		newBreakCmd(f),
+		newGCCmd(f),
 	)
+}
+
+func NewElectCmd(f *cli.Factory) *cobra.Command {
+	return cli.NewGroupCmd("elect", "Elect one leader among many candidates",
+		newElectRunCmd(f),
+		newElectShowCmd(f),
+		newResignCmd(f),
+	)
+}
+
+func NewSemaphoreCmd(f *cli.Factory) *cobra.Command {
+	return cli.NewGroupCmd("semaphore", "Admit at most n holders at a time",
+		newSemaphoreRunCmd(f),
+		newSemaphoreShowCmd(f),
+		newSemaphoreListCmd(f),
+	)
+}
+
+func NewTableLockCmd(f *cli.Factory) *cobra.Command {
+	return cli.NewGroupCmd("lock", "Lock a table, or a partition of it", newTableRunCmd(f))
 }
 
 // ParseLock reads container/name. A lock is a blob of that name, so that azconc blob lease sees it too.
@@ -48,12 +68,17 @@ func Locker(f *cli.Factory, on ref.Blob, opts *pessimistic.LockerOptions) (*pess
 	return k, nil
 }
 
-// shown is a lock as show and list print it.
+// opener opens the Locker of a verb that acquires nothing.
+func opener(f *cli.Factory) func(ref.Blob) (*pessimistic.Locker, error) {
+	return func(on ref.Blob) (*pessimistic.Locker, error) { return Locker(f, on, nil) }
+}
+
+// shown is a lock as it is printed. An election is a lock whose holder leads, and whose fence is the term.
 type shown struct {
 	Lock     string `json:"resource"`
 	Held     bool   `json:"held"`
 	State    string `json:"state"`
-	Owner    string `json:"owner,omitempty"`
+	Owner    string `json:"owner,omitempty"` // the holder, or the last one
 	Fence    int64  `json:"fence,omitempty"`
 	Since    string `json:"since,omitempty"`
 	HeldMS   int64  `json:"held_ms,omitempty"`
@@ -77,37 +102,29 @@ func showLock(container string, i pessimistic.LockInfo) shown {
 	return s
 }
 
-// lines prints the lock as text. The owner is the holder, or the last one if the lock is free.
-func (s shown) lines(w io.Writer) {
-	fence, who := "", "last owner"
-	if s.Held {
-		who = "owner"
+// words are those for a lock, its holder and its fence.
+type words struct{ lock, holder, fence string }
+
+// print prints the lock.
+func (s shown) print(w io.Writer, as words) {
+	held, lasts, fence := "no, "+s.State, "", ""
+	if !s.Held {
+		as.holder, as.fence = "last "+as.holder, "last "+as.fence
+	} else if held = "yes"; s.HeldMS > 0 {
+		held += ", for " + show.Duration(time.Duration(s.HeldMS)*time.Millisecond)
+	}
+	if s.State == string(lease.Breaking) {
+		held += ", being broken"
+	}
+	if s.Infinite {
+		lasts = "infinite"
+	} else if s.LeaseMS > 0 {
+		lasts = show.Duration(time.Duration(s.LeaseMS) * time.Millisecond)
 	}
 	if s.Fence != 0 {
 		fence = fmt.Sprint(s.Fence)
 	}
-	s.fields(w, "lock", "held", who, "fence", fence)
-}
-
-// fields prints the lock as text, with names for what it is, that it is held, who holds it, and its fence.
-func (s shown) fields(w io.Writer, what, holds, who, number, fence string) {
-	held := "no, " + s.State
-	if s.Held {
-		held = "yes"
-		if s.HeldMS > 0 {
-			held += ", for " + show.Duration(time.Duration(s.HeldMS)*time.Millisecond)
-		}
-		if s.State == string(lease.Breaking) {
-			held += ", being broken"
-		}
-	}
-	lease := ""
-	if s.Infinite {
-		lease = "infinite"
-	} else if s.LeaseMS > 0 {
-		lease = show.Duration(time.Duration(s.LeaseMS) * time.Millisecond)
-	}
-	show.Fields(w, what, s.Lock, holds, held, who, s.Owner, "since", s.Since, "lease", lease, number, fence, "etag", s.ETag)
+	show.Fields(w, as.lock, s.Lock, "held", held, as.holder, s.Owner, "since", s.Since, "lease", lasts, as.fence, fence, "etag", s.ETag)
 }
 
 // word says whether the lock is held.

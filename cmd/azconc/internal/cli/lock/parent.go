@@ -17,21 +17,18 @@ var errParentEnded = errors.New("the process that started azconc has ended")
 // WithParent is the flag --end-with-parent.
 type WithParent bool
 
-// AddWithParent defines the flag.
-func AddWithParent(set *pflag.FlagSet, with *WithParent, usage string) {
-	set.BoolVar((*bool)(with), "end-with-parent", false, usage)
+// Add defines the flag.
+func (w *WithParent) Add(set *pflag.FlagSet, usage string) {
+	set.BoolVar((*bool)(w), "end-with-parent", false, usage)
 }
 
 // Check refuses the flag where the end of the parent cannot be noticed.
 func (w WithParent) Check() error {
-	if w && !canWatchParent {
+	if w && runtime.GOOS == "windows" { // where a process keeps its parent
 		return fail.WithHint(fail.Usagef("--end-with-parent is not available on this system"), "end azconc with a signal")
 	}
 	return nil
 }
-
-// canWatchParent is whether a process gets another parent when its own has ended. On Windows it does not.
-const canWatchParent = runtime.GOOS != "windows"
 
 // parentEvery is how long it takes at most to notice that the parent has ended.
 const parentEvery = 500 * time.Millisecond
@@ -47,9 +44,7 @@ func (w WithParent) Watch(ended func(err error)) (stop func()) {
 	if !w {
 		return func() {}
 	}
-	done, watched := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(watched)
+	return Until(func(stopped <-chan struct{}) {
 		every := time.NewTicker(parentEvery)
 		defer every.Stop()
 		for {
@@ -59,13 +54,9 @@ func (w WithParent) Watch(ended func(err error)) (stop func()) {
 					ended(errParentEnded)
 					return
 				}
-			case <-done:
+			case <-stopped:
 				return
 			}
 		}
-	}()
-	return func() {
-		close(done)
-		<-watched
-	}
+	})
 }

@@ -3,97 +3,151 @@ package lock
 import (
 	"context"
 	"fmt"
-	"time"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
-	"github.com/azconc/azconc/pessimistic/shared"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
+	"github.com/azconc/azconc/pessimistic"
 )
 
-type semaphoreRunOptions struct {
-	Semaphore ref.Blob
-	Slots     int
-	UnderFlags
+// slotsIn separates the name of a semaphore from the numbers of its slots, which are locks: see shared.Semaphore.
+const slotsIn = "/slot/"
+
+// slotOf splits the name of a slot's lock.
+func slotOf(name string) (semaphore string, number int, ok bool) {
+	i := strings.LastIndex(name, slotsIn)
+	if i < 1 {
+		return "", 0, false
+	}
+	text := name[i+len(slotsIn):]
+	number, err := strconv.Atoi(text)
+	return name[:i], number, err == nil && number >= 0 && strconv.Itoa(number) == text
 }
 
-func NewSemaphoreCmd(f *cli.Factory) *cobra.Command {
-	return cli.NewGroupCmd("semaphore", "Admit at most n holders at a time",
-		semaphoreRunVerb().Command(f),
-		semaphoreShowVerb().Command(f),
-		semaphoreListVerb().Command(f),
-	)
+// slotShown is a slot as it is printed.
+type slotShown struct {
+	Slot int `json:"slot"`
+	shown
 }
 
-func semaphoreRunVerb() cli.Verb[semaphoreRunOptions] {
-	return cli.Verb[semaphoreRunOptions]{
-		Use:   "run <container/name> --slots <n> [flags] -- <command> [<arg>...]",
-		Short: "Run a command as one of at most n at a time",
-		Long: `Run a command as one of at most n at a time, across all machines that use the same name and the same --slots.
+type semaphoreShowResult struct {
+	Outcome   string      `json:"outcome"`
+	Semaphore string      `json:"resource"`
+	Held      int         `json:"held"`
+	Slots     []slotShown `json:"slots"`
+	Requests  int64       `json:"requests"`
+}
 
-In addition to AZCONC_LOCK_NAME, AZCONC_LOCK_FENCE and AZCONC_LEASE_ID, the command gets the number of its slot, 0 to n-1, in
-AZCONC_SLOT.
-
-` + UnderLong,
-		Example: `  azconc semaphore run jobs/encoders --slots 3 -- ./encode.sh movie.mp4`,
-		Args:    cobra.ArbitraryArgs,
-		Flags: func(opts *semaphoreRunOptions, set *pflag.FlagSet) {
-			opts.Add(set)
-			set.IntVar(&opts.Slots, "slots", 0, "how many may run at a time")
-		},
-		Parse: func(opts *semaphoreRunOptions, in cli.Input) (err error) {
-			if err := opts.Take(in, "<container/name>"); err != nil {
-				return err
-			}
-			if opts.Semaphore, err = ParseLock(in.Args[0]); err != nil {
-				return err
-			}
-			if !in.Flags.Changed("slots") {
-				return fail.Usagef("--slots is missing")
-			}
-			if opts.Slots < 1 || opts.Slots > 1000 {
-				return fail.Usagef("--slots %d is not between 1 and 1000", opts.Slots)
-			}
-			return opts.Parse(in)
-		},
-		Run: semaphoreRunRun,
+func (r semaphoreShowResult) Text(w io.Writer) {
+	show.Fields(w, "semaphore", r.Semaphore, "held", fmt.Sprintf("%d of %s that were used", r.Held, show.Plural(len(r.Slots), "slot")))
+	for _, s := range r.Slots {
+		fmt.Fprintf(w, "%4d  %s  %-20s  %s\n", s.Slot, s.word(), s.Since, show.Line(s.Owner))
 	}
 }
 
-func semaphoreRunRun(ctx context.Context, f *cli.Factory, opts *semaphoreRunOptions) error {
-	k, err := Locker(f, opts.Semaphore, opts.LockerOptions(f))
-	if err != nil {
-		return err
+func newSemaphoreShowCmd(f *cli.Factory) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "show <container/name>",
+		Short: "Show who holds the slots of a semaphore",
+		Long: `Show the slots of a semaphore: which are held, by whom and since when, and who held the others last. With -o json also
+the fence of each slot, which orders the holders of this slot alone.
+
+A slot exists once it has been used: how many there may be is known only to the programs that use the semaphore, from their
+--slots. The readers of a readers-writer lock hold such slots, too. If there are none, the exit code is 3.`,
+		Example: "  azconc semaphore show jobs/encoders",
 	}
-	s, err := shared.NewSemaphore(k, opts.Semaphore.Blob, opts.Slots)
-	if err != nil {
-		return &fail.UsageError{Err: err}
-	}
-	name := opts.Semaphore.String()
-	return RunUnder(f, ctx, &opts.UnderFlags, Acquisition{
-		What: name,
-		Acquire: func(ctx context.Context) (Held, error) {
-			slot, err := s.Acquire(ctx, opts.lockOptions())
+	return cli.On(f, cmd, ParseLock, opener(f), func(ctx context.Context, on ref.Blob, k *pessimistic.Locker) (cli.Result, error) {
+		r := semaphoreShowResult{Outcome: "found", Semaphore: on.String()}
+		for info, err := range k.List(ctx, &pessimistic.ListOptions{Prefix: on.Blob + slotsIn}) {
 			if err != nil {
 				return nil, err
 			}
-			return slot, nil
-		},
-		Env: func(h Held) []string {
-			slot := h.(*shared.Slot)
-			return append(Env(name, slot.Hold), fmt.Sprint("AZCONC_SLOT=", slot.Number))
-		},
-		Facts: func(h Held) map[string]any {
-			slot := h.(*shared.Slot)
-			facts := Facts(name, slot.Hold)
-			facts["slot"] = slot.Number
-			return facts
-		},
-		Breaking: func(ctx context.Context, h Held) (time.Duration, error) {
-			return Breaking(ctx, k, h.(*shared.Slot).Hold)
-		},
+			name, number, ok := slotOf(info.Name)
+			if !ok || name != on.Blob {
+				continue
+			}
+			if info.Held {
+				r.Held++
+			}
+			r.Slots = append(r.Slots, slotShown{number, showLock(on.Container, info)})
+		}
+		if len(r.Slots) == 0 {
+			return nil, fail.WithHint(&noSlots{on.String()}, "azconc semaphore list "+show.Quote(on.Container)+" prints the semaphores that were used")
+		}
+		slices.SortFunc(r.Slots, func(a, b slotShown) int { return a.Slot - b.Slot })
+		r.Requests = f.Requests.Load()
+		return r, nil
+	})
+}
+
+// noSlots reports that no slot of a semaphore was ever used.
+type noSlots struct{ name string }
+
+func (e *noSlots) Error() string {
+	return e.name + " has no slots: it was never used, or its locks were deleted"
+}
+func (*noSlots) Verdict() fail.Verdict {
+	return fail.Verdict{Code: fail.ExitNotFound, Outcome: "not_found"}
+}
+
+type semaphoreListResult struct {
+	Outcome    string          `json:"outcome"`
+	Container  string          `json:"resource"`
+	Semaphores []semaphoreItem `json:"semaphores"`
+	Requests   int64           `json:"requests"`
+}
+
+type semaphoreItem struct {
+	Semaphore string `json:"resource"`
+	Held      int    `json:"held"`
+	Slots     int    `json:"slots"` // that were used
+}
+
+func (r semaphoreListResult) Text(w io.Writer) {
+	for _, s := range r.Semaphores {
+		fmt.Fprintf(w, "%4d of %4d held  %s\n", s.Held, s.Slots, s.Semaphore)
+	}
+}
+
+func newSemaphoreListCmd(f *cli.Factory) *cobra.Command {
+	var prefix string
+	cmd := &cobra.Command{
+		Use:   "list <container>",
+		Short: "List the semaphores of a container",
+		Long: `List the semaphores of a container, with the number of their slots that are held and that were used. The readers of a
+readers-writer lock hold such slots, too, so it is in the list.`,
+		Example: "  azconc semaphore list jobs\n  azconc semaphore list jobs --prefix enc -o json",
+	}
+	addPrefix(cmd, &prefix)
+	return cli.On(f, cmd, ref.ParseContainer, opener(f), func(ctx context.Context, in ref.Blob, k *pessimistic.Locker) (cli.Result, error) {
+		all := map[string]*semaphoreItem{} // locks of other names may come between the slots of one
+		for info, err := range k.List(ctx, &pessimistic.ListOptions{Prefix: prefix}) {
+			if err != nil {
+				return nil, err
+			}
+			name, _, ok := slotOf(info.Name)
+			if !ok || !strings.HasPrefix(name, prefix) {
+				continue
+			}
+			if all[name] == nil {
+				all[name] = &semaphoreItem{Semaphore: in.Container + "/" + name}
+			}
+			if all[name].Slots++; info.Held {
+				all[name].Held++
+			}
+		}
+		r := semaphoreListResult{Outcome: "listed", Container: in.Container, Semaphores: []semaphoreItem{}, Requests: f.Requests.Load()}
+		for _, name := range slices.Sorted(maps.Keys(all)) {
+			r.Semaphores = append(r.Semaphores, *all[name])
+		}
+		return r, nil
 	})
 }

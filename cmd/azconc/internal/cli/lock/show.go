@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
@@ -15,85 +15,57 @@ import (
 	"github.com/azconc/azconc/pessimistic"
 )
 
-type options struct {
-	Lock ref.Blob
+type showResult struct {
+	Outcome string `json:"outcome"`
+	shown
+	Next []string `json:"next,omitempty"`
+	as   words
 }
 
-func showVerb() cli.Verb[options] {
-	return cli.Verb[options]{
+func (r showResult) Text(w io.Writer) {
+	r.print(w, r.as)
+	if len(r.Next) > 0 {
+		show.Fields(w, "waiting", fmt.Sprint(len(r.Next)), "next", r.Next[0])
+	}
+}
+
+func newShowCmd(f *cli.Factory) *cobra.Command {
+	cmd := &cobra.Command{
 		Use:   "show <container/name>",
 		Short: "Show who holds a lock, since when and with which fence",
 		Long: `Show who holds a lock, since when and with which fence, or who held it last, and who is next: the processes that have signed up
 for it, in order. Some of them may have given up.
 
 The ETag identifies this acquisition: azconc lock break --if-match breaks this one and no later one.`,
-		Example:  "  azconc lock show jobs/nightly",
-		Resource: func(opts *options, arg string) (err error) { opts.Lock, err = ParseLock(arg); return err },
-		Run:      showRun,
+		Example: "  azconc lock show jobs/nightly",
 	}
+	return cli.On(f, cmd, ParseLock, opener(f), func(ctx context.Context, on ref.Blob, k *pessimistic.Locker) (cli.Result, error) {
+		info, err := k.Show(ctx, on.Blob)
+		if err != nil {
+			return nil, err
+		}
+		r := showResult{Outcome: "found", shown: showLock(on.Container, info), as: words{"lock", "owner", "fence"}}
+		r.Next, err = k.Waiters(ctx, on.Blob)
+		r.Waiting = len(r.Next)
+		return r, err
+	})
 }
 
-type showResult struct {
-	Outcome string `json:"outcome"`
-	shown
-	Next []string `json:"next,omitempty"`
-}
+func newElectShowCmd(f *cli.Factory) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "show <container/name>",
+		Short: "Show who leads, since when and in which term",
+		Long: `Show who leads, since when and in which term, or who led last. The term is the fence of the lock under the same name: the
+AZCONC_LOCK_FENCE of the leader's command.
 
-func (r showResult) Text(w io.Writer) {
-	r.lines(w)
-	if len(r.Next) > 0 {
-		show.Fields(w, "waiting", fmt.Sprint(len(r.Next)), "next", r.Next[0])
+The ETag identifies this term: azconc elect resign --if-match ends this one and no later one. Candidates are not shown: a
+waiting candidate stores nothing.`,
+		Example: "  azconc elect show jobs/scheduler",
 	}
-}
-
-func showRun(ctx context.Context, f *cli.Factory, opts *options) error {
-	k, err := Locker(f, opts.Lock, nil)
-	if err != nil {
-		return err
-	}
-	info, err := k.Show(ctx, opts.Lock.Blob)
-	if err != nil {
-		return err
-	}
-	r := showResult{Outcome: "found", shown: showLock(opts.Lock.Container, info)}
-	if r.Next, err = k.Waiters(ctx, opts.Lock.Blob); err != nil {
-		return err
-	}
-	r.Waiting = len(r.Next)
-	return f.Print(r)
-}
-
-type listOptions struct {
-	Container ref.Blob
-	Prefix    string
-	Held      bool
-	Watch     bool
-	live.Options
-}
-
-func listVerb() cli.Verb[listOptions] {
-	return cli.Verb[listOptions]{
-		Use:   "list <container>",
-		Short: "List the locks of a container",
-		Long: `List the locks of a container.
-
-With --watch, the view of azconc top shows them, and its semaphores, until it is left; in a pipe, a table follows every
---interval, or with -o json a line. A round costs 1 request per 5,000 blobs.`,
-		Example: "  azconc lock list jobs\n  azconc lock list jobs --held -o json\n  azconc lock list jobs --watch --interval 10s",
-		Flags: func(opts *listOptions, set *pflag.FlagSet) {
-			set.StringVar(&opts.Prefix, "prefix", "", "only names that begin with this `text`")
-			flags.AllowEmpty(set, "prefix")
-			set.BoolVar(&opts.Held, "held", false, "only locks that are held")
-			opts.AddWatch(set, &opts.Watch)
-		},
-		Parse: func(opts *listOptions, in cli.Input) (err error) {
-			if opts.Container, err = ref.ParseContainer(in.Args[0]); err != nil {
-				return err
-			}
-			return opts.CheckWatch(in.Flags, opts.Watch)
-		},
-		Run: listRun,
-	}
+	return cli.On(f, cmd, ParseLock, opener(f), func(ctx context.Context, on ref.Blob, k *pessimistic.Locker) (cli.Result, error) {
+		info, err := k.Show(ctx, on.Blob)
+		return showResult{Outcome: "found", shown: showLock(on.Container, info), as: words{"election", "leader", "term"}}, err
+	})
 }
 
 type listResult struct {
@@ -108,23 +80,44 @@ func (r listResult) Text(w io.Writer) {
 	}
 }
 
-func listRun(ctx context.Context, f *cli.Factory, opts *listOptions) error {
-	if opts.Watch {
-		return live.Show(ctx, f, live.View{
-			Title: "azconc lock list " + opts.Container.Container, Sections: Sections(),
-			Sources: live.Only(LocksIn(f, opts.Container, opts.Prefix, opts.Held)),
-		}, opts.Options)
+func newListCmd(f *cli.Factory) *cobra.Command {
+	var prefix string
+	var held, watch bool
+	var view live.Options
+	cmd := &cobra.Command{
+		Use:   "list <container>",
+		Short: "List the locks of a container",
+		Long: `List the locks of a container.
+
+With --watch, the view of azconc top shows them, and its semaphores, until it is left; in a pipe, a table follows every
+--interval, or with -o json a line. A round costs 1 request per 5,000 blobs.`,
+		Example: "  azconc lock list jobs\n  azconc lock list jobs --held -o json\n  azconc lock list jobs --watch --interval 10s",
 	}
-	k, err := Locker(f, opts.Container, nil)
-	if err != nil {
-		return err
-	}
-	r := listResult{Outcome: "listed", Container: opts.Container.Container, Locks: []shown{}}
-	for info, err := range k.List(ctx, &pessimistic.ListOptions{Prefix: opts.Prefix, Held: opts.Held}) {
-		if err != nil {
-			return err
+	addPrefix(cmd, &prefix)
+	cmd.Flags().BoolVar(&held, "held", false, "only locks that are held")
+	view.AddWatch(cmd.Flags(), &watch)
+	return cli.On(f, cmd, ref.ParseContainer, opener(f), func(ctx context.Context, in ref.Blob, k *pessimistic.Locker) (cli.Result, error) {
+		if err := view.CheckWatch(cmd.Flags(), watch); err != nil {
+			return nil, err
 		}
-		r.Locks = append(r.Locks, showLock(opts.Container.Container, info))
-	}
-	return f.Print(r)
+		if watch {
+			return nil, live.Show(ctx, f, live.View{
+				Title: "azconc lock list " + in.Container, Sections: Sections(), Sources: live.Only(LocksIn(f, in, prefix, held)),
+			}, view)
+		}
+		r := listResult{Outcome: "listed", Container: in.Container, Locks: []shown{}}
+		for info, err := range k.List(ctx, &pessimistic.ListOptions{Prefix: prefix, Held: held}) {
+			if err != nil {
+				return nil, err
+			}
+			r.Locks = append(r.Locks, showLock(in.Container, info))
+		}
+		return r, nil
+	})
+}
+
+// addPrefix defines the flag --prefix of a list.
+func addPrefix(cmd *cobra.Command, prefix *string) {
+	cmd.Flags().StringVar(prefix, "prefix", "", "only names that begin with this `text`")
+	flags.AllowEmpty(cmd.Flags(), "prefix")
 }

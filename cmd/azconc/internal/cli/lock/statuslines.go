@@ -3,32 +3,28 @@ package lock
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"strconv"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/pessimistic"
 )
 
-// statusPatience bounds how long azconc waits at its end for a slow reader of the status lines.
-const statusPatience = time.Second
+const (
+	// statusPatience bounds how long azconc waits at its end for a slow reader of the status lines.
+	statusPatience = time.Second
+	// statusQueued is how many lines wait for a reader. What comes after that is lost.
+	statusQueued = 64
+)
 
 // statusLines are JSON lines about a run, on a file descriptor that the caller has opened. A goroutine writes them, so that
 // a slow reader delays nothing else. Without a descriptor nothing is written. Safe for concurrent use.
 type statusLines struct {
-	w      io.WriteCloser
-	ready  func(time.Duration) bool // whether a write would not block, asked for at most that long
-	gone   chan struct{}            // closed when azconc no longer waits for the reader
-	empty  chan struct{}            // closed when the goroutine has ended
-	queued chan struct{}            // has an element when there are new lines
-
-	mu     sync.Mutex // guards what follows
-	lines  [][]byte
-	closed bool
-	isLost bool
+	lines   chan []byte
+	written chan struct{} // closed when the goroutine has ended
+	isLost  atomic.Bool
 }
 
 func openStatus(fd int) (*statusLines, error) {
@@ -38,92 +34,52 @@ func openStatus(fd int) (*statusLines, error) {
 	if !takeOver(fd) {
 		return nil, fail.WithHint(fail.Usagef("--status-fd %d is not open", fd), fmt.Sprintf("the shell opens it with %d>file", fd))
 	}
-	return newStatusLines(os.NewFile(uintptr(fd), "status-fd-"+strconv.Itoa(fd)), func(d time.Duration) bool { return writable(fd, d) }), nil
-}
-
-func newStatusLines(w io.WriteCloser, ready func(time.Duration) bool) *statusLines {
-	s := &statusLines{w: w, ready: ready, gone: make(chan struct{}), empty: make(chan struct{}), queued: make(chan struct{}, 1)}
-	go s.run()
-	return s
-}
-
-// run writes the queued lines until the end, or until it gives up on the reader.
-func (s *statusLines) run() {
-	defer close(s.empty)
-	defer func() { _ = s.w.Close() }()
-	for {
-		s.mu.Lock()
-		lines, closed := s.lines, s.closed
-		s.lines = nil
-		s.mu.Unlock()
-		for _, line := range lines {
-			for !s.ready(100 * time.Millisecond) {
-				select {
-				case <-s.gone:
-					return
-				default:
-				}
-			}
-			// A reader that has gone is no reason to stop the command.
-			_, _ = s.w.Write(line)
+	s := &statusLines{lines: make(chan []byte, statusQueued), written: make(chan struct{})}
+	go func() {
+		defer close(s.written)
+		w := os.NewFile(uintptr(fd), "status-fd-"+strconv.Itoa(fd))
+		for line := range s.lines {
+			_, _ = w.Write(line) // a reader that has gone is no reason to stop the command
 		}
-		if closed && len(lines) == 0 {
-			return
-		}
-		if len(lines) == 0 {
-			<-s.queued
-		}
-	}
+		_ = w.Close()
+	}()
+	return s, nil
 }
 
 // lose writes, once, that the lease is lost.
 func (s *statusLines) lose(l *pessimistic.LostError) {
-	s.mu.Lock()
-	before := s.isLost
-	s.isLost = true
-	s.mu.Unlock()
-	if !before {
+	if !s.isLost.Swap(true) {
 		s.write("lost", map[string]any{"reason": l.Reason.String()})
 	}
 }
 
 // write queues one line.
 func (s *statusLines) write(event string, facts map[string]any) {
-	if s.w == nil {
+	if s.lines == nil {
 		return
 	}
 	line := map[string]any{"event": event, "at": time.Now().UTC().Format(time.RFC3339Nano)}
 	for name, value := range facts {
 		line[name] = value
 	}
-	if text, err := json.Marshal(line); err == nil {
-		s.mu.Lock()
-		s.lines = append(s.lines, append(text, '\n'))
-		s.mu.Unlock()
-		s.wake()
+	text, err := json.Marshal(line)
+	if err != nil {
+		return
 	}
-}
-
-func (s *statusLines) wake() {
 	select {
-	case s.queued <- struct{}{}:
+	case s.lines <- append(text, '\n'):
 	default:
 	}
 }
 
-// close waits until everything is written, for at most statusPatience.
+// close waits until everything is written, for at most statusPatience. A write to a reader that does not read ends with the process.
 func (s *statusLines) close() {
-	if s.w == nil {
+	if s.lines == nil {
 		return
 	}
-	s.mu.Lock()
-	s.closed = true
-	s.mu.Unlock()
-	s.wake()
+	close(s.lines)
 	select {
-	case <-s.empty:
+	case <-s.written:
 	case <-time.After(statusPatience):
-		close(s.gone)
-		<-s.empty
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
@@ -15,44 +15,10 @@ import (
 	idem "github.com/azconc/azconc/idempotent/once"
 )
 
-type listOptions struct {
-	options
-	Prefix string
-}
-
-func listVerb() cli.Verb[listOptions] {
-	return cli.Verb[listOptions]{
-		Use:   "list <container>",
-		Short: "List the keys of a container and their states",
-		Long: `List the keys of a container and their states:
-
-  done     a result is stored: azconc once show prints it, azconc once forget deletes it
-  running  a process is working on the key
-  free     no result is in --results: the key was tried, or its result was forgotten or is in another
-           table; the next azconc once run with this table runs its command
-
-A key that is free is listed until azconc lock gc deletes its lock. For a key that is done, the owner is the last process that had
-it. Results whose keys are no longer known, because only their hashes are stored, are counted on stderr.`,
-		Example: "  azconc once list jobs\n  azconc once list jobs --prefix deploy- -o json",
-		Flags: func(opts *listOptions, set *pflag.FlagSet) {
-			opts.add(set)
-			set.StringVar(&opts.Prefix, "prefix", "", "only keys that begin with this `text`")
-			flags.AllowEmpty(set, "prefix")
-		},
-		Resource: func(opts *listOptions, arg string) (err error) {
-			opts.Key, err = ref.ParseContainer(arg)
-			return err
-		},
-		Parse: func(opts *listOptions, _ cli.Input) error { return opts.checkResults() },
-		Run:   listRun,
-	}
-}
-
 type listResult struct {
 	Outcome   string     `json:"outcome"`
 	Container string     `json:"resource"`
 	Keys      []listItem `json:"keys"`
-	Unnamed   int        `json:"unnamed"` // results whose keys are not known
 	cli.Cost
 }
 
@@ -75,29 +41,38 @@ func (r listResult) Text(w io.Writer) {
 	}
 }
 
-func listRun(ctx context.Context, f *cli.Factory, opts *listOptions) error {
-	o, err := opts.once(f)
-	if err != nil {
-		return err
+func newListCmd(f *cli.Factory) *cobra.Command {
+	var prefix string
+	cmd := &cobra.Command{
+		Use:   "list <container>",
+		Short: "List the keys of a container and their states",
+		Long: `List the keys of a container and their states:
+
+  done     a result is stored: azconc once show prints it, azconc once forget deletes it
+  running  a process is working on the key
+  free     no result is in --results, but the key was tried, or its result is in another table; the next
+           azconc once run with this table runs its command
+
+A key that is free is listed until azconc lock gc deletes its lock. A key that is done has neither lock nor owner, unless it shares
+its lock with others.`,
+		Example: "  azconc once list jobs\n  azconc once list jobs --prefix deploy- -o json",
 	}
-	keys, err := o.List(ctx)
-	if err != nil {
-		return err
-	}
-	r := listResult{Outcome: "listed", Container: opts.Key.Container, Keys: []listItem{}}
-	for _, k := range keys {
-		switch {
-		case k.Key == "":
-			r.Unnamed++
-		case strings.HasPrefix(k.Key, opts.Prefix):
-			r.Keys = append(r.Keys, listed(opts.Key.Container, k))
+	cmd.Flags().StringVar(&prefix, "prefix", "", "only keys that begin with this `text`")
+	flags.AllowEmpty(cmd.Flags(), "prefix")
+	return on(f, cmd, ref.ParseContainer, func(ctx context.Context, in ref.Blob, o *idem.Once) (cli.Result, error) {
+		keys, err := o.List(ctx)
+		if err != nil {
+			return nil, err
 		}
-	}
-	if r.Unnamed > 0 && !f.JSON() && !f.Quiet {
-		f.Notef("and %s of keys that are not known any more", show.Plural(r.Unnamed, "result"))
-	}
-	r.Cost = f.Cost()
-	return f.Print(r)
+		r := listResult{Outcome: "listed", Container: in.Container, Keys: []listItem{}}
+		for _, k := range keys {
+			if strings.HasPrefix(k.Key, prefix) {
+				r.Keys = append(r.Keys, listed(in.Container, k))
+			}
+		}
+		r.Cost = f.Cost()
+		return r, nil
+	})
 }
 
 func listed(container string, k idem.KeyInfo) listItem {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -21,56 +22,61 @@ import (
 
 func NewCmd(f *cli.Factory) *cobra.Command {
 	return cli.NewGroupCmd("once", "Run a command once per key",
-		runVerb().Command(f),
-		showVerb().Command(f),
-		listVerb().Command(f),
-		forgetVerb().Command(f),
-		gcVerb().Command(f),
+		newRunCmd(f),
+		newShowCmd(f),
+		newListCmd(f),
+		newForgetCmd(f),
+		newGCCmd(f),
 	)
 }
 
-// options are those of every verb.
-type options struct {
-	Key     ref.Blob // container and key
-	Results string   // table
+// table is the name of the table of results.
+type table string
+
+func (t *table) add(set *pflag.FlagSet) {
+	set.StringVar((*string)(t), "results", "azconconce", "`table` of the results; created if it is missing")
 }
 
-func (o *options) add(set *pflag.FlagSet) {
-	set.StringVar(&o.Results, "results", "azconconce", "`table` of the results; created if it is missing")
-}
-
-func (o *options) parse(in cli.Input) (err error) {
-	if o.Key, err = lock.ParseLock(in.Args[0]); err != nil {
-		return err
-	}
-	if len(o.Key.Blob) > 200 {
-		return fail.Usagef("the key has %d bytes: the limit is 200", len(o.Key.Blob))
-	}
-	return o.checkResults()
-}
-
-func (o *options) checkResults() error {
-	if o.Results == "" {
-		return fail.Usagef("--results is empty")
-	}
-	return queue.CheckTable("--results", o.Results)
-}
-
-// once returns the keys and results, for verbs that run nothing.
-func (o *options) once(f *cli.Factory) (*idem.Once, error) {
-	k, err := lock.Locker(f, o.Key, nil)
-	if err != nil {
-		return nil, err
-	}
-	return o.results(f, k, nil)
-}
-
-func (o *options) results(f *cli.Factory, k *pessimistic.Locker, opts *idem.Options) (*idem.Once, error) {
+// open returns the keys in the container of on, with their results. k is a Locker of that container.
+func (t table) open(f *cli.Factory, k *pessimistic.Locker, opts *idem.Options) (*idem.Once, error) {
 	tables, err := f.TableService()
 	if err != nil {
 		return nil, err
 	}
-	return idem.New(k, tables.NewClient(o.Results), opts)
+	return idem.New(k, tables.NewClient(string(t)), opts)
+}
+
+func (t table) check() error {
+	if t == "" {
+		return fail.Usagef("--results is empty")
+	}
+	return queue.CheckTable("--results", string(t))
+}
+
+// on makes cmd a verb that runs nothing.
+func on(f *cli.Factory, cmd *cobra.Command, parse func(string) (ref.Blob, error), do func(context.Context, ref.Blob, *idem.Once) (cli.Result, error)) *cobra.Command {
+	var results table
+	results.add(cmd.Flags())
+	open := func(on ref.Blob) (*idem.Once, error) {
+		if err := results.check(); err != nil {
+			return nil, err
+		}
+		k, err := lock.Locker(f, on, nil)
+		if err != nil {
+			return nil, err
+		}
+		return results.open(f, k, nil)
+	}
+	return cli.On(f, cmd, parse, open, do)
+}
+
+// parseKey reads container/key.
+func parseKey(arg string) (ref.Blob, error) {
+	key, err := lock.ParseLock(arg)
+	if err == nil && len(key.Blob) > 200 {
+		err = fail.Usagef("the key has %d bytes: the limit is 200", len(key.Blob))
+	}
+	return key, err
 }
 
 // maxKept bounds the stored output of a command: what fits into a property as JSON.
@@ -82,20 +88,11 @@ type keptOutput struct {
 	Output []byte `json:"output"`
 }
 
-// replay prints the stored result.
-func replay(f *cli.Factory, key string, out idem.Result) error {
-	var k keptOutput
+func readKept(key string, out idem.Result) (k keptOutput, err error) {
 	if err := json.Unmarshal(out.Value, &k); err != nil {
-		return fmt.Errorf("the result stored for %s was not written by azconc once run: %w", key, err)
+		return k, fmt.Errorf("the result stored for %s was not written by azconc once run: %w", key, err)
 	}
-	if !f.Quiet {
-		f.Notef("%s was run before, at %s; this is what it printed", key, show.Time(out.At))
-	}
-	if k.Bytes > len(k.Output) {
-		f.Notef("the output of %s had %d bytes, of which the first %d were kept", key, k.Bytes, len(k.Output))
-	}
-	_, err := f.Out.Write(k.Output)
-	return err
+	return k, nil
 }
 
 type showResult struct {
@@ -110,35 +107,24 @@ func (r showResult) Text(w io.Writer) {
 	show.Fields(w, "key", r.Key, "done", r.At, "output", fmt.Sprint(r.Bytes, " bytes"))
 }
 
-func showVerb() cli.Verb[options] {
-	return cli.Verb[options]{
+func newShowCmd(f *cli.Factory) *cobra.Command {
+	cmd := &cobra.Command{
 		Use:     "show <container/key>",
 		Short:   "Show when a key was completed",
 		Long:    "Show when a key was completed and the size of its output; with -o json also the output. If it was not completed, the exit code is 3.",
 		Example: "  azconc once show jobs/deploy-42",
-		Flags:   (*options).add,
-		Parse:   (*options).parse,
-		Run:     showRun,
 	}
-}
-
-func showRun(ctx context.Context, f *cli.Factory, opts *options) error {
-	o, err := opts.once(f)
-	if err != nil {
-		return err
-	}
-	out, found, err := o.Look(ctx, opts.Key.Blob)
-	if err != nil {
-		return err
-	}
-	if !found {
-		return &notDone{opts.Key.String()}
-	}
-	var k keptOutput
-	if err := json.Unmarshal(out.Value, &k); err != nil {
-		return fmt.Errorf("the result stored for %s was not written by azconc once run: %w", opts.Key, err)
-	}
-	return f.Print(showResult{Outcome: "done", Key: opts.Key.String(), At: show.Time(out.At), Bytes: k.Bytes, Output: string(k.Output)})
+	return on(f, cmd, parseKey, func(ctx context.Context, key ref.Blob, o *idem.Once) (cli.Result, error) {
+		out, found, err := o.Look(ctx, key.Blob)
+		if err != nil {
+			return nil, err
+		}
+		if !found {
+			return nil, &notDone{key.String()}
+		}
+		k, err := readKept(key.String(), out)
+		return showResult{Outcome: "done", Key: key.String(), At: show.Time(out.At), Bytes: k.Bytes, Output: string(k.Output)}, err
+	})
 }
 
 // notDone reports that no result is stored for the key.
@@ -149,18 +135,6 @@ func (*notDone) Verdict() fail.Verdict {
 	return fail.Verdict{Code: fail.ExitNotFound, Outcome: "not_found"}
 }
 
-func forgetVerb() cli.Verb[options] {
-	return cli.Verb[options]{
-		Use:     "forget <container/key>",
-		Short:   "Forget a completed key, so that its command runs again",
-		Long:    "Forget a completed key, so that its command runs again when the key is next used. A command that is running is not affected.",
-		Example: "  azconc once forget jobs/deploy-42",
-		Flags:   (*options).add,
-		Parse:   (*options).parse,
-		Run:     forgetRun,
-	}
-}
-
 type forgetResult struct {
 	Outcome string `json:"outcome"`
 	Key     string `json:"resource"`
@@ -169,17 +143,49 @@ type forgetResult struct {
 
 func (r forgetResult) Text(w io.Writer) { fmt.Fprintln(w, r.Outcome, r.Key) }
 
-func forgetRun(ctx context.Context, f *cli.Factory, opts *options) error {
-	o, err := opts.once(f)
-	if err != nil {
-		return err
+func newForgetCmd(f *cli.Factory) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "forget <container/key>",
+		Short:   "Forget a completed key, so that its command runs again",
+		Long:    "Forget a completed key, so that its command runs again when the key is next used. A command that is running is not affected.",
+		Example: "  azconc once forget jobs/deploy-42",
 	}
-	found, err := o.Forget(ctx, opts.Key.Blob)
-	if err != nil {
-		return err
+	return on(f, cmd, parseKey, func(ctx context.Context, key ref.Blob, o *idem.Once) (cli.Result, error) {
+		found, err := o.Forget(ctx, key.Blob)
+		if err == nil && !found {
+			err = &notDone{key.String()}
+		}
+		return forgetResult{Outcome: "forgotten", Key: key.String(), Cost: f.Cost()}, err
+	})
+}
+
+type gcResult struct {
+	Outcome  string `json:"outcome"`
+	Resource string `json:"resource"`
+	Deleted  int    `json:"deleted"`
+	cli.Cost
+}
+
+func (r gcResult) Text(w io.Writer) { fmt.Fprintf(w, "deleted %s\n", show.Plural(r.Deleted, "result")) }
+
+func newGCCmd(f *cli.Factory) *cobra.Command {
+	var age time.Duration
+	cmd := &cobra.Command{
+		Use:   "gc <container>",
+		Short: "Forget keys that were completed long ago",
+		Long: `Forget the keys of a container that were completed longer ago than --age. If such a key is used again, its command runs
+again. azconc lock gc deletes the locks of keys that were tried and not completed.`,
+		Example: "  azconc once gc jobs --age 90d",
 	}
-	if !found {
-		return &notDone{opts.Key.String()}
-	}
-	return f.Print(forgetResult{Outcome: "forgotten", Key: opts.Key.String(), Cost: f.Cost()})
+	cmd.Flags().DurationVar(&age, "age", 90*24*time.Hour, "how long ago they were completed, at least 1m")
+	return on(f, cmd, ref.ParseContainer, func(ctx context.Context, in ref.Blob, o *idem.Once) (cli.Result, error) {
+		if age < time.Minute {
+			return nil, fail.WithHint(fail.Usagef("--age %s is less than 1m", show.Duration(age)), "it has to be longer than the time within which a key is used again")
+		}
+		n, err := o.GC(ctx, age)
+		if err != nil && n > 0 {
+			f.Notef("%d were deleted", n)
+		}
+		return gcResult{Outcome: "deleted", Resource: in.Container, Deleted: n, Cost: f.Cost()}, err
+	})
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/lock"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/cmd/azconc/internal/proc"
 	idem "github.com/azconc/azconc/idempotent/once"
@@ -24,22 +25,26 @@ import (
 	"github.com/azconc/azconc/pessimistic"
 )
 
-type runOptions struct {
-	options
-	lock.UnderFlags
+// runner is a run of azconc once run.
+type runner struct {
+	*lock.UnderFlags
 	slotFlags
-	Payload  string // file
-	Attempts int
-	Keep     string // a duration, or "infinite"
+	f       *cli.Factory
+	key     ref.Blob // container and key
+	results table
 
-	keep time.Duration // 0: for ever
+	payload  string // file
+	attempts int
+	keeping  string        // --keep: a duration, or "infinite"
+	keep     time.Duration // 0: for ever
 }
 
 // keepSlots is how long the result of a slot is kept. Unlike a key, it is not used again after the slots that Missed looks back at.
 const keepSlots = 90 * 24 * time.Hour
 
-func runVerb() cli.Verb[runOptions] {
-	return cli.Verb[runOptions]{
+func newRunCmd(f *cli.Factory) *cobra.Command {
+	r := &runner{f: f}
+	return lock.Under{
 		Use:   "run <container/key> [flags] -- <command> [<arg>...]",
 		Short: "Run a command once per key, and replay its output after that",
 		Long: `Run a command unless it has already run for the key, on any machine. If it exits with 0, its stdout, up to 47 KiB, is stored in
@@ -63,44 +68,42 @@ AZCONC_ONCE_SLOT, the time of the slot.
 		Example: `  azconc once run jobs/deploy-42 -- ./deploy 42
   azconc once run jobs/order-17 --payload order.json -- ./charge order.json
   azconc once run jobs/report --slot '*/5 * * * *' -- ./report.sh`,
-		Args: cobra.ArbitraryArgs,
-		Flags: func(opts *runOptions, set *pflag.FlagSet) {
-			opts.options.add(set)
-			opts.UnderFlags.Add(set)
-			opts.slotFlags.add(set)
-			flags.Int(set, &opts.Attempts, "attempts", 1, "how often the command is begun, over all machines, until it succeeds (default unbounded)")
-			set.StringVar(&opts.Keep, "keep", "", "`duration` for which the result is kept, at least 1h, or infinite (default 90d with --slot, otherwise infinite)")
-			set.StringVar(&opts.Payload, "payload", "", "`file` that identifies the operation; - is stdin (default the command line)")
+		Flags: func(set *pflag.FlagSet) {
+			r.results.add(set)
+			r.slotFlags.add(set)
+			flags.Int(set, &r.attempts, "attempts", 1, "how often the command is begun, over all machines, until it succeeds (default unbounded)")
+			set.StringVar(&r.keeping, "keep", "", "`duration` for which the result is kept, at least 1h, or infinite (default 90d with --slot, otherwise infinite)")
+			set.StringVar(&r.payload, "payload", "", "`file` that identifies the operation; - is stdin (default the command line)")
 		},
-		Parse: func(opts *runOptions, in cli.Input) (err error) {
-			if err := opts.Take(in, "<container/key>"); err != nil {
+		Parse: func(in cli.Input) (err error) {
+			if r.key, err = parseKey(in.Args[0]); err != nil {
 				return err
 			}
-			if err := opts.options.parse(in); err != nil {
+			if err := r.results.check(); err != nil {
 				return err
 			}
-			if err := opts.slotFlags.parse(in, opts.Key.Blob); err != nil {
+			if err := r.slotFlags.parse(in, r.key.Blob); err != nil {
 				return err
 			}
-			if err := opts.parseKeep(in.Flags.Changed("keep")); err != nil {
-				return err
-			}
-			return opts.UnderFlags.Parse(in)
+			return r.parseKeep(in.Flags.Changed("keep"))
 		},
-		Run: runRun,
-	}
+		Run: func(ctx context.Context, u *lock.UnderFlags) error {
+			r.UnderFlags = u
+			return r.run(ctx)
+		},
+	}.Command(f)
 }
 
-func (o *runOptions) parseKeep(given bool) (err error) {
+func (r *runner) parseKeep(given bool) (err error) {
 	switch {
-	case !given && o.schedule != nil:
-		o.keep = keepSlots
-	case given && o.Keep != "infinite":
-		if o.keep, err = flags.ParseDuration(o.Keep); err != nil {
-			return fail.WithHint(fail.Usagef("--keep %q is not a duration", o.Keep), "it looks like 7d or 12h, or it is infinite")
+	case !given && r.schedule != nil:
+		r.keep = keepSlots
+	case given && r.keeping != "infinite":
+		if r.keep, err = flags.ParseDuration(r.keeping); err != nil {
+			return fail.WithHint(fail.Usagef("--keep %q is not a duration", r.keeping), "it looks like 7d or 12h, or it is infinite")
 		}
-		if o.keep < time.Hour {
-			return fail.WithHint(fail.Usagef("--keep %s is less than 1h", o.Keep), "it has to be longer than the time within which the key is used again")
+		if r.keep < time.Hour {
+			return fail.WithHint(fail.Usagef("--keep %s is less than 1h", r.keeping), "it has to be longer than the time within which the key is used again")
 		}
 	}
 	return nil
@@ -114,122 +117,116 @@ func (*doneBefore) Error() string { return "it was completed before" }
 // maxPayload bounds --payload, which is read into memory.
 const maxPayload = 4 << 20
 
-func runRun(ctx context.Context, f *cli.Factory, opts *runOptions) error {
-	payload := []byte(strings.Join(opts.Command, "\x00"))
-	if opts.Payload != "" {
-		var err error
-		if payload, err = f.WholeContent(ctx, opts.Payload, maxPayload); err != nil {
+// run runs the command for the key, or replays its output.
+func (r *runner) run(ctx context.Context) (err error) {
+	payload := []byte(strings.Join(r.Command, "\x00"))
+	if r.payload != "" {
+		if payload, err = r.f.WholeContent(ctx, r.payload, maxPayload); err != nil {
 			return err
 		}
 	}
-	if err := opts.slot(ctx, f); err != nil {
+	if err := r.enterSlot(ctx); err != nil {
 		return err
 	}
-	o := opts.LockerOptions(f)
-	o.QuickFirst = true // only azconc lock gc deletes the lock of a key, long after its last use
-	k, err := lock.Locker(f, opts.Key, o)
+	o := r.LockerOptions(r.f)
+	o.QuickFirst = true // the lock of a key is needed once
+	k, err := lock.Locker(r.f, r.key, o)
 	if err != nil {
 		return err
 	}
-	once, err := opts.results(f, k, &idem.Options{Attempts: opts.Attempts, Keep: opts.keep, Lock: opts.lockOf})
+	once, err := r.results.open(r.f, k, &idem.Options{Attempts: r.attempts, Keep: r.keep, Lock: r.lockOf})
 	if err != nil {
 		return err
 	}
-	slots, err := opts.caughtUp(ctx, f, once)
-	if err != nil {
-		return err
-	}
-	for _, s := range slots {
-		if opts.schedule != nil {
-			opts.enter(s)
-		}
-		if err := opts.runKey(ctx, f, k, once, payload); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// runKey runs the command for the key, or replays its output.
-func (o *runOptions) runKey(ctx context.Context, f *cli.Factory, k *pessimistic.Locker, once *idem.Once, payload []byte) error {
-	key := o.Key.Blob
+	var run *idem.Run
 	kept := &proc.Head{Limit: maxKept}
-	err := lock.RunUnder(f, ctx, &o.UnderFlags, lock.Acquisition{
-		What:    o.Key.String(),
-		Acquire: func(ctx context.Context) (lock.Held, error) { return o.begin(ctx, f, once, key, payload) },
-		Env: func(h lock.Held) []string {
-			env := append(lock.Env(o.lockName(), h.(*idem.Run).Hold), "AZCONC_ONCE_KEY="+key)
-			if o.schedule != nil {
-				env = append(env, "AZCONC_ONCE_SLOT="+o.due.At.Format(time.RFC3339))
+	err = lock.RunUnder(r.f, ctx, r.UnderFlags, lock.Acquisition{
+		Locker: k, What: r.key.String(), Name: r.lockName(),
+		Acquire: func(ctx context.Context) (_ *pessimistic.Hold, err error) {
+			var before idem.Result
+			if run, before, err = once.Await(ctx, r.key.Blob, payload, r.wait()); err != nil {
+				return nil, err
+			}
+			if run == nil {
+				return nil, &doneBefore{before}
+			}
+			r.noteMissed(ctx, once)
+			return run.Hold, nil
+		},
+		Env: func() []string {
+			env := []string{"AZCONC_ONCE_KEY=" + r.key.Blob}
+			if r.schedule != nil {
+				env = append(env, "AZCONC_ONCE_SLOT="+r.due.At.Format(time.RFC3339))
 			}
 			return env
 		},
-		Facts: func(h lock.Held) map[string]any { return lock.Facts(o.lockName(), h.(*idem.Run).Hold) },
-		Breaking: func(ctx context.Context, h lock.Held) (time.Duration, error) {
-			return lock.Breaking(ctx, k, h.(*idem.Run).Hold)
-		},
-		Out: io.MultiWriter(kept, f.Out),
-		Finish: func(ctx context.Context, h lock.Held) error {
-			result, err := json.Marshal(keptOutput{Bytes: kept.N, Output: kept.Data})
-			if err != nil {
-				return err
-			}
-			if kept.Cut() {
-				f.Notef("the output has %d bytes, of which the first %d are kept", kept.N, len(kept.Data))
-			}
-			run := h.(*idem.Run)
-			if o.schedule != nil {
-				o.schedule.Keep(run, o.job, o.due)
-			}
-			if _, err := run.Finish(ctx, result); err != nil {
-				return fmt.Errorf("the command has ended, but its result is not stored, so it will run again: %w", err)
-			}
-			return nil
-		},
+		Out:    io.MultiWriter(kept, r.f.Out),
+		Finish: func(ctx context.Context) error { return r.finish(ctx, run, kept) },
 	})
 	if before, ok := errors.AsType[*doneBefore](err); ok {
-		return replay(f, o.Key.String(), before.out)
+		return r.replay(before.out)
 	}
 	if errors.Is(err, idem.ErrMismatch) {
-		return &mismatch{err: err, key: o.Key.String()}
+		return &mismatch{err: err, key: r.key.String()}
 	}
 	return err
 }
 
-func (o *runOptions) lockName() string {
-	return o.Key.Container + "/once/" + url.PathEscape(o.lockOf(o.Key.Blob))
+// finish stores the output of the command.
+func (r *runner) finish(ctx context.Context, run *idem.Run, kept *proc.Head) error {
+	result, err := json.Marshal(keptOutput{Bytes: kept.N, Output: kept.Data})
+	if err != nil {
+		return err
+	}
+	if kept.Cut() {
+		r.f.Notef("the output has %d bytes, of which the first %d are kept", kept.N, len(kept.Data))
+	}
+	if r.schedule != nil {
+		r.schedule.Keep(run, r.job, r.due)
+	}
+	if _, err := run.Finish(ctx, result); err != nil {
+		return fmt.Errorf("the command has ended, but its result is not stored, so it will run again: %w", err)
+	}
+	return nil
 }
 
-// begin acquires the key, and waits while another process works on it, or the service does not answer.
-func (o *runOptions) begin(ctx context.Context, f *cli.Factory, once *idem.Once, key string, payload []byte) (lock.Held, error) {
-	run, out, err := once.Await(ctx, key, payload, o.wait(f))
-	switch {
-	case err != nil:
-		return nil, err
-	case run == nil:
-		return nil, &doneBefore{out}
+// replay prints the stored result.
+func (r *runner) replay(out idem.Result) error {
+	k, err := readKept(r.key.String(), out)
+	if err != nil {
+		return err
 	}
-	o.missed(ctx, f, once)
-	return run, nil
+	if !r.f.Quiet {
+		r.f.Notef("%s was run before, at %s; this is what it printed", r.key, show.Time(out.At))
+	}
+	if k.Bytes > len(k.Output) {
+		r.f.Notef("the output of %s had %d bytes, of which the first %d were kept", r.key, k.Bytes, len(k.Output))
+	}
+	_, err = r.f.Out.Write(k.Output)
+	return err
+}
+
+func (r *runner) lockName() string {
+	return r.key.Container + "/once/" + url.PathEscape(r.lockOf(r.key.Blob))
 }
 
 // wait returns how long to wait for the key: up to --wait, and until the slot ends.
-func (o *runOptions) wait(f *cli.Factory) idem.Wait {
-	w, noted := idem.Wait{Until: o.ends, Ended: slot.ErrEnded}, ""
-	if limit := time.Now().Add(o.Wait); o.NoWait || o.Wait > 0 && (o.ends.IsZero() || limit.Before(o.ends)) {
+func (r *runner) wait() idem.Wait {
+	w, noted := idem.Wait{Until: r.ends, Ended: slot.ErrEnded}, ""
+	if limit := time.Now().Add(r.Wait); r.NoWait || r.Wait > 0 && (r.ends.IsZero() || limit.Before(r.ends)) {
 		w.Until, w.Ended = limit, nil
 	}
 	w.Refused = func(err error) error {
 		held, busy := errors.AsType[*pessimistic.HeldError](err)
-		if busy && o.under(f, held) {
-			return fail.WithHint(fmt.Errorf("%s would wait for itself: %w: %w", o.Key, idem.ErrInProgress, held), "the command of azconc once run must not run the same key")
+		if busy && r.under(held) {
+			return fail.WithHint(fmt.Errorf("%s would wait for itself: %w: %w", r.key, idem.ErrInProgress, held), "the command of azconc once run must not run the same key")
 		}
 		why := "the service does not answer"
 		if busy {
 			why = "in progress at " + show.OrAnother(held.Holder)
 		}
-		if noted != why && f.ErrTerminal && !f.Quiet {
-			f.Notef("waiting for %s, %s", o.Key, why)
+		if noted != why && r.f.ErrTerminal && !r.f.Quiet {
+			r.f.Notef("waiting for %s, %s", r.key, why)
 			noted = why
 		}
 		return nil
@@ -238,8 +235,8 @@ func (o *runOptions) wait(f *cli.Factory) idem.Wait {
 }
 
 // under reports whether the holder's command has started this one.
-func (o *runOptions) under(f *cli.Factory, held *pessimistic.HeldError) bool {
-	return f.Env.Get("AZCONC_LOCK_NAME") == o.lockName() && f.Env.Get("AZCONC_LOCK_FENCE") == held.Fence.String()
+func (r *runner) under(held *pessimistic.HeldError) bool {
+	return r.f.Env.Get("AZCONC_LOCK_NAME") == r.lockName() && r.f.Env.Get("AZCONC_LOCK_FENCE") == held.Fence.String()
 }
 
 // mismatch reports that the key was completed with another command line or payload.

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -24,21 +25,18 @@ import (
 type consumeOptions struct {
 	Queue    string
 	Exec     string
-	Markers  string // table
-	Inbox    string // table/partition
-	SendTo   string // queues
-	Claims   string // container
-	Session  string // container
-	Poison   string // queue
+	Markers  string
+	Inbox    ref.Table
+	SendTo   []string // queues
+	Claims   ref.Blob // container
+	Session  ref.Blob // container
+	Poison   string   // queue
 	Options  idempotent.ConsumerOptions
 	Backoff  time.Duration
 	SoftStop time.Duration
 	Create   bool
 
 	Manifest manifest
-
-	inbox  ref.Table
-	outbox []string // queues
 }
 
 // The defaults of --markers and --poison, which are those of idempotent.NewWorker.
@@ -48,7 +46,6 @@ const (
 )
 
 func consumeVerb() cli.Verb[consumeOptions] {
-	var encoding string
 	return cli.Verb[consumeOptions]{
 		Use:   "consume <queue> --exec <command>",
 		Short: "Run a command for every message",
@@ -68,7 +65,10 @@ another consumer can receive the message. Output of the command passes through; 
 
 The table --markers, which is created if it is missing, records messages. --dedupe selects which, and to what end:
 
-` + dedupeHelp() + `
+  owner       one of several copies of a message is handled, and the others are deleted (the default)
+  redelivery  only a message that was handled and could not be deleted is recorded; copies are handled like other messages
+  none        no table is used, and copies are handled like other messages
+
 A redelivered message is handled at once, even though its previous consumer may only be slow. With --sessions, a consumer that
 is still alive keeps its messages.
 
@@ -94,27 +94,31 @@ are given: a ScaledJob of KEDA, a Deployment with a ScaledObject, or a job of Az
   azconc queue consume orders --exec 'jq .order' --exit-when-empty
   azconc queue consume orders --exec ./handle --account-name contoso --manifest keda-job --image contoso.azurecr.io/orders:7`,
 		Flags: func(opts *consumeOptions, set *pflag.FlagSet) {
+			o := &opts.Options
+			o.Concurrency, o.Visibility, o.Poll.Cap = 1, 30*time.Second, 5*time.Second
+			opts.Backoff, opts.SoftStop = time.Second, 20*time.Second
 			set.StringVar(&opts.Exec, "exec", "", "`command` to run, with a shell")
-			set.StringVar(&opts.Markers, "markers", "", "`table` that records which copy of a message is handled; created if it is missing (default "+defaultMarkers+")")
-			set.StringVar((*string)(&opts.Options.Dedupe), "dedupe", "", "what --markers records: {"+dedupeNames(" | ", " | ", anyDedupe)+"} (default "+string(dedupeModes[0].mode)+"; none with --inbox)")
-			set.StringVar(&opts.Inbox, "inbox", "", "`table/partition` to which the command's output is applied, once per message")
-			set.StringVar(&opts.SendTo, "send-to", "", "`queues`, with commas between them, that the command's output can send to; needs --inbox")
-			set.StringVar(&opts.Session, "sessions", "", "`container` for a lease that shows other consumers whether this one is alive")
-			set.StringVar(&opts.Claims, "claim-check", "", "`container` with bodies that are too large for a message")
-			set.StringVar(&opts.Poison, "poison", "", "`queue` for messages that cannot be handled; created if it is missing (default <queue>"+poisonSuffix+")")
+			flags.Required(set, "exec", "")
+			TableFlag(set, &opts.Markers, "markers", "`table` that records which copy of a message is handled; created if it is missing (default "+defaultMarkers+")")
+			flags.OneOf(set, (*string)(&o.Dedupe), "dedupe", "what --markers records; none with --inbox", string(idempotent.DedupeOwner), string(idempotent.DedupeRedelivery), string(idempotent.DedupeNone))
+			named(set, &opts.Inbox, "inbox", "`table/partition` to which the command's output is applied, once per message", parseInbox)
+			named(set, &opts.SendTo, "send-to", "`queues`, with commas between them, that the command's output can send to; needs --inbox", parseQueues)
+			named(set, &opts.Session, "sessions", "`container` for a lease that shows other consumers whether this one is alive", ref.ParseContainer)
+			named(set, &opts.Claims, "claim-check", "`container` with bodies that are too large for a message", ref.ParseContainer)
+			NameFlag(set, &opts.Poison, "poison", "`queue` for messages that cannot be handled; created if it is missing (default <queue>"+poisonSuffix+")")
 			set.BoolVar(&opts.Create, "create", false, "create the queue if it is missing, and those of --send-to")
-			set.IntVar(&opts.Options.Concurrency, "concurrency", 1, "how many commands run at a time")
-			set.DurationVar(&opts.Options.Visibility, "visibility", 30*time.Second, "time until a message is redelivered after its consumer crashed: 3s to 12h")
-			set.DurationVar(&opts.Options.HandlerTimeout, "handler-timeout", 0, "stop a command after this long")
-			set.IntVar(&opts.Options.MaxAttempts, "max-attempts", 5, "after this many failures a message is poison; negative: never")
-			set.IntVar(&opts.Options.MaxDeliveries, "max-deliveries", 20, "after this many deliveries without a result a message is poison; negative: never")
-			set.DurationVar(&opts.Backoff, "backoff", time.Second, "pause after the first failure, which then doubles up to 15m")
-			set.DurationVar(&opts.Options.Poll.Cap, "poll", 5*time.Second, "longest pause between two receives while the queue is empty")
-			set.BoolVar(&opts.Options.ExitWhenEmpty, "exit-when-empty", false, "end when no message can be received")
-			set.IntVar(&opts.Options.MaxMessages, "max-messages", 0, "end after this many messages; 0 is no limit")
-			set.DurationVar(&opts.SoftStop, "soft-stop", 20*time.Second, "how long running commands may continue after a signal")
+			flags.Int(set, &o.Concurrency, "concurrency", 1, "how many commands run at a time")
+			set.DurationVar(&o.Visibility, "visibility", o.Visibility, "time until a message is redelivered after its consumer crashed: 3s to 12h")
+			flags.Duration(set, &o.HandlerTimeout, "handler-timeout", true, "stop a command after this long")
+			set.IntVar(&o.MaxAttempts, "max-attempts", 5, "after this many failures a message is poison; negative: never")
+			set.IntVar(&o.MaxDeliveries, "max-deliveries", 20, "after this many deliveries without a result a message is poison; negative: never")
+			set.DurationVar(&opts.Backoff, "backoff", opts.Backoff, "pause after the first failure, which then doubles up to 15m")
+			set.DurationVar(&o.Poll.Cap, "poll", o.Poll.Cap, "longest pause between two receives while the queue is empty")
+			set.BoolVar(&o.ExitWhenEmpty, "exit-when-empty", false, "end when no message can be received")
+			flags.Int(set, &o.MaxMessages, "max-messages", 0, "end after this many messages; 0 is no limit")
+			flags.Duration(set, &opts.SoftStop, "soft-stop", true, "how long running commands may continue after a signal")
 			flags.Metrics(set)
-			set.StringVar(&encoding, "encoding", "auto", "format of the messages: {auto | envelope | base64 | text}")
+			flags.OneOf(set, (*string)(&o.Encoding), "encoding", "format of the messages", string(idempotent.Auto), string(idempotent.Envelope), string(idempotent.Base64), string(idempotent.Text))
 			opts.Manifest.add(set)
 		},
 		Resource: func(opts *consumeOptions, arg string) (err error) { opts.Queue, err = parseQueue(arg); return err },
@@ -123,36 +127,9 @@ are given: a ScaledJob of KEDA, a Deployment with a ScaledObject, or a job of Az
 				if opts.Poison, err = parseQueue(opts.Queue + poisonSuffix); err != nil {
 					return fail.Usagef("--poison is missing: %s is too long for %s%s, the default", opts.Queue, opts.Queue, poisonSuffix)
 				}
-			} else if opts.Poison, err = parseQueue(opts.Poison); err != nil {
-				return err
 			}
-			if opts.Markers == "" && opts.mode().NeedsMarkers() {
-				opts.Markers = defaultMarkers
-			}
-			if err := CheckTable("--markers", opts.Markers); err != nil {
-				return err
-			}
-			if opts.Inbox != "" {
-				if opts.inbox, err = ref.ParseTable(opts.Inbox, 2); err != nil {
-					return err
-				}
-			}
-			if opts.SendTo != "" {
-				if opts.Inbox == "" {
-					return fail.Usagef("--send-to needs --inbox, which stores the messages with the writes")
-				}
-				if opts.outbox, err = outboxQueues(opts.SendTo); err != nil {
-					return err
-				}
-			}
-			if err := checkContainer("--claim-check", opts.Claims); err != nil {
-				return err
-			}
-			if err := checkContainer("--sessions", opts.Session); err != nil {
-				return err
-			}
-			if opts.Options.Encoding, err = parseReceiving(encoding); err != nil {
-				return err
+			if opts.Inbox.Table != "" && opts.Markers == "" && !in.Flags.Changed("dedupe") {
+				opts.Options.Dedupe = idempotent.DedupeInbox
 			}
 			if err := opts.check(); err != nil {
 				return err
@@ -163,25 +140,13 @@ are given: a ScaledJob of KEDA, a Deployment with a ScaledObject, or a job of Az
 	}
 }
 
-func parseReceiving(s string) (idempotent.Encoding, error) {
-	switch e := idempotent.Encoding(s); e {
-	case idempotent.Auto, idempotent.Envelope, idempotent.Base64, idempotent.Text:
-		return e, nil
-	}
-	return "", fail.Usagef("--encoding %q is neither auto, envelope, base64 nor text", s)
-}
-
 func (opts *consumeOptions) check() error {
 	o := opts.Options
 	switch {
-	case opts.Exec == "":
-		return fail.Usagef("--exec is missing")
-	case o.Concurrency < 1 || o.Concurrency > 1000:
-		return fail.Usagef("--concurrency %d is not between 1 and 1000", o.Concurrency)
+	case o.Concurrency > 1000:
+		return fail.Usagef("--concurrency %d is more than 1000", o.Concurrency)
 	case o.Visibility < 3*time.Second || o.Visibility > 12*time.Hour || o.Visibility%time.Second != 0:
 		return fail.Usagef("--visibility %s is not between 3s and 12h, in whole seconds", show.Duration(o.Visibility))
-	case o.HandlerTimeout < 0:
-		return fail.Usagef("--handler-timeout %v is negative", o.HandlerTimeout)
 	case o.MaxAttempts == 0:
 		return fail.Usagef("--max-attempts 0: a message is tried at least once; a negative number is no limit")
 	case o.MaxDeliveries == 0:
@@ -190,19 +155,19 @@ func (opts *consumeOptions) check() error {
 		return fail.Usagef("--poll %v is not between 100ms and 1h", o.Poll.Cap)
 	case opts.Backoff < time.Second:
 		return fail.Usagef("--backoff %v is less than 1s", opts.Backoff)
-	case o.MaxMessages < 0:
-		return fail.Usagef("--max-messages %d is negative", o.MaxMessages)
-	case opts.SoftStop < 0:
-		return fail.Usagef("--soft-stop %v is negative", opts.SoftStop)
 	case opts.Poison == opts.Queue:
 		return fail.Usagef("--poison %s is the queue itself", opts.Poison)
+	case opts.SendTo != nil && opts.Inbox.Table == "":
+		return fail.Usagef("--send-to needs --inbox, which stores the messages with the writes")
+	case opts.Session.Container != "" && !o.Dedupe.AllowsSessions():
+		return fail.WithHint(fail.Usagef("--sessions needs --markers, with --dedupe owner"), "the marker of a message names the session")
 	}
-	return opts.checkMode()
+	return nil
 }
 
 func consumeRun(ctx context.Context, f *cli.Factory, opts *consumeOptions) error {
 	if opts.Manifest.Form != "" {
-		return opts.Manifest.print(ctx, f, opts)
+		return opts.Manifest.print(f.Out)
 	}
 	queue, err := f.Queue(opts.Queue)
 	if err != nil {
@@ -211,27 +176,25 @@ func consumeRun(ctx context.Context, f *cli.Factory, opts *consumeOptions) error
 	o := opts.Options
 	o.Backoff = retry.Backoff{Base: opts.Backoff}
 	o.SoftStop = max(opts.SoftStop, 1) // 0 is at once, and not the default
-	o.Dedupe = opts.mode()
 	if o.Poison, err = f.Queue(opts.Poison); err != nil {
 		return err
 	}
-	o.CreateQueue = opts.Create
-	if opts.Create {
+	if o.CreateQueue = opts.Create; o.CreateQueue {
 		if err := createQueue(f, ctx, queue, opts.Queue); err != nil {
 			return err
 		}
 	}
 	if o.Dedupe.NeedsMarkers() {
-		if o.Markers, err = openMarkers(f, opts.Markers); err != nil {
+		if o.Markers, err = openMarkers(f, cmp.Or(opts.Markers, defaultMarkers)); err != nil {
 			return err
 		}
 	}
-	if opts.Session != "" {
-		if o.Sessions, err = sessions(f, opts.Session); err != nil {
+	if opts.Session.Container != "" {
+		if o.Sessions, err = openSessions(f, opts.Session); err != nil {
 			return err
 		}
 	}
-	if o.ClaimCheck, err = claimCheck(f, opts.Claims); err != nil {
+	if o.ClaimCheck, err = openClaims(f, opts.Claims); err != nil {
 		return err
 	}
 	counts := &messageCounts{f: f, n: map[string]int{}, progress: f.Progress("finished")}
@@ -244,21 +207,11 @@ func consumeRun(ctx context.Context, f *cli.Factory, opts *consumeOptions) error
 	if !f.Text() {
 		h.out.to = f.Err
 	}
-	if o.Dedupe.StoresResults() {
-		h.keep = maxKeptResult
-		o.Replay = func(_ context.Context, _ *idempotent.Message, result []byte) error {
-			h.out.print(result)
-			return nil
-		}
-	}
-	if opts.Inbox != "" {
-		h.keep = maxEffect
-		if h.effect, err = applyIn(f, opts.inbox, opts.outbox, opts.Create); err != nil {
+	if opts.Inbox.Table != "" {
+		if h.inbox, err = newEffects(f, opts); err != nil {
 			return err
 		}
-		if o.Applied, err = appliedIn(f, opts.inbox); err != nil {
-			return err
-		}
+		o.Applied = h.inbox.applied
 	}
 	c, err := idempotent.NewConsumer(queue, h.handle, &o)
 	if err != nil {

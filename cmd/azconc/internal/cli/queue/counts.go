@@ -32,6 +32,9 @@ type messageCounts struct {
 }
 
 func (m *messageCounts) add(_ context.Context, e observe.Event) {
+	if e.Kind == observe.Started {
+		return
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.n[string(e.Kind)]++

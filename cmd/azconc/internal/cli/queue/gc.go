@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -30,6 +29,14 @@ func (r gcResult) Text(w io.Writer) {
 	fmt.Fprintf(w, "deleted %s, %s of an inbox, %s, %s\n", show.Plural(r.Markers, "marker"), show.Plural(r.Inbox, "mark"), show.Plural(r.Bodies, "stored message"), show.Plural(r.Sessions, "session"))
 }
 
+// collection names the places that gc collects in.
+type collection struct {
+	markers          string
+	inbox            ref.Table
+	claims, sessions ref.Blob
+	age              time.Duration
+}
+
 func newGCCmd(f *cli.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gc <queue>",
@@ -41,70 +48,71 @@ Consumers delete expired markers in passing, so that gc is for those of a queue 
 It is safe while senders and consumers are running.`,
 		Example: "  azconc queue gc orders\n  azconc queue gc orders --markers azconcmarkers --inbox orders/eu --claim-check bodies",
 	}
-	markers := cmd.Flags().String("markers", "", "`table` with the queue's markers (default "+defaultMarkers+", if nothing else is given)")
-	partition := cmd.Flags().String("inbox", "", "`table/partition` that messages were applied to")
-	claims := cmd.Flags().String("claim-check", "", "`container` with bodies")
-	dead := cmd.Flags().String("sessions", "", "`container` with sessions")
-	age := cmd.Flags().Duration("claim-age", 14*24*time.Hour, "delete bodies whose messages expired longer ago than this; longer than poison messages are kept")
-	var applied ref.Table
-	named := true // the table with the markers
-	parse := func(arg string) (queue string, err error) {
-		if queue, err = parseQueue(arg); err != nil {
-			return "", err
+	var c collection
+	set := cmd.Flags()
+	TableFlag(set, &c.markers, "markers", "`table` with the queue's markers (default "+defaultMarkers+", if nothing else is given)")
+	named(set, &c.inbox, "inbox", "`table/partition` that messages were applied to", parseInbox)
+	named(set, &c.claims, "claim-check", "`container` with bodies", ref.ParseContainer)
+	named(set, &c.sessions, "sessions", "`container` with sessions", ref.ParseContainer)
+	set.DurationVar(&c.age, "claim-age", 14*24*time.Hour, "delete bodies whose messages expired longer ago than this; longer than poison messages are kept")
+	parse := func(arg string) (string, error) {
+		if c.age < time.Hour {
+			return "", fail.WithHint(fail.Usagef("--claim-age %s is less than 1h", show.Duration(c.age)), "it has to be longer than the lifetime of a message that needs its body")
 		}
-		if *markers == "" && *partition == "" && *claims == "" && *dead == "" {
-			*markers, named = defaultMarkers, false
-		}
-		if *partition != "" {
-			applied, err = ref.ParseTable(*partition, 2)
-		}
-		err = cmp.Or(CheckTable("--markers", *markers), err, checkContainer("--claim-check", *claims), checkContainer("--sessions", *dead))
-		if err == nil && *age < time.Hour {
-			err = fail.WithHint(fail.Usagef("--claim-age %s is less than 1h", show.Duration(*age)), "it has to be longer than the lifetime of a message that needs its body")
-		}
-		return queue, err
+		return parseQueue(arg)
 	}
 	noClient := func(string) (struct{}, error) { return struct{}{}, nil } // which services are needed, the flags say
-	return cli.On(f, cmd, parse, noClient, func(ctx context.Context, queue string, _ struct{}) (_ cli.Result, err error) {
+	return cli.On(f, cmd, parse, noClient, func(ctx context.Context, queue string, _ struct{}) (cli.Result, error) {
 		r := gcResult{Outcome: "deleted", Queue: queue}
-		if *markers != "" {
-			k, err := openMarkers(f, *markers)
-			if err != nil {
-				return nil, err
-			}
-			// Without the table that consumers make by default, there are no markers.
-			if r.Markers, err = k.GC(ctx, queue); err != nil && (named || azerr.Classify(err).Kind != azerr.NotFound) {
-				return nil, err
-			}
-		}
-		if *partition != "" {
-			inbox, err := inbox(f, applied, nil)
-			if err != nil {
-				return nil, err
-			}
-			if r.Inbox, err = inbox.GC(ctx, applied.Partition); err != nil {
-				return nil, err
-			}
-		}
-		if *claims != "" {
-			k, err := claimCheck(f, *claims)
-			if err != nil {
-				return nil, err
-			}
-			if r.Bodies, err = k.GC(ctx, *age); err != nil {
-				return nil, err
-			}
-		}
-		if *dead != "" {
-			k, err := sessions(f, *dead)
-			if err != nil {
-				return nil, err
-			}
-			if r.Sessions, err = k.GC(ctx); err != nil {
-				return nil, err
-			}
+		if err := c.collect(ctx, f, &r); err != nil {
+			return nil, err
 		}
 		r.Requests = f.Requests.Load()
 		return r, nil
 	})
+}
+
+func (c *collection) collect(ctx context.Context, f *cli.Factory, r *gcResult) error {
+	table, all := c.markers, *c == (collection{age: c.age})
+	if all {
+		table = defaultMarkers
+	}
+	if table != "" {
+		k, err := openMarkers(f, table)
+		if err != nil {
+			return err
+		}
+		// Without the table that consumers make by default, there are no markers.
+		if r.Markers, err = k.GC(ctx, r.Queue); err != nil && !(all && azerr.Classify(err).Kind == azerr.NotFound) {
+			return err
+		}
+	}
+	if c.inbox.Table != "" {
+		k, err := openInbox(f, c.inbox, nil)
+		if err != nil {
+			return err
+		}
+		if r.Inbox, err = k.GC(ctx, c.inbox.Partition); err != nil {
+			return err
+		}
+	}
+	if c.claims.Container != "" {
+		k, err := openClaims(f, c.claims)
+		if err != nil {
+			return err
+		}
+		if r.Bodies, err = k.GC(ctx, c.age); err != nil {
+			return err
+		}
+	}
+	if c.sessions.Container != "" {
+		k, err := openSessions(f, c.sessions)
+		if err != nil {
+			return err
+		}
+		if r.Sessions, err = k.GC(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }

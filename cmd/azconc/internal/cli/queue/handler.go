@@ -7,11 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/monitor"
-	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/table"
 	"github.com/azconc/azconc/cmd/azconc/internal/proc"
 	"github.com/azconc/azconc/idempotent"
@@ -24,9 +28,8 @@ type execHandler struct {
 	f       *cli.Factory
 	command string
 	out     *handlerOutput
-	keep    int                                                                // how much of what it prints is the result
-	effect  func(ctx context.Context, m *idempotent.Message, out []byte) error // of what it has printed; nil prints it
-	backoff retry.Backoff                                                      // for messages that are postponed
+	inbox   *effects      // to which its output is applied; nil prints it
+	backoff retry.Backoff // for messages that are postponed
 }
 
 const (
@@ -36,19 +39,16 @@ const (
 	// maxEffect is more than the writes of a transaction can have (REST: "Performing entity group transactions", 4 MiB),
 	// as JSON.
 	maxEffect = 32 << 20
-	// maxKeptResult is the longest result that DedupeComplete stores. One byte more makes the library report that it is too long.
-	maxKeptResult = 64<<10 + 1
 )
 
 func (h *execHandler) handle(ctx context.Context, m *idempotent.Message) error {
-	headers, err := json.Marshal(m.Headers)
-	if err != nil {
-		return err
+	headers := []byte("{}")
+	if m.Headers != nil {
+		var err error
+		if headers, err = json.Marshal(m.Headers); err != nil {
+			return err
+		}
 	}
-	if m.Headers == nil {
-		headers = []byte("{}")
-	}
-	printed := &proc.Head{Limit: h.keep}
 	c := &proc.Shell{
 		Line: h.command, What: "the command", Stdin: bytes.NewReader(m.Body), Stderr: h.f.Err,
 		Env: append(monitor.Environ(ctx, h.f.Env),
@@ -61,34 +61,31 @@ func (h *execHandler) handle(ctx context.Context, m *idempotent.Message) error {
 			return 2 * time.Second
 		},
 	}
-	var end proc.ShellEnd
-	if h.effect != nil {
-		c.Stdout = printed
-		end, err = c.Run(ctx)
-	} else {
-		err = h.out.run(func(w io.Writer) (err error) {
-			c.Stdout = io.MultiWriter(w, printed)
-			end, err = c.Run(ctx)
+	run := func(w io.Writer) error {
+		c.Stdout = w
+		end, err := c.Run(ctx)
+		switch {
+		case err != nil:
 			return err
-		})
-	}
-	switch {
-	case err != nil:
-		return err
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	}
-	if why := end.Failure(h.keep > 0); why != "" {
-		return h.failure(m, end, why)
-	}
-	if h.effect != nil {
-		if printed.Cut() {
-			return fmt.Errorf("the command printed %d bytes: a transaction holds at most %d", printed.N, maxEffect)
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
 		}
-		return h.effect(ctx, m, printed.Data)
+		if why := end.Failure(h.inbox != nil); why != "" {
+			return h.failure(m, end, why)
+		}
+		return nil
 	}
-	m.SetResult(printed.Data)
-	return nil
+	if h.inbox == nil {
+		return h.out.run(run)
+	}
+	printed := &proc.Head{Limit: maxEffect}
+	if err := run(printed); err != nil {
+		return err
+	}
+	if printed.Cut() {
+		return fmt.Errorf("the command printed %d bytes: a transaction holds at most %d", printed.N, maxEffect)
+	}
+	return h.inbox.apply(ctx, m, printed.Data)
 }
 
 // failure returns the fate of a message whose command failed.
@@ -111,60 +108,168 @@ type postponement struct{ error }
 
 func (e *postponement) Unwrap() error { return e.error }
 
-// applyIn returns a function that applies the output of a command as the effect of its message: writes of one partition, in one
-// transaction with the marker that the message was applied, and messages to these queues.
-func applyIn(f *cli.Factory, at ref.Table, queues []string, create bool) (func(ctx context.Context, m *idempotent.Message, out []byte) error, error) {
-	outbox, err := producers(f, queues, create)
-	if err != nil {
-		return nil, err
+// handlerOutput receives the output of commands, and does not mix that of several: with one command at a time it passes through,
+// otherwise it is in a file until its command has ended.
+type handlerOutput struct {
+	to   io.Writer
+	many bool
+	mu   sync.Mutex // held while something is written
+}
+
+// run calls fn with the writer for a command's output. If the output cannot be passed on, the command has not failed: its effect
+// has happened.
+func (o *handlerOutput) run(fn func(io.Writer) error) error {
+	if !o.many {
+		return fn(lenient{o.to})
 	}
-	inbox, err := inbox(f, at, outbox)
+	kept, err := os.CreateTemp("", "azconc-output-")
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return func(ctx context.Context, m *idempotent.Message, out []byte) error {
-		ops, sends, err := parsePrinted(out, queues)
+	defer func() { _, _ = kept.Close(), os.Remove(kept.Name()) }()
+	err = fn(struct{ io.Writer }{kept}) // not the file itself, which processes that are left behind would write to
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if _, e := kept.Seek(0, io.SeekStart); e == nil {
+		_, _ = io.Copy(o.to, kept)
+	}
+	return err
+}
+
+// lenient is a writer that ignores errors.
+type lenient struct{ w io.Writer }
+
+func (l lenient) Write(p []byte) (int, error) {
+	_, _ = l.w.Write(p)
+	return len(p), nil
+}
+
+const sendLinesHelp = `The command can also send what follows from the message, in lines among the writes. azconc stores these messages in the
+same transaction, sends them once the writes are made, and after a crash sends what is left, under the same ids:
+
+  {"send": {"queue": "shipments", "body": {"order": 17}}}
+
+The queue is one of --send-to. A body that is a string is sent as its text, any other as JSON. "id", "headers", "delay" and
+"ttl" are those of azconc queue send; the id has a default that all copies share.
+`
+
+// effects applies the output of commands: writes of one partition, in one transaction with the marker that the message was applied,
+// and messages to queues.
+type effects struct {
+	inbox     *idempotent.Inbox
+	partition string
+	queues    []string
+}
+
+func newEffects(f *cli.Factory, opts *consumeOptions) (_ *effects, err error) {
+	outbox := map[string]*idempotent.Producer{}
+	for _, name := range opts.SendTo {
+		queue, err := f.Queue(name)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		return inbox.Apply(ctx, m, at.Partition, func(ctx context.Context, tx *tables.Tx) error {
-			for _, s := range sends {
-				if err := inbox.Send(ctx, tx, s.queue, s.message); err != nil {
-					return err
-				}
+		if outbox[name], err = idempotent.NewProducer(queue, &idempotent.ProducerOptions{CreateQueue: opts.Create, Hooks: f.Monitor.Hooks()}); err != nil {
+			return nil, err
+		}
+	}
+	e := &effects{partition: opts.Inbox.Partition, queues: opts.SendTo}
+	e.inbox, err = openInbox(f, opts.Inbox, outbox)
+	return e, err
+}
+
+func (e *effects) applied(ctx context.Context, m *idempotent.Message) (bool, error) {
+	return e.inbox.Applied(ctx, m, e.partition)
+}
+
+func (e *effects) apply(ctx context.Context, m *idempotent.Message, out []byte) error {
+	ops, sends, err := parsePrinted(out, e.queues)
+	if err != nil {
+		return err
+	}
+	return e.inbox.Apply(ctx, m, e.partition, func(ctx context.Context, tx *tables.Tx) error {
+		for _, s := range sends {
+			if err := e.inbox.Send(ctx, tx, s.queue, s.message); err != nil {
+				return err
 			}
-			return table.ApplyAll(ctx, tx, ops)
-		})
-	}, nil
+		}
+		return table.ApplyAll(ctx, tx, ops)
+	})
 }
 
-// appliedIn returns a function that reports whether a message was applied.
-func appliedIn(f *cli.Factory, at ref.Table) (func(ctx context.Context, m *idempotent.Message) (bool, error), error) {
-	inbox, err := inbox(f, at, nil)
-	if err != nil {
-		return nil, err
-	}
-	return func(ctx context.Context, m *idempotent.Message) (bool, error) {
-		return inbox.Applied(ctx, m, at.Partition)
-	}, nil
+// outgoing is a message that a command sends.
+type outgoing struct {
+	queue   string
+	message idempotent.Outgoing
 }
 
-func inbox(f *cli.Factory, at ref.Table, outbox map[string]*idempotent.Producer) (*idempotent.Inbox, error) {
-	tables, err := f.TableService()
-	if err != nil {
-		return nil, err
+const printedSource = "what the command printed"
+
+// parsePrinted reads what a command has printed: writes, and messages to these queues.
+func parsePrinted(out []byte, queues []string) (ops []table.Operation, sends []outgoing, err error) {
+	var writes []byte
+	d := json.NewDecoder(bytes.NewReader(out))
+	for n := 1; ; n++ {
+		var object json.RawMessage
+		if err := d.Decode(&object); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			writes = out // which says what is wrong
+			break
+		}
+		var line struct {
+			Send json.RawMessage `json:"send"`
+		}
+		if json.Unmarshal(object, &line) != nil || line.Send == nil {
+			writes = append(append(writes, object...), '\n')
+			continue
+		}
+		send, err := parseSend(object, queues)
+		if err != nil {
+			return nil, nil, &fail.FilterError{What: fmt.Sprintf("object %d of %s is not a message to send", n, printedSource), Err: err}
+		}
+		sends = append(sends, send)
 	}
-	return idempotent.NewInbox(tables.NewClient(at.Table), &idempotent.InboxOptions{Outbox: outbox})
+	if len(bytes.TrimSpace(writes)) > 0 { // otherwise only the marker is written
+		ops, err = table.ParseOperations(printedSource, writes)
+	}
+	return ops, sends, err
 }
 
-func sessions(f *cli.Factory, name string) (*idempotent.Sessions, error) {
-	r, err := ref.ParseContainer(name)
-	if err != nil {
-		return nil, err
+func parseSend(object []byte, queues []string) (outgoing, error) {
+	var line struct {
+		Send struct {
+			Queue   string            `json:"queue"`
+			Body    json.RawMessage   `json:"body"`
+			ID      string            `json:"id"`
+			Headers map[string]string `json:"headers"`
+			Delay   string            `json:"delay"`
+			TTL     string            `json:"ttl"`
+		} `json:"send"`
 	}
-	c, err := f.Container(r)
-	if err != nil {
-		return nil, err
+	d := json.NewDecoder(bytes.NewReader(object))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&line); err != nil {
+		return outgoing{}, errors.New(fail.PlainJSON(err))
 	}
-	return idempotent.NewSessions(c, nil)
+	s := line.Send
+	m := idempotent.Outgoing{ID: s.ID, Headers: s.Headers, Body: s.Body}
+	var text string
+	switch {
+	case len(s.Body) == 0 || string(s.Body) == "null":
+		return outgoing{}, errors.New("it has no body")
+	case json.Unmarshal(s.Body, &text) == nil:
+		m.Body = []byte(text)
+	}
+	if !slices.Contains(queues, s.Queue) {
+		return outgoing{}, fmt.Errorf("its queue %q is none of --send-to", s.Queue)
+	}
+	for to, given := range map[*time.Duration]string{&m.Delay: s.Delay, &m.TTL: s.TTL} {
+		if given != "" {
+			var err error
+			if *to, err = flags.ParseDuration(given); err != nil {
+				return outgoing{}, err
+			}
+		}
+	}
+	return outgoing{s.Queue, m}, nil
 }

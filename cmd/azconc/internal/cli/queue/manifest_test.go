@@ -1,18 +1,21 @@
 package queue
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/clitest"
@@ -70,23 +73,25 @@ func created(file map[string]any, version string) map[string]any {
 	return resource
 }
 
-// plain turns a manifest into what encoding/json makes of the same text.
-func plain(v any) any {
-	switch v := v.(type) {
-	case object:
-		m := map[string]any{}
-		for _, f := range v {
-			m[f.key] = plain(f.value)
-		}
-		return m
-	case list:
-		l := []any{}
-		for _, item := range v {
-			l = append(l, plain(item))
-		}
-		return l
+// documents returns what a manifest prints, and what encoding/json would make of its documents.
+func documents(t *testing.T, m *manifest) (text string, all []map[string]any) {
+	t.Helper()
+	var b bytes.Buffer
+	if err := m.print(&b); err != nil {
+		t.Fatal(err)
 	}
-	return v
+	text = b.String()
+	for d := yaml.NewDecoder(&b); ; {
+		var v map[string]any
+		err := d.Decode(&v)
+		if errors.Is(err, io.EOF) {
+			return text, all
+		}
+		if err != nil {
+			t.Fatalf("%v in\n%s", err, text)
+		}
+		all = append(all, v)
+	}
 }
 
 // check returns what a schema does not allow.
@@ -172,10 +177,10 @@ func triggersOf(v any) (all []map[string]any) {
 const identity = "/subscriptions/s/resourceGroups/g/providers/Microsoft.ManagedIdentity/userAssignedIdentities/azconc"
 
 var manifests = map[string]*manifest{
-	kedaJob:       {Form: kedaJob, Image: "orders:7", Identity: "azconc", account: "contoso", MaxReplicas: 10, args: []string{"queue", "consume", "orders", "--exec=jq '.a: \"b\"' | ./handle $HOME", "--exit-when-empty"}},
-	kedaScaled:    {Form: kedaScaled, Image: "orders:7", Identity: "azconc", account: "contoso", MinReplicas: 1, MaxReplicas: 20, health: 9090, args: []string{"queue", "consume", "orders", "--exec=./handle", "--metrics=:9090"}},
-	acaJob:        {Form: acaJob, Image: "orders:7", Identity: identity, ClientID: "22222222-2222-2222-2222-222222222222", Environment: "/subscriptions/s/env", account: "contoso", MaxReplicas: 10, args: []string{"queue", "consume", "orders", "--exec=./handle", "--exit-when-empty"}},
-	"keda-secret": {Form: kedaScaled, Image: "orders:7", Secret: "storage", MaxReplicas: 10, health: 9090, args: []string{"queue", "consume", "orders", "--exec=./handle", "--metrics=:9090"}},
+	kedaJob:       {Form: kedaJob, Queue: "orders", Image: "orders:7", Identity: "azconc", Account: "contoso", MaxReplicas: 10, Grace: 35, Args: []string{"queue", "consume", "orders", "--exec=jq '.a: \"b\"' | ./handle $$HOME", "--exit-when-empty"}},
+	kedaScaled:    {Form: kedaScaled, Queue: "orders", Image: "orders:7", Identity: "azconc", Account: "contoso", MinReplicas: 1, MaxReplicas: 20, Health: 9090, Grace: 35, Args: []string{"queue", "consume", "orders", "--exec=./handle", "--metrics=:9090"}},
+	acaJob:        {Form: acaJob, Queue: "orders", Image: "orders:7", Identity: identity, ClientID: "22222222-2222-2222-2222-222222222222", Environment: "/subscriptions/s/env", Account: "contoso", MaxReplicas: 10, Args: []string{"queue", "consume", "orders", "--exec=./handle", "--exit-when-empty"}},
+	"keda-secret": {Form: kedaScaled, Queue: "orders", Image: "orders:7", Secret: "storage", MaxReplicas: 10, Health: 9090, Grace: 35, Args: []string{"queue", "consume", "orders", "--exec=./handle", "--metrics=:9090"}},
 }
 
 // TestManifestsAreValid: by what KEDA, Kubernetes and Container Apps publish, and by the parameters of KEDA's scaler, which the schemas
@@ -183,12 +188,9 @@ var manifests = map[string]*manifest{
 func TestManifestsAreValid(t *testing.T) {
 	p := readPublished(t)
 	for form, m := range manifests {
-		opts := &consumeOptions{Queue: "orders", SoftStop: 20 * time.Second, Manifest: *m}
-		var texts []string
 		var triggers []map[string]any
-		for _, d := range m.documents(opts) {
-			texts = append(texts, document(d))
-			v := plain(d).(map[string]any)
+		text, all := documents(t, m)
+		for _, v := range all {
 			triggers = append(triggers, triggersOf(v)...)
 			kind, _ := v["kind"].(string)
 			if form == acaJob {
@@ -215,7 +217,6 @@ func TestManifestsAreValid(t *testing.T) {
 			}
 		}
 		golden := filepath.Join("testdata", form+".yaml")
-		text := strings.Join(texts, "---\n")
 		if *update {
 			if err := os.WriteFile(golden, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
@@ -230,14 +231,17 @@ func TestManifestsAreValid(t *testing.T) {
 // TestMistakesInManifestsAreFound: the judge convicts.
 func TestMistakesInManifestsAreFound(t *testing.T) {
 	p := readPublished(t)
-	opts := &consumeOptions{Queue: "orders", Manifest: *manifests[kedaJob]}
+	document := func(form string, n int) map[string]any {
+		_, all := documents(t, manifests[form])
+		return all[n]
+	}
 	for name, spoil := range map[string]func(spec map[string]any){
 		"a missing field":       func(spec map[string]any) { delete(spec, "triggers") },
 		"a misspelt field":      func(spec map[string]any) { spec["maxReplicas"] = 3 },
 		"a text for a number":   func(spec map[string]any) { spec["pollingInterval"] = "30" },
 		"a misspelt deep field": func(spec map[string]any) { spec["jobTargetRef"].(map[string]any)["backofLimit"] = 0 },
 	} {
-		d := plain(opts.Manifest.scaledJob(opts)).(map[string]any)
+		d := document(kedaJob, 1)
 		s := p.Kinds["ScaledJob"].Schema
 		if wrong := s.check("ScaledJob", d); wrong != nil {
 			t.Fatal(wrong)
@@ -247,8 +251,7 @@ func TestMistakesInManifestsAreFound(t *testing.T) {
 			t.Errorf("%s is not found", name)
 		}
 	}
-	opts = &consumeOptions{Queue: "orders", Manifest: *manifests[kedaScaled]}
-	d := plain(opts.Manifest.deployment(opts)).(map[string]any)
+	d := document(kedaScaled, 1)
 	if wrong := p.Kinds["Deployment"].Schema.check("Deployment", d); wrong != nil {
 		t.Fatal(wrong)
 	}
@@ -268,8 +271,7 @@ func TestMistakesInManifestsAreFound(t *testing.T) {
 			containers[0].(map[string]any)["resources"].(map[string]any)["cpu"] = "0.5"
 		},
 	} {
-		opts := &consumeOptions{Queue: "orders", Manifest: *manifests[acaJob]}
-		d, s := plain(opts.Manifest.containerAppsJob(opts)).(map[string]any), p.Kinds[theJob]
+		d, s := document(acaJob, 0), p.Kinds[theJob]
 		if wrong := s.Schema.check(theJob, created(d, s.APIVersion)); wrong != nil {
 			t.Fatal(wrong)
 		}
@@ -301,9 +303,6 @@ func TestManifestFlags(t *testing.T) {
 	} {
 		cases = append(cases, clitest.FlagCase[consumeOptions]{Args: append(slices.Clone(base), strings.Fields(flags)...), Err: err})
 	}
-	for _, image := range []string{"a b", "a\nb", "é"} {
-		cases = append(cases, clitest.FlagCase[consumeOptions]{Args: append(slices.Clone(base), "--manifest", "keda", "--account-name", "contoso", "--image", image), Err: "is not the name of an image"})
-	}
 	clitest.CheckFlags(t, consumeVerb(), cases)
 }
 
@@ -314,11 +313,11 @@ func TestAManifestKeepsTheAddressesThatAreGiven(t *testing.T) {
 		{"--manifest keda-job --account-name contoso --metrics :8080", "--metrics=:8080", ""},
 		{"--manifest keda --account-name contoso", "--metrics=:9090|port: 9090", ""},
 		{"--manifest keda --account-name contoso --metrics 127.0.0.1", "", "needs the number of a port"},
-		{"--manifest keda-job --queue-endpoint https://contoso.queue.core.chinacloudapi.cn", "accountName: contoso|cloud: AzureChinaCloud|--queue-endpoint=https://contoso.queue.core.chinacloudapi.cn", ""},
+		{"--manifest keda-job --queue-endpoint https://contoso.queue.core.chinacloudapi.cn", `accountName: "contoso"|cloud: AzureChinaCloud|--queue-endpoint=https://contoso.queue.core.chinacloudapi.cn`, ""},
 		{"--manifest aca-job --identity i --client-id c --environment e --queue-endpoint https://contoso.queue.core.usgovcloudapi.net/", "cloud: AzureUSGovernmentCloud", ""},
-		{"--manifest keda-job --queue-endpoint https://contoso.queue.local.azurestack.external", "cloud: Private|endpointSuffix: queue.local.azurestack.external", ""},
-		{"--manifest keda-job --queue-endpoint https://contoso.queue.core.windows.net", "accountName: contoso", ""},
-		{"--manifest keda-job --secret storage", "name: storage|key: connection-string|parameter: connection", ""},
+		{"--manifest keda-job --queue-endpoint https://contoso.queue.local.azurestack.external", "", "KEDA cannot ask"},
+		{"--manifest keda-job --queue-endpoint https://contoso.queue.core.windows.net", `accountName: "contoso"`, ""},
+		{"--manifest keda-job --secret storage", `parameter: connection, name: "storage", key: connection-string`, ""},
 		{"--manifest keda-job --secret storage --connection-string UseDevelopmentStorage=true", "", "cannot both be given"},
 		{"--manifest keda-job --queue-endpoint http://127.0.0.1:10001/devstoreaccount1", "", "KEDA cannot ask"},
 	} {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/idempotent"
 	"github.com/azconc/azconc/idempotent/manual"
@@ -29,15 +30,10 @@ type held struct {
 // holding adds the flag --pop-receipt to cmd, whose arguments are a queue and the id of a message, and returns what reads them.
 func holding(cmd *cobra.Command) func(arg string) (held, error) {
 	receipt := cmd.Flags().String("pop-receipt", "", "`receipt` from the latest receive or extend of it")
-	return func(arg string) (h held, err error) {
-		h.delivery = manual.Delivery{MessageID: cmd.Flags().Arg(1), PopReceipt: *receipt}
-		if h.queue, err = parseQueue(arg); err != nil {
-			return h, err
-		}
-		if *receipt == "" {
-			return h, fail.WithHint(fail.Usagef("--pop-receipt is missing"), "azconc queue receive prints it")
-		}
-		return h, nil
+	flags.Required(cmd.Flags(), "pop-receipt", "azconc queue receive prints it")
+	return func(arg string) (held, error) {
+		name, err := parseQueue(arg)
+		return held{name, manual.Delivery{MessageID: cmd.Flags().Arg(1), PopReceipt: *receipt}}, err
 	}
 }
 
@@ -56,7 +52,7 @@ stale receipt the message stays, and the exit code is 9.`,
 				return nil, answer // which says that the receipt is stale
 			}
 		}
-		return result{Outcome: "deleted", Queue: on.queue, MessageID: on.delivery.MessageID, Ambiguous: lost, Cost: f.Cost()}, mistyped(err)
+		return f.Done("deleted", on.queue+"/"+on.delivery.MessageID, lost), mistyped(err)
 	})
 }
 
@@ -65,16 +61,12 @@ func queueOf(f *cli.Factory) func(held) (*azqueue.QueueClient, error) {
 }
 
 type extendResult struct {
-	Outcome   string `json:"outcome"`
-	Queue     string `json:"resource"`
-	MessageID string `json:"message_id"`
-	receiptFields
-	cli.Cost
-}
-
-type receiptFields struct {
+	Outcome     string `json:"outcome"`
+	Queue       string `json:"resource"`
+	MessageID   string `json:"message_id"`
 	PopReceipt  string `json:"pop_receipt"`
 	NextVisible string `json:"next_visible"`
+	cli.Cost
 }
 
 func (r extendResult) Text(w io.Writer) { fmt.Fprintln(w, r.PopReceipt) }
@@ -105,7 +97,7 @@ before it is visible again.`,
 			return nil, &receiptLost{err}
 		}
 		return extendResult{
-			Outcome: "extended", Queue: on.queue, MessageID: on.delivery.MessageID, receiptFields: receiptFields{e.PopReceipt, show.Time(e.NextVisible)},
+			Outcome: "extended", Queue: on.queue, MessageID: on.delivery.MessageID, PopReceipt: e.PopReceipt, NextVisible: show.Time(e.NextVisible),
 			Cost: f.Cost(),
 		}, mistyped(err)
 	})

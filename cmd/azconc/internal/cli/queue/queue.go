@@ -5,17 +5,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/idempotent"
+	"github.com/azconc/azconc/idempotent/claimcheck"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/settings"
 	"github.com/azconc/azconc/pkg/azerr"
@@ -52,20 +54,53 @@ func parseQueue(arg string) (string, error) {
 	return arg, nil
 }
 
-// CheckQueue looks at the name of a queue that a flag may name.
-func CheckQueue(flag, name string) error {
-	if _, err := parseQueue(name); name != "" && err != nil {
-		return fail.WithHint(fail.Usagef("%s %v", flag, err), fail.HintOf(err))
+// ParseTable reads the name of a table.
+func ParseTable(arg string) (string, error) {
+	if !ref.TableName.MatchString(arg) {
+		return "", fail.WithHint(fail.Usagef("%q is not a table's name", arg), "a name is 3 to 63 letters and digits, a letter first")
+	}
+	return arg, nil
+}
+
+func parseInbox(arg string) (ref.Table, error) { return ref.ParseTable(arg, 2) }
+
+func parseQueues(list string) (names []string, err error) {
+	for name := range strings.SplitSeq(list, ",") {
+		if name, err = parseQueue(name); err != nil {
+			return nil, err
+		}
+		names = append(names, name)
+	}
+	return names, nil
+}
+
+// named adds a flag that names something, whose errors name the flag.
+func named[T any](set *pflag.FlagSet, to *T, name, usage string, parse func(string) (T, error)) {
+	flags.Text(set, to, name, usage, func(text string) (T, error) {
+		v, err := parse(text)
+		if err != nil {
+			err = fmt.Errorf("--%s: %w", name, err)
+		}
+		return v, err
+	})
+}
+
+// CheckFlag checks the name of a queue that a flag has.
+func CheckFlag(flag, name string) error {
+	if _, err := parseQueue(name); err != nil {
+		return fmt.Errorf("%s: %w", flag, err)
 	}
 	return nil
 }
 
-// CheckTable looks at the name of a table that a flag may name.
-func CheckTable(flag, name string) error {
-	if name != "" && !ref.TableName.MatchString(name) {
-		return fail.WithHint(fail.Usagef("%s %q is not a table's name", flag, name), "a name is 3 to 63 letters and digits, a letter first")
-	}
-	return nil
+// NameFlag adds a flag that names a queue.
+func NameFlag(set *pflag.FlagSet, to *string, name, usage string) {
+	named(set, to, name, usage, parseQueue)
+}
+
+// TableFlag adds a flag that names a table.
+func TableFlag(set *pflag.FlagSet, to *string, name, usage string) {
+	named(set, to, name, usage, ParseTable)
 }
 
 // openMarkers returns the markers in a table.
@@ -75,6 +110,37 @@ func openMarkers(f *cli.Factory, table string) (*idempotent.Markers, error) {
 		return nil, err
 	}
 	return idempotent.NewMarkers(tables.NewClient(table), nil)
+}
+
+func openInbox(f *cli.Factory, at ref.Table, outbox map[string]*idempotent.Producer) (*idempotent.Inbox, error) {
+	tables, err := f.TableService()
+	if err != nil {
+		return nil, err
+	}
+	return idempotent.NewInbox(tables.NewClient(at.Table), &idempotent.InboxOptions{Outbox: outbox})
+}
+
+func openSessions(f *cli.Factory, in ref.Blob) (*idempotent.Sessions, error) {
+	c, err := f.Container(in)
+	if err != nil {
+		return nil, err
+	}
+	return idempotent.NewSessions(c, nil)
+}
+
+// maxClaimed is the longest body that is stored beside its message.
+const maxClaimed = 64 << 20
+
+// openClaims returns the ClaimCheck on a container, or nil if none is given.
+func openClaims(f *cli.Factory, in ref.Blob) (*claimcheck.ClaimCheck, error) {
+	if in.Container == "" {
+		return nil, nil
+	}
+	c, err := f.Container(in)
+	if err != nil {
+		return nil, err
+	}
+	return claimcheck.New(c, &claimcheck.Options{MaxBody: maxClaimed})
 }
 
 // createTimeout bounds the creation of a queue, which the Consumer repeats if there is no response.
@@ -103,17 +169,4 @@ func endOf(ctx context.Context, err error) error {
 		return context.Cause(ctx)
 	}
 	return err
-}
-
-// result is the result of a verb that changes a queue.
-type result struct {
-	Outcome   string `json:"outcome"`
-	Queue     string `json:"resource"`
-	MessageID string `json:"message_id,omitempty"`
-	Ambiguous int    `json:"ambiguous"`
-	cli.Cost
-}
-
-func (r result) Text(w io.Writer) {
-	fmt.Fprintln(w, strings.TrimSpace(r.Outcome+" "+strings.TrimSuffix(r.Queue+"/"+r.MessageID, "/")))
 }

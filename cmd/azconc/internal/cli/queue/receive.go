@@ -7,12 +7,14 @@ import (
 	"io"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/idempotent/manual"
 	"github.com/azconc/azconc/pkg/ptr"
@@ -20,25 +22,19 @@ import (
 
 // reading are the flags of a verb that shows messages.
 type reading struct {
-	most     int32
+	most     int
 	encoding string
-	envelope bool
 }
 
 func (o *reading) add(set *pflag.FlagSet, what string) {
-	set.Int32Var(&o.most, "max", 1, "how many messages to "+what+", up to 32")
-	set.StringVar(&o.encoding, "encoding", "auto", "format of the messages: {auto | base64 | text}; auto decodes an envelope, and base64 whose content is UTF-8")
-	set.BoolVar(&o.envelope, "envelope", false, "also show the envelope as it was sent")
+	o.most = 1
+	flags.Int(set, &o.most, "max", 1, "how many messages to "+what+", up to 32")
+	flags.OneOf(set, &o.encoding, "encoding", "format of the messages; auto decodes an envelope, and base64 whose content is UTF-8", "auto", "base64", "text")
 }
 
 func (o *reading) check() error {
-	if o.most < 1 || o.most > 32 {
-		return fail.Usagef("--max %d is not between 1 and 32", o.most)
-	}
-	switch o.encoding {
-	case "auto", "base64", "text":
-	default:
-		return fail.Usagef("--encoding %q is neither auto, base64 nor text", o.encoding)
+	if o.most > maxPeek {
+		return fail.Usagef("--max %d is more than %d", o.most, maxPeek)
 	}
 	return nil
 }
@@ -101,14 +97,14 @@ the request, which receives other messages, if there are any; "ambiguous" in the
 		return on, cmp.Or(o.check(), checkVisibility("--visibility", *visibility, time.Second))
 	}
 	return cli.On(f, cmd, parse, f.Queue, func(ctx context.Context, on string, queue *azqueue.QueueClient) (cli.Result, error) {
-		messages, lost, err := manual.Receive(ctx, queue, int(o.most), *visibility, nil)
+		messages, lost, err := manual.Receive(ctx, queue, o.most, *visibility, nil)
 		var all []messageShown
 		for _, m := range messages {
 			one := messageShown{
 				MessageID: m.MessageID, PopReceipt: m.PopReceipt, Inserted: show.Time(m.Inserted), Expires: show.Time(m.Expires),
 				NextVisible: show.Time(m.NextVisible), DequeueCount: int64(m.Deliveries),
 			}
-			one.open(m.Text, o.encoding, o.envelope)
+			one.open(m.Text, o.encoding)
 			all = append(all, one)
 		}
 		return messagesShown(f, "received", on, all, lost), err
@@ -135,7 +131,7 @@ func newPeekCmd(f *cli.Factory) *cobra.Command {
 }
 
 func peek(ctx context.Context, queue *azqueue.QueueClient, o reading) (shown []messageShown, err error) {
-	answer, err := queue.PeekMessages(ctx, &azqueue.PeekMessagesOptions{NumberOfMessages: &o.most})
+	answer, err := queue.PeekMessages(ctx, &azqueue.PeekMessagesOptions{NumberOfMessages: to.Ptr(int32(o.most))})
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +140,7 @@ func peek(ctx context.Context, queue *azqueue.QueueClient, o reading) (shown []m
 			MessageID: ptr.Value(m.MessageID), Inserted: show.Time(ptr.Value(m.InsertionTime)), Expires: show.Time(ptr.Value(m.ExpirationTime)),
 			DequeueCount: ptr.Value(m.DequeueCount),
 		}
-		one.open(ptr.Value(m.MessageText), o.encoding, o.envelope)
+		one.open(ptr.Value(m.MessageText), o.encoding)
 		shown = append(shown, one)
 	}
 	return shown, nil

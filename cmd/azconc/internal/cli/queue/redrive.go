@@ -16,6 +16,7 @@ import (
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/idempotent/redrive"
 )
@@ -28,8 +29,8 @@ func newRedriveCmd(f *cli.Factory) *cobra.Command {
 its text, byte for byte. Each is sent before it is deleted, so none is lost; if an envelope had to be sent twice, consumers
 deduplicate it by its id. Messages get their original time to live.
 
---id, --reason and --where select messages, and a message has to satisfy all that are given; the others stay, hidden for up to
-two minutes. --where is a jq expression over {id, message_id, body, reason, queue, inserted, deliveries}, in which body is the
+--id and --where select messages, and a message has to satisfy both if both are given; the others stay, hidden for up to two
+minutes. --where is a jq expression over {id, message_id, body, reason, queue, inserted, deliveries}, in which body is the
 JSON value if the body is JSON, else a string; a message is moved if any of its results is neither false nor null. Messages
 that are not envelopes do not carry their reason: --markers names the table that does.
 
@@ -40,13 +41,13 @@ messages are hidden by something else, such as an interrupted redrive, the exit 
 	}
 	set := cmd.Flags()
 	var o selected
-	set.IntVar(&o.Max, "max", 0, "move at most this many; 0 is no limit")
+	flags.Int(set, &o.Max, "max", 0, "move at most this many; 0 is no limit")
 	set.Float64Var(&o.PerSecond, "rate", 0, "move at most this many per second; 0 is no limit")
 	set.StringSliceVar(&o.ids, "id", nil, "move those with these `ids`")
-	set.StringVar(&o.reason, "reason", "", "move those whose reason contains this `text`")
-	where := set.String("where", "", "move those for which this jq `expression` is true")
-	markers := set.String("markers", "", "`table` with the reasons of poison messages that are not envelopes")
-	set.DurationVar(&o.Wait, "wait", 0, "wait this long for hidden messages when no others are left")
+	flags.Text(set, &o.where, "where", "move those for which this jq `expression` is true", compileWhere)
+	var markers string
+	TableFlag(set, &markers, "markers", "`table` with the reasons of poison messages that are not envelopes")
+	flags.Duration(set, &o.Wait, "wait", true, "wait this long for hidden messages when no others are left")
 	parse := func(arg string) (from string, err error) {
 		if from, err = parseQueue(arg); err != nil {
 			return from, err
@@ -57,44 +58,41 @@ messages are hidden by something else, such as an interrupted redrive, the exit 
 		switch {
 		case from == o.into:
 			return from, fail.Usagef("%s is both queues", from)
-		case o.Max < 0:
-			return from, fail.Usagef("--max %d is negative", o.Max)
 		case o.PerSecond < 0:
 			return from, fail.Usagef("--rate %v is negative", o.PerSecond)
-		case o.Wait < 0:
-			return from, fail.Usagef("--wait %v is negative", o.Wait)
-		}
-		if err := CheckTable("--markers", *markers); err != nil || *where == "" {
-			return from, err
-		}
-		query, err := gojq.Parse(*where)
-		if err == nil {
-			o.where, err = gojq.Compile(query)
-		}
-		if err != nil {
-			return from, fail.Usagef("--where: %s", show.OneLine(err.Error()))
 		}
 		return from, nil
 	}
 	return cli.On(f, cmd, parse, f.Queue, func(ctx context.Context, on string, from *azqueue.QueueClient) (cli.Result, error) {
-		if *markers != "" {
+		if markers != "" {
 			tables, err := f.TableService()
 			if err != nil {
 				return nil, err
 			}
-			o.Markers = tables.NewClient(*markers)
+			o.Markers = tables.NewClient(markers)
 		}
 		return o.run(ctx, f, on, from)
 	})
 }
 
+func compileWhere(text string) (*gojq.Code, error) {
+	query, err := gojq.Parse(text)
+	if err != nil {
+		return nil, fail.Usagef("--where: %s", show.OneLine(err.Error()))
+	}
+	code, err := gojq.Compile(query)
+	if err != nil {
+		return nil, fail.Usagef("--where: %s", show.OneLine(err.Error()))
+	}
+	return code, nil
+}
+
 // selected is a redrive into a queue, of the messages that its flags select.
 type selected struct {
 	redrive.Options
-	into   string
-	ids    []string
-	reason string
-	where  *gojq.Code
+	into  string
+	ids   []string
+	where *gojq.Code
 }
 
 type redriveResult struct {
@@ -172,11 +170,11 @@ func (o *selected) run(ctx context.Context, f *cli.Factory, on string, from *azq
 // filter returns whether a message is moved. An expression that fails for one message ends the redrive, since it would fail for
 // others too.
 func (o *selected) filter(ctx context.Context, cancel context.CancelCauseFunc) func(redrive.Message) bool {
-	if len(o.ids) == 0 && o.reason == "" && o.where == nil {
+	if len(o.ids) == 0 && o.where == nil {
 		return nil
 	}
 	return func(b redrive.Message) bool {
-		if len(o.ids) > 0 && !slices.Contains(o.ids, b.Key) || !strings.Contains(b.Reason, o.reason) {
+		if len(o.ids) > 0 && !slices.Contains(o.ids, b.Key) {
 			return false
 		}
 		if o.where == nil || ctx.Err() != nil {

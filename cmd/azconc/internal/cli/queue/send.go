@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +19,6 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/idempotent"
-	"github.com/azconc/azconc/idempotent/claimcheck"
 )
 
 func newSendCmd(f *cli.Factory) *cobra.Command {
@@ -41,39 +41,27 @@ a blob of that container until the message is handled: azconc queue consume need
 	var message idempotent.Outgoing
 	flags.File(set, &file, "`file` with the body; - is stdin")
 	set.StringVar(&message.ID, "id", "", "`id` for deduplication (default a new one)")
-	headers := set.StringArray("header", nil, "`name=value` header of the envelope; may be repeated")
+	flags.Pairs(set, &message.Headers, "header", "`name=value` header of the envelope", parseHeaders)
 	create := set.Bool("create", false, "create the queue if it is missing")
 	set.DurationVar(&message.Delay, "delay", 0, "for how long it cannot be received, up to 7 days")
 	set.DurationVar(&message.TTL, "ttl", 0, "time to live: it expires if not deleted by then; negative: never (default 7 days)")
-	claims := set.String("claim-check", "", "`container` for a body that is too large for a message; it must exist")
-	encoding := set.String("encoding", "envelope", "format of the message: {envelope | base64 | text}")
-	parse := func(arg string) (on string, err error) {
-		if on, err = parseQueue(arg); err != nil {
-			return on, err
+	var claims ref.Blob
+	named(set, &claims, "claim-check", "`container` for a body that is too large for a message; it must exist", ref.ParseContainer)
+	var encoding idempotent.Encoding
+	flags.OneOf(set, (*string)(&encoding), "encoding", "format of the message", string(idempotent.Envelope), string(idempotent.Base64), string(idempotent.Text))
+	parse := func(arg string) (string, error) {
+		on, err := parseQueue(arg)
+		if err = cmp.Or(err, checkMessage(message, set.Changed("ttl"))); err == nil && encoding != idempotent.Envelope {
+			for _, name := range []string{"header", "claim-check"} {
+				if set.Changed(name) {
+					return on, fail.Usagef("--%s needs --encoding envelope: %s is the body alone", name, encoding)
+				}
+			}
 		}
-		if message.Headers, err = parseHeaders(*headers); err != nil {
-			return on, err
-		}
-		if err := checkMessage(message, set.Changed("ttl")); err != nil {
-			return on, err
-		}
-		switch idempotent.Encoding(*encoding) {
-		case idempotent.Envelope:
-			return on, checkContainer("--claim-check", *claims)
-		case idempotent.Base64, idempotent.Text:
-		default:
-			return on, fail.Usagef("--encoding %q is neither envelope, base64 nor text", *encoding)
-		}
-		if len(*headers) > 0 {
-			return on, fail.Usagef("--header needs --encoding envelope: %s cannot carry headers", *encoding)
-		}
-		if *claims != "" {
-			return on, fail.Usagef("--claim-check needs --encoding envelope: %s cannot refer to a body", *encoding)
-		}
-		return on, nil
+		return on, err
 	}
 	return cli.On(f, cmd, parse, f.Queue, func(ctx context.Context, on string, queue *azqueue.QueueClient) (cli.Result, error) {
-		check, err := claimCheck(f, *claims)
+		check, err := openClaims(f, claims)
 		if err != nil {
 			return nil, err
 		}
@@ -84,7 +72,7 @@ a blob of that container until the message is handled: azconc queue consume need
 		if message.Body, err = f.ContentUpTo(ctx, file, limit, what); err != nil {
 			return nil, err
 		}
-		p, err := idempotent.NewProducer(queue, &idempotent.ProducerOptions{Encoding: idempotent.Encoding(*encoding), ClaimCheck: check, CreateQueue: *create, Hooks: f.Monitor.Hooks()})
+		p, err := idempotent.NewProducer(queue, &idempotent.ProducerOptions{Encoding: encoding, ClaimCheck: check, CreateQueue: *create, Hooks: f.Monitor.Hooks()})
 		if err != nil {
 			return nil, err
 		}
@@ -152,34 +140,5 @@ type sendResult struct {
 
 func (r sendResult) Text(w io.Writer) { fmt.Fprintln(w, r.ID) }
 
-const (
-	maxBody    = 64 << 10 // of a message as it is encoded: the library reports a shorter body that does not fit
-	maxClaimed = 64 << 20
-)
-
-// checkContainer looks at the name of a container that a flag may name.
-func checkContainer(flag, name string) error {
-	if name == "" {
-		return nil
-	}
-	if _, err := ref.ParseContainer(name); err != nil {
-		return fmt.Errorf("%s: %w", flag, err)
-	}
-	return nil
-}
-
-// claimCheck returns the ClaimCheck on a container, or nil if no container is named.
-func claimCheck(f *cli.Factory, name string) (*claimcheck.ClaimCheck, error) {
-	if name == "" {
-		return nil, nil
-	}
-	r, err := ref.ParseContainer(name)
-	if err != nil {
-		return nil, err
-	}
-	c, err := f.Container(r)
-	if err != nil {
-		return nil, err
-	}
-	return claimcheck.New(c, &claimcheck.Options{MaxBody: maxClaimed})
-}
+// maxBody bounds a message as it is encoded: the library reports a shorter body that does not fit.
+const maxBody = 64 << 10

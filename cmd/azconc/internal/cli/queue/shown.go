@@ -30,11 +30,10 @@ type messageShown struct {
 	Blob         string            `json:"blob,omitempty"`
 	Text         string            `json:"text"`
 	Base64       string            `json:"base64,omitempty"` // of a body that is not UTF-8, instead of Text
-	Envelope     string            `json:"envelope,omitempty"`
 }
 
 // open fills in what the text of a message holds. A text that is not what encoding says is shown as it is.
-func (m *messageShown) open(text, encoding string, envelope bool) {
+func (m *messageShown) open(text, encoding string) {
 	as := idempotent.Auto
 	switch encoding {
 	case "text":
@@ -53,9 +52,6 @@ func (m *messageShown) open(text, encoding string, envelope bool) {
 	} else {
 		m.Base64 = base64.StdEncoding.EncodeToString(o.Body)
 	}
-	if envelope && o.Encoding == idempotent.Envelope {
-		m.Envelope = text
-	}
 }
 
 func (m *messageShown) print(w io.Writer) {
@@ -67,5 +63,5 @@ func (m *messageShown) print(w io.Writer) {
 	if m.Attempts > 0 {
 		show.Fields(w, "attempts", fmt.Sprint(m.Attempts), "last error", m.LastError)
 	}
-	show.Fields(w, "reason", m.Reason, "blob", m.Blob, "base64", m.Base64, "envelope", m.Envelope)
+	show.Fields(w, "reason", m.Reason, "blob", m.Blob, "base64", m.Base64)
 }

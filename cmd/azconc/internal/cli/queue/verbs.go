@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
@@ -70,10 +71,9 @@ sent meanwhile may be deleted too.`,
 }
 
 type showResult struct {
-	Outcome  string            `json:"outcome"`
-	Queue    string            `json:"resource"`
-	Messages int64             `json:"approximate_message_count"`
-	Visible  *int              `json:"visible,omitempty"` // not set if the credential does not allow to ask
+	Outcome string `json:"outcome"`
+	Queue   string `json:"resource"`
+	depth
 	Hidden   *int              `json:"hidden,omitempty"`
 	Metadata map[string]string `json:"metadata"`
 }
@@ -87,6 +87,9 @@ func (r showResult) Text(w io.Writer) {
 	default:
 		show.Fields(w, "visible", fmt.Sprint(*r.Visible), "hidden", fmt.Sprint(*r.Hidden, " at most"))
 	}
+	if r.OldestMS != nil {
+		show.Fields(w, "oldest", "visible, "+show.Duration(time.Duration(*r.OldestMS)*time.Millisecond)+" old")
+	}
 	show.Fields(w, show.WithMetadata(nil, r.Metadata)...)
 }
 
@@ -96,12 +99,12 @@ func newShowCmd(f *cli.Factory) *cobra.Command {
 		Short: "Show how many messages a queue holds",
 		Long: `Show how many messages a queue holds, and how many of them can be received, and are hidden because a consumer has received
 them or they are delayed. The service's count of all is approximate, but never too low. It shows at most 32 messages that can be
-received; if there are as many, the number of hidden ones is not known.`,
+received; if there are as many, the number of hidden ones is not known. The age of the oldest that it shows is by its own clock.`,
 		Example: "  azconc queue show orders -o json",
 	}
 	return cli.On(f, cmd, parseQueue, f.Queue, func(ctx context.Context, on string, queue *azqueue.QueueClient) (cli.Result, error) {
 		d, err := look(ctx, queue)
-		r := showResult{Outcome: "found", Queue: on, Messages: d.Messages, Visible: d.Visible, Metadata: cli.OwnMetadata(d.metadata)}
+		r := showResult{Outcome: "found", Queue: on, depth: d, Metadata: cli.OwnMetadata(d.metadata)}
 		if d.Visible != nil && *d.Visible < maxPeek {
 			r.Hidden = to.Ptr(max(0, int(d.Messages)-*d.Visible))
 		}
@@ -111,8 +114,9 @@ received; if there are as many, the number of hidden ones is not known.`,
 
 // depth is how many messages a queue has, as far as the service says.
 type depth struct {
-	Messages int64 `json:"approximate_message_count"`
-	Visible  *int  `json:"visible,omitempty"` // maxPeek is that many or more; not set if the credential does not allow to ask
+	Messages int64  `json:"approximate_message_count"`
+	Visible  *int   `json:"visible,omitempty"`   // maxPeek is that many or more; not set if the credential does not allow to ask
+	OldestMS *int64 `json:"oldest_ms,omitempty"` // the age of the oldest visible message, by the service's clock
 	metadata map[string]*string
 }
 
@@ -127,6 +131,11 @@ func look(ctx context.Context, queue *azqueue.QueueClient) (d depth, err error) 
 	switch {
 	case err == nil:
 		d.Visible = to.Ptr(len(seen.Messages))
+		for _, m := range seen.Messages {
+			if m.InsertionTime != nil && seen.Date != nil {
+				d.OldestMS = to.Ptr(max(ptr.Value(d.OldestMS), seen.Date.Sub(*m.InsertionTime).Milliseconds()))
+			}
+		}
 	case azerr.Classify(err).Kind != azerr.Unauthorised: // it may be allowed to see the queue, and not its messages
 		return d, err
 	}

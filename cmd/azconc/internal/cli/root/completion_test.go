@@ -177,7 +177,6 @@ func TestNamesOfTheAccountAreCompleted(t *testing.T) {
 			{"lock show jobs/", "jobs/maintenance jobs/nightly jobs/once/invoice-17 :4"},
 			{"lock run jobs/n", "jobs/nightly :4"},
 			{"lock run jobs/nightly -- ./", ":0"},
-			{"lock run --file ./lock -- ./", ":0"},
 			{"lock list l", "logs :4"},
 			{"elect show jobs/n", "jobs/nightly :4"},
 			{"elect resign jobs/n", "jobs/nightly :4"},

@@ -59,7 +59,7 @@ func TestALeaderIsMadeToStepDown(t *testing.T) {
 				t.Errorf("%s: another term is ended: %v", c.name, r)
 			}
 			v := runOn(t.Context(), s, nil, nil, "elect", "resign", "jobs/leader", "-o", "json").json(t)
-			if v["outcome"] != "resigning" || v["owner"] != "web-1" || v["requests"] != 3.0 {
+			if v["outcome"] != "breaking" || v["owner"] != "web-1" || v["requests"] != 2.0 {
 				t.Errorf("%s: %v", c.name, v)
 			}
 			bubble.Sleep(2 * time.Minute)

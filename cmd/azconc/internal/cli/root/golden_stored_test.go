@@ -356,6 +356,7 @@ func (s *shelf) shape(value string) string {
 	for _, random := range []struct{ pattern, name string }{
 		{`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`, "<uuid>"},
 		{`\bw[a-z2-7]{16}\b`, "<write>"},
+		{`<write>((?:\+\d+)?)\.[A-Za-z0-9_-]{10}`, "<write>$1.<version>"},
 		{`\b8DE[0-9A-F]{12}\b`, "<etag>"},
 		{`^[0-9a-f]{16}$`, "<seal>"},
 		{`^\d+ 946\d{6} \d+ \d+ \d+$`, "<turns>"},

@@ -248,3 +248,25 @@ func TestWritesAreCountedToTheRequest(t *testing.T) {
 		}
 	}
 }
+
+// TestTheAgeOfTheOldestMessageIsTheServices: both times are the service's, of whole seconds, whatever the clock of this machine.
+func TestTheAgeOfTheOldestMessageIsTheServices(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := aztest.New(nil)
+		age := func() any {
+			return runOn(t.Context(), s, nil, nil, "queue", "show", "orders", "-o", "json").json(t)["oldest_ms"]
+		}
+		if r := runOn(t.Context(), s, nil, nil, "queue", "create", "orders"); r.code != 0 || age() != nil {
+			t.Fatal(r)
+		}
+		for range 2 {
+			if _, err := s.Queue("orders").EnqueueMessage(t.Context(), "x", nil); err != nil {
+				t.Fatal(err)
+			}
+			bubble.Sleep(time.Minute)
+		}
+		if got := age(); got != 120_000.0 {
+			t.Errorf("%v ms, want two minutes", got)
+		}
+	})
+}

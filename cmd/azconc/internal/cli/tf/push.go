@@ -1,67 +1,33 @@
 package tf
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/user"
-	"strings"
+	"path/filepath"
+	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/lock"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/cmd/azconc/internal/tfstate"
 )
 
-type pushOptions struct {
-	State ref.Blob
-	File  string
-	Read  string
-}
-
-func pushVerb() cli.Verb[pushOptions] {
-	return cli.Verb[pushOptions]{
-		Use:   "push <container/state> [<file>]",
-		Short: "Store the state that a run was left with, unless another run has written since",
-		Long: `Store the state that a run of azconc tf run was left with in errored.tfstate, under a lock, and only if the stored state is still the
-one that this run had read.
-
-Otherwise nothing is stored, the exit code is 4, and a line for each resource says what either run did. terraform state push would
-store it all the same, because a run that was refused has the higher serial, and the resources of the other run would be forgotten.
-Import what the run has created into the state that is stored, and remove errored.tfstate.
-
-What the run had read is in a second file, errored.tfstate.read, which azconc tf run writes. Both are removed by nobody.`,
-		Example: `  azconc tf push tfstate/prod.tfstate
-  azconc tf push tfstate/prod.tfstate errored.tfstate --read before.tfstate`,
-		Args: cobra.RangeArgs(1, 2),
-		Flags: func(opts *pushOptions, set *pflag.FlagSet) {
-			set.StringVar(&opts.Read, "read", "", "the `file` with the state that the run had read (default <file>.read)")
-		},
-		Parse: func(opts *pushOptions, in cli.Input) (err error) {
-			if opts.State, err = parseState(in.Args[0]); err != nil {
-				return err
-			}
-			opts.File = errored
-			if len(in.Args) == 2 {
-				opts.File = in.Args[1]
-			}
-			if opts.File == "" || in.Flags.Changed("read") && opts.Read == "" {
-				return fail.Usagef("the name of a file is empty")
-			}
-			if opts.Read == "" {
-				opts.Read = opts.File + readSuffix
-			}
-			return nil
-		},
-		Run: pushRun,
-	}
-}
+const (
+	// errored is the file in which Terraform and OpenTofu leave a state that could not be stored.
+	errored = "errored.tfstate"
+	// readSuffix names the file beside it that has the state which the run had read.
+	readSuffix = ".read"
+)
 
 type pushResult struct {
 	Outcome string `json:"outcome"` // updated or unchanged
@@ -78,63 +44,48 @@ func (r pushResult) Text(w io.Writer) {
 	fmt.Fprintf(w, "updated %s from %s\n", r.State, show.Line(r.File))
 }
 
-func pushRun(ctx context.Context, f *cli.Factory, opts *pushOptions) error {
-	state, read, err := readPair(opts.File, opts.Read)
-	if err != nil {
-		return err
-	}
-	client, err := f.Container(opts.State)
-	if err != nil {
-		return err
-	}
-	session := tfstate.New(ctx, client, opts.State.Blob, tfstate.Options{Name: opts.State.String(), Note: f.Notef})
-	pushed, err := session.Push(read, state, who())
-	_, _ = session.Close()
-	switch {
-	case errors.Is(err, tfstate.ErrMoved):
-		return opts.compare(f, read, state, pushed.Current)
-	case err != nil:
-		return fmt.Errorf("%s: %w", opts.State, err)
-	}
-	r := pushResult{Outcome: "updated", State: opts.State.String(), File: opts.File, Cost: f.Cost()}
-	if pushed.Already {
-		r.Outcome = "unchanged"
-	}
-	return f.Print(r)
-}
+func newPushCmd(f *cli.Factory) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "push <container/state> [<file>]",
+		Short: "Store the state that a run was left with, unless another run has written since",
+		Long: `Store the state that a run of azconc tf run was left with in errored.tfstate, under a lock, and only if the stored state is still the
+one that this run had read.
 
-// compare prints what either run did, and returns the conflict.
-func (o *pushOptions) compare(f *cli.Factory, read, ours, theirs []byte) error {
-	conflict := &movedError{on: o.State}
-	var err error
-	if conflict.differences, err = tfstate.Compare(read, ours, theirs); err != nil {
-		f.Notef("%s: the states cannot be compared: %v", o.State, err)
+Otherwise nothing is stored, and the exit code is 4. terraform state push would
+store it all the same, because a run that was refused has the higher serial, and the resources of the other run would be forgotten.
+Import what the run has created into the state that is stored, and remove errored.tfstate.
+
+What the run had read is in a second file, errored.tfstate.read, which azconc tf run writes. Both are removed by nobody.`,
+		Example: `  azconc tf push tfstate/prod.tfstate
+  azconc tf push tfstate/prod.tfstate module/errored.tfstate`,
+		Args: cobra.RangeArgs(1, 2),
 	}
-	for _, d := range conflict.differences {
-		var deeds []string
-		if d.Ours != "" {
-			deeds = append(deeds, d.Ours+" by the run that left "+o.File)
+	return cli.On(f, cmd, parseState, f.Container, func(ctx context.Context, on ref.Blob, client *container.Client) (cli.Result, error) {
+		file := cmp.Or(cmd.Flags().Arg(1), errored)
+		state, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
 		}
-		if d.Theirs != "" {
-			deeds = append(deeds, d.Theirs+" in the stored state")
+		read, err := os.ReadFile(file + readSuffix)
+		if errors.Is(err, os.ErrNotExist) {
+			return nil, fail.WithHint(fmt.Errorf("what the run had read is not known: there is no %s", file+readSuffix), "azconc tf run writes it beside a state that it could not store")
+		} else if err != nil {
+			return nil, err
 		}
-		f.Notef("%s: %s", d.Resource, strings.Join(deeds, ", "))
-	}
-	return fail.WithHint(conflict, "terraform import brings what the run has created into the stored state; terraform state push would erase what the other run did")
-}
-
-// movedError reports that another run has written the state. Nothing was stored.
-type movedError struct {
-	on          ref.Blob
-	differences []tfstate.Difference
-}
-
-func (e *movedError) Error() string { return fmt.Sprintf("%v: %v", e.on, tfstate.ErrMoved) }
-func (e *movedError) Facts() map[string]any {
-	return map[string]any{"differences": e.differences}
-}
-func (*movedError) Verdict() fail.Verdict {
-	return fail.Verdict{Code: fail.ExitConflict, Outcome: "conflict"}
+		session := tfstate.New(ctx, client, on.Blob, tfstate.Options{Name: on.String(), Note: f.Notef})
+		already, err := session.Push(read, state, who())
+		_, _ = session.Close()
+		switch {
+		case errors.Is(err, tfstate.ErrMoved):
+			return nil, fail.WithHint(&conflictError{fmt.Sprintf("%v: %v", on, err)},
+				"terraform import brings what the run has created into the stored state; terraform state push would erase what the other run did")
+		case err != nil:
+			return nil, fmt.Errorf("%s: %w", on, err)
+		case already:
+			return pushResult{Outcome: "unchanged", State: on.String(), File: file, Cost: f.Cost()}, nil
+		}
+		return pushResult{Outcome: "updated", State: on.String(), File: file, Cost: f.Cost()}, nil
+	})
 }
 
 // who describes this process to those who find the lock.
@@ -144,4 +95,44 @@ func who() string {
 		return u.Username + "@" + host
 	}
 	return host
+}
+
+// conflictError reports that another run was there first. Nothing was changed.
+type conflictError struct{ why string }
+
+func (e *conflictError) Error() string { return e.why }
+func (*conflictError) Verdict() fail.Verdict {
+	return fail.Verdict{Code: fail.ExitConflict, Outcome: "conflict"}
+}
+
+// keepRead keeps what a run had read beside the state that it has left, for tf push. It returns the file of that state, which is empty
+// if the run has left none.
+func keepRead(dir string, began time.Time, read []byte) (left string, err error) {
+	left = filepath.Join(dir, errored)
+	if info, err := os.Stat(left); err != nil || info.ModTime().Before(began.Truncate(time.Second)) {
+		return "", nil
+	}
+	return left, os.WriteFile(left+readSuffix, read, 0o600)
+}
+
+// unstoredError reports that the command has left a state that was not stored.
+type unstoredError struct {
+	cause error // why the lock was lost; nil if a write was refused for another reason
+	code  int   // of the command, which counts if the lock was not lost
+	file  string
+}
+
+func (e *unstoredError) Error() string {
+	text := "the state that the command has left in " + e.file + " is not stored"
+	if e.cause != nil {
+		text += fmt.Sprintf(": the lock was lost while it ran: %v", e.cause)
+	}
+	return text
+}
+func (e *unstoredError) Unwrap() error { return e.cause }
+func (e *unstoredError) Verdict() fail.Verdict {
+	if e.cause == nil {
+		return fail.Verdict{Code: e.code, Outcome: "command_failed"}
+	}
+	return fail.Verdict{Code: lock.ExitLost, Outcome: "lost"}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -50,7 +49,7 @@ the version before is kept in a snapshot, unless the account keeps versions.
 
 If the lock cannot be renewed in time, or is released or broken by another client, the command gets INT, once, and stops in its
 own way. What it writes then is stored if nobody has held the lock since; otherwise it leaves errored.tfstate, which azconc tf push
-stores or compares, and the exit code is 76. TERM and HUP are passed on as INT, because TERM ends the plugins, and not at all after an INT, because a second one
+stores if no other run has written, and the exit code is 76. TERM and HUP are passed on as INT, because TERM ends the plugins, and not at all after an INT, because a second one
 makes the command exit without storing its state. With --end-with-parent, the end of the process that started azconc counts as such
 a signal: a runner that cancels a job signals its shell alone. A command that ends without unlocking is unlocked. If azconc is killed, it
 is killed, too, on Linux.`,
@@ -60,25 +59,15 @@ is killed, too, on Linux.`,
 		Args: cobra.ArbitraryArgs,
 		Flags: func(opts *runOptions, set *pflag.FlagSet) {
 			set.StringVar(&opts.duration, "duration", "45s", "how long others must wait if this process dies: 15s to 60s")
-			lock.AddWithParent(set, &opts.WithParent, "send INT to the command when the process that started azconc ends")
+			opts.WithParent.Add(set, "send INT to the command when the process that started azconc ends")
 			set.BoolVar(&opts.NoSnapshot, "no-snapshot", false, "do not keep the version before")
 		},
 		Parse: func(opts *runOptions, in cli.Input) (err error) {
-			dash := in.Flags.ArgsLenAtDash()
-			if dash < 0 {
-				dash = len(in.Args)
-			}
-			if err := cli.ResourceArgs("<container/state>")(nil, in.Args[:dash]); err != nil {
+			if opts.Command, err = lock.CommandIn(in, "<container/state>"); err != nil {
 				return err
 			}
 			if opts.State, err = parseState(in.Args[0]); err != nil {
 				return err
-			}
-			if opts.Command = in.Args[dash:]; len(opts.Command) == 0 || opts.Command[0] == "" {
-				return fail.WithHint(fail.Usagef("<command> is missing"), "it comes after --, as in azconc tf run "+opts.State.String()+" -- terraform plan")
-			}
-			if in.Form != "" {
-				return fail.WithHint(fail.Usagef("%s and the command's output cannot both go to stdout", in.Form), "omit it; azconc tf show -o json shows the lock")
 			}
 			if opts.duration == "infinite" {
 				return fail.WithHint(fail.Usagef("--duration infinite is a lock that outlives its run"), "the azurerm backend has such locks")
@@ -116,9 +105,8 @@ func runRun(ctx context.Context, f *cli.Factory, opts *runOptions) error {
 		return err
 	}
 	proc.Reserve()
-	defer proc.Reap()()
-	signals := catchSignals()
-	defer signals.stop()
+	signals, stop := catchSignals()
+	defer stop()
 	tell := func(err error) {
 		f.Notef("%s: %v; the command is asked to stop", opts.State, err)
 		signals.interrupt()
@@ -142,13 +130,20 @@ func runRun(ctx context.Context, f *cli.Factory, opts *runOptions) error {
 	if err != nil {
 		return lock.NotStarted(err)
 	}
+	result := lock.Ended(ctx, status)
+	if lost != nil {
+		result = &lostError{lost}
+	}
 	if read, unstored := session.Unstored(); unstored {
 		if left, err := keepRead(tfdir.Dir(".", opts.Command), began, read); err != nil {
 			f.Notef("%s: what the run had read is not kept: %v", opts.State, err)
 		} else if left != "" {
-			u := &unstoredError{cause: lost, code: max(1, status.Code), on: opts.State, file: left}
-			u.moved, u.doubt = moved(context.WithoutCancel(ctx), client, opts.State.Blob, read)
-			lost = u
+			push := "azconc tf push " + opts.State.String()
+			if left != errored {
+				push += " " + left
+			}
+			result = fail.WithHint(&unstoredError{cause: lost, code: max(1, status.Code), file: left},
+				push+" stores it if the state is still the one that the run had read; terraform state push would erase what another run has done since")
 		}
 	}
 	if id != "" {
@@ -157,19 +152,13 @@ func runRun(ctx context.Context, f *cli.Factory, opts *runOptions) error {
 	if server.Requests() == 0 && status.Code == 0 && !tfdir.Direct(opts.Command) {
 		f.Notef("%s: the command has not asked for the state: is there a backend \"http\" block where it works?", opts.State)
 	}
-	return judge(ctx, status, lost)
+	return result
 }
 
 // command runs the command with the server's address.
 func command(ctx context.Context, f *cli.Factory, opts *runOptions, server *tfstate.Server, signals *signals) (proc.Status, error) {
-	c := &proc.Command{
-		Args: opts.Command, Env: slices.Concat(f.Env, server.Environ()),
-		// It writes to stderr directly: the redactor would hold back a prompt, and is not a terminal.
-		Stdin: f.In, Stdout: f.Out, Stderr: f.Redactor.W, Signals: signals.out, Job: true, KillAfter: killAfter,
-	}
-	if in, ok := f.In.(*os.File); ok && f.InTerminal {
-		c.Foreground = in
-	}
+	c := lock.Job(f, opts.Command, slices.Concat(f.Env, server.Environ()))
+	c.Signals, c.KillAfter = signals.out, killAfter
 	stop := context.AfterFunc(ctx, func() {
 		if _, ok := errors.AsType[*fail.SignalError](context.Cause(ctx)); !ok { // signals has those
 			signals.interrupt()
@@ -177,29 +166,6 @@ func command(ctx context.Context, f *cli.Factory, opts *runOptions, server *tfst
 	})
 	defer stop()
 	return c.Run(nil)
-}
-
-// judge turns the end of the command into azconc's own.
-func judge(ctx context.Context, s proc.Status, lost error) error {
-	if u, ok := errors.AsType[*unstoredError](lost); ok {
-		return fail.WithHint(u, u.hint())
-	} else if lost != nil {
-		return &lostError{lost}
-	}
-	// The command has received a signal and decides its own status. Any other end is azconc's.
-	if cause := context.Cause(ctx); cause != nil {
-		if _, ok := errors.AsType[*fail.SignalError](cause); !ok {
-			return cause
-		}
-	}
-	if s.Code == 0 {
-		return nil
-	}
-	text := ""
-	if s.Signal != "" {
-		text = "the command was ended by a signal: " + s.Signal
-	}
-	return &fail.CommandStatus{Code: s.Code, Text: text}
 }
 
 // lostError reports that the lock was lost while the command ran.
@@ -210,5 +176,5 @@ func (e *lostError) Error() string {
 }
 func (e *lostError) Unwrap() error { return e.err }
 func (*lostError) Verdict() fail.Verdict {
-	return fail.Verdict{Code: 76, Outcome: "lost"}
+	return fail.Verdict{Code: lock.ExitLost, Outcome: "lost"}
 }

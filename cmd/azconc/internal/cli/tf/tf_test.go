@@ -20,11 +20,3 @@ func TestRunFlags(t *testing.T) {
 		{Args: []string{"states/s", "-o", "json", "--", "tofu"}, Err: "-o json"},
 	})
 }
-
-func TestUnlockFlags(t *testing.T) {
-	clitest.CheckFlags(t, unlockVerb(), []clitest.FlagCase[unlockOptions]{
-		{Args: []string{"states/s", "--yes", "--id", "X"}, Want: unlockOptions{State: clitest.Ref("states", "s"), ID: "X", Yes: true}},
-		{Args: []string{"states/s", "--id", ""}, Err: "--id"},
-		{Args: []string{"states"}, Err: "does not name a state"},
-	})
-}

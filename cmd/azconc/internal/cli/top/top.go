@@ -69,7 +69,7 @@ In a pipe, with -o json and with --count, tables are printed: one by default.`,
 				return fail.WithHint(fail.Usagef("--sessions: %v", err), fail.HintOf(err))
 			}
 			for _, name := range opts.Queues {
-				if err := queue.CheckQueue("--queue", name); err != nil {
+				if err := queue.CheckFlag("--queue", name); err != nil {
 					return err
 				}
 			}

@@ -1,2 +1,0 @@
-// Package counter has the verbs of counters in several blobs.
-package counter

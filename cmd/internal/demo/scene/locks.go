@@ -1,0 +1,172 @@
+package scene
+
+import (
+	"context"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
+	"github.com/azconc/azconc/optimistic/tables"
+	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pessimistic/manual"
+	"github.com/azconc/azconc/pessimistic/shared"
+	"github.com/azconc/azconc/pkg/fence"
+	"github.com/azconc/azconc/pkg/retry"
+)
+
+const (
+	shortest       = 15 * time.Second // the shortest lease
+	acquireCall    = "manual.Acquire"
+	acquireCommand = "azconc blob lease acquire @/page.txt --duration 15s"
+)
+
+// take acquires a lease that nothing renews.
+func (c *client) take(r pessimistic.Resource, id *string) func() error {
+	return func() error {
+		got, err := manual.Acquire(c.ctx, r, &manual.AcquireOptions{Duration: shortest})
+		*id = got.ID
+		return err
+	}
+}
+
+func leaseScene(s *stage) {
+	s.page()
+	a, b := s.client("holder"), s.client("other")
+	var lease optimistic.Conditions
+	var none string
+	s.ok(a, "acquires the lease", acquireCall, acquireCommand, a.take(pessimistic.NewBlob(a.blob("page.txt")), &lease.LeaseID))
+	s.refused(b, "acquires it too", acquireCall, acquireCommand, pessimistic.ErrHeld, b.take(pessimistic.NewBlob(b.blob("page.txt")), &none))
+	s.refused(b, "writes without the lease", uploadCall, putCommand, nil, b.upload("page.txt", "without", nil))
+	s.ok(b, "reads without the lease", readCall, getCommand, b.read(new(*optimistic.Version[[]byte])))
+	s.ok(a, "writes with the lease", uploadCall, putCommand+" --lease-id ID", a.upload("page.txt", "with", &lease))
+	s.ok(a, "releases the lease", "manual.Release", "azconc blob lease release @/page.txt --lease-id ID", func() error {
+		return manual.Release(s.ctx, pessimistic.NewBlob(a.blob("page.txt")), lease.LeaseID, nil)
+	})
+	s.ok(b, "writes", uploadCall, putCommand, b.upload("page.txt", "after", nil))
+}
+
+func leaseExpired(s *stage) {
+	s.page()
+	a, b := s.client("holder"), s.client("other")
+	var lease optimistic.Conditions
+	s.ok(a, "acquires the lease for 15 s, and renews it not", acquireCall, acquireCommand, a.take(pessimistic.NewBlob(a.blob("page.txt")), &lease.LeaseID))
+	s.must(retry.Sleep(s.ctx, shortest+time.Second))
+	s.ok(b, "writes without a lease", uploadCall, putCommand, b.upload("page.txt", "since", nil))
+	s.refused(a, "writes with the expired lease", uploadCall, putCommand+" --lease-id ID", nil, a.upload("page.txt", "late", &lease))
+}
+
+func containerLease(s *stage) {
+	s.page()
+	a, b := s.client("holder"), s.client("other")
+	var id string
+	s.ok(a, "acquires the container's lease", "pessimistic.NewContainer", "azconc container lease acquire @ --duration 15s", a.take(pessimistic.NewContainer(a.container()), &id))
+	s.ok(b, "writes a blob in it: the lease does not mind", uploadCall, putCommand, b.upload("page.txt", "more", nil))
+	s.refused(b, "deletes the container", "settings.DeleteContainer", "azconc container delete @", nil, func() error {
+		return only(b.container().Delete(s.ctx, nil))
+	})
+	s.ok(a, "deletes the container with the lease", "settings.DeleteContainer", "azconc container delete @ --lease-id ID", func() error {
+		return only(a.container().Delete(s.ctx, &container.DeleteOptions{AccessConditions: &container.AccessConditions{LeaseAccessConditions: &container.LeaseAccessConditions{LeaseID: &id}}}))
+	})
+	s.ends = nil // nothing is left to delete
+}
+
+func leaseStrategies(s *stage) {
+	s.box()
+	a, b := s.client("client 1"), s.client("client 2")
+	for i, strategy := range []shared.Strategy{shared.ExclusiveWriteSharedRead, shared.ExclusiveWriteExclusiveRead, shared.SharedWriteExclusiveRead} {
+		name := []string{"shared-read", "exclusive", "shared-write"}[i]
+		var first shared.Access
+		write := func(c *client, into *shared.Access) func() error {
+			return func() error {
+				st, err := shared.NewStrategist(c.locker(), name, strategy, nil)
+				c.must(err)
+				*into, err = st.Write(c.ctx, &pessimistic.LockOptions{NoWait: true})
+				return err
+			}
+		}
+		s.ok(a, string(strategy)+": begins to write", "shared.NewStrategist", "azconc lock run @/"+name+" -- CMD", write(a, &first))
+		s.ends = append(s.ends, func() error { return first.Release(s.ctx) })
+		does, command := string(strategy)+": writes too", "azconc lock run @/"+name+" --no-wait -- CMD"
+		if strategy == shared.SharedWriteExclusiveRead {
+			var second shared.Access
+			s.ok(b, does, "shared.NewStrategist", command, func() error {
+				err := write(b, &second)()
+				if err == nil {
+					err = second.Release(s.ctx)
+				}
+				return err
+			})
+		} else {
+			s.refused(b, does, "shared.NewStrategist", command, pessimistic.ErrHeld, write(b, new(shared.Access)))
+		}
+		s.ok(a, string(strategy)+": ends", "shared.Access", "azconc lock run @/"+name+" -- CMD", func() error { return first.Release(s.ctx) })
+		s.ends = s.ends[:len(s.ends)-1]
+	}
+}
+
+// broken is the plot of the scenes about fences: a lock is broken while its holder is paused, and the holder writes late.
+type broken struct {
+	lock    string // its name
+	call    string // that takes it
+	command string
+	writes  string // the call that writes with a fence
+	write   func(c *client, h *pessimistic.Hold) error
+	without func(a *client) // what comes of a late write without a fence; nil if it is not shown
+}
+
+func (p broken) play(s *stage) {
+	a, b := s.client("holder 1"), s.client("holder 2")
+	held := map[*client]*pessimistic.Hold{}
+	take := func(c *client) func() error {
+		return func() error {
+			h, err := c.locker().Lock(s.ctx, p.lock, nil)
+			if err == nil {
+				held[c] = h
+				s.ends = append(s.ends, func() error { _ = h.Release(s.ctx); return nil }) // if an act has failed
+			}
+			return err
+		}
+	}
+	s.ok(a, "takes the lock, and is paused", p.call, p.command, take(a))
+	s.ok(b, "breaks the lock: holder 1 does not know", "Locker.Break", "azconc lock break @/"+p.lock+" --now", func() error {
+		return only(b.locker().Break(s.ctx, p.lock, &pessimistic.BreakOptions{Now: true}))
+	})
+	s.ok(b, "takes the lock", p.call, p.command, take(b))
+	s.ok(b, "writes with its fence", p.writes, p.command, func() error { return p.write(b, held[b]) })
+	s.refused(a, "wakes up and writes with its older fence", p.writes, p.command, fence.ErrFenced, func() error { return p.write(a, held[a]) })
+	if p.without != nil {
+		p.without(a)
+	}
+	s.ok(b, "gives the lock back", "Hold.Release", p.command, func() error { return held[b].Release(s.ctx) })
+	s.refused(a, "gives back what it has lost", "Hold.Release", p.command, pessimistic.ErrLost, func() error { return held[a].Release(s.ctx) })
+}
+
+func pausedHolder(s *stage) {
+	s.must(s.box().upload("locked.json", `{"n":0}`, nil)())
+	broken{
+		lock: "lock", call: "Locker.Lock", command: "azconc lock run @/lock -- azconc blob update @/locked.json --jq '.n += 1'",
+		writes: "blobs.Fenced", write: func(c *client, h *pessimistic.Hold) error {
+			return only(optimistic.Update(s.ctx, blobs.Fenced(h, blobs.NewJSON[counter](c.blob("locked.json"))), increment, nil))
+		},
+		without: func(a *client) {
+			s.ok(a, "writes without a fence: holder 2's write is gone", uploadCall, "azconc blob put @/locked.json --file F", a.upload("locked.json", `{"n":1}`, nil))
+		},
+	}.play(s)
+}
+
+func tableLock(s *stage) {
+	s.box()
+	s.rows()
+	name, err := s.client("").locker().TableLock(s.table(), "")
+	s.must(err)
+	broken{
+		lock: name, call: "Locker.TableLock", command: "azconc table lock run # --container @ -- CMD",
+		writes: "tables.Transact", write: func(c *client, h *pessimistic.Hold) error {
+			return only(tables.Transact(s.ctx, c.entities(), "eu", func(_ context.Context, tx *tables.Tx) error {
+				return tx.Upsert("17", order{c.name})
+			}, &tables.TransactOptions{Holder: h}))
+		},
+	}.play(s)
+}

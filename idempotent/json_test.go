@@ -1,0 +1,40 @@
+package idempotent
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+)
+
+type parcel struct {
+	Name   string
+	Weight int
+}
+
+// A body of another sender fails however often it is tried.
+func TestABodyThatDoesNotDecodeIsPoisonAtOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.send("not JSON", `{"Name":1}`, `{"Name":"a"} {}`, `{"Name":"pears","Weight":3,"Colour":"green"}`)
+		began, handled := time.Now(), 0
+		c := r.consumer(JSON(func(_ context.Context, m *Message, got parcel) error {
+			handled++
+			if want := (parcel{"pears", 3}); got != want {
+				t.Errorf("%s was handled as %+v", m.Body, got)
+			}
+			return nil
+		}), ConsumerOptions{Poison: r.poison, ExitWhenEmpty: true})
+		if err := c.Run(t.Context()); err != nil || handled != 1 || time.Since(began) > time.Minute {
+			t.Errorf("%v, %d handled after %v", err, handled, time.Since(began))
+		}
+		buried := r.buried()
+		if len(buried) != 3 {
+			t.Fatalf("%d are poison", len(buried))
+		}
+		for _, b := range buried {
+			if !strings.HasPrefix(b.Poison.Reason, "the body is no idempotent.parcel: ") || b.Attempts > 1 {
+				t.Errorf("%s: %q after %d attempts", b.Body, b.Poison.Reason, b.Attempts)
+			}
+		}
+	})
+}

@@ -1,3 +1,0 @@
-package azurite
-
-func ignoreTermination() {}
