@@ -105,7 +105,7 @@ func (f *Factory) Cost() Cost {
 	return Cost{Requests: f.Requests.Load(), ElapsedMS: time.Since(f.Began).Milliseconds()}
 }
 
-// Sent is what a write has sent: the requests whose responses were lost, those of them whose outcome was then found out, and all.
+// Sent is what a write has sent: how many responses were lost, of how many of these the outcome was determined, and all requests.
 type Sent struct {
 	Ambiguous int `json:"ambiguous"`
 	Resolved  int `json:"resolved"`

@@ -1,3 +1,4 @@
+// Package show formats values for people.
 package show
 
 import (
