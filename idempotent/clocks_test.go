@@ -10,6 +10,7 @@ import (
 
 	"github.com/azconc/azconc/idempotent/internal/format"
 	"github.com/azconc/azconc/idempotent/internal/markers"
+	"github.com/azconc/azconc/pkg/aztest"
 )
 
 // Between its copy in the poison queue and its deletion, a message is marked: a crash after a deletion that came first would leave a
@@ -75,6 +76,34 @@ func TestAClaimIsCountedFromTheReceive(t *testing.T) {
 		o.claimed(d, &claimer{}, at.Add(5*time.Minute))
 		if left := time.Until(d.claim.until); left != time.Minute {
 			t.Errorf("%v are left, want 1m", left)
+		}
+	})
+}
+
+// A handler whose claim cannot be renewed went on until the first renewal of its message after the claim had ended, when a copy may be
+// handled.
+func TestAHandlerEndsBeforeAClaimThatCannotBeRenewed(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		p := r.process()
+		r.send("m")
+		var held time.Duration
+		var cause error
+		c, err := NewConsumer(p.queue, func(ctx context.Context, _ *Message) error {
+			began := time.Now()
+			p.wire.SetFaults(aztest.Fault{Kind: aztest.Throttle, Match: ofTables})
+			<-ctx.Done()
+			held, cause = time.Since(began), context.Cause(ctx)
+			p.wire.SetFaults()
+			return cause
+		}, &ConsumerOptions{Markers: p.markers, MaxMessages: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Run(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if !errors.Is(cause, ErrOwnershipLost) || held >= leastClaim || held < leastClaim-time.Minute {
+			t.Errorf("ended after %v, and the claim after %v: %v", held, leastClaim, cause)
 		}
 	})
 }

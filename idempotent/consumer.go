@@ -54,10 +54,8 @@ type Consumer struct {
 
 	session *session.Session // set while Run runs; nil without Sessions
 	dedupe  deduper
-	idle    func() // called when no message waits for a handler and no handler runs
 	outage  suspension
-	tasks   sync.WaitGroup // the deliveries, and what is done in the background for them
-	probes  sync.WaitGroup
+	tasks   sync.WaitGroup // the deliveries, probes, and what is done in the background for them
 
 	// The contexts of Run. They are set before the first delivery.
 	stopping context.Context // ends when no more handlers may start
@@ -91,7 +89,7 @@ func NewConsumer(queue *azqueue.QueueClient, handler Handler, opts *ConsumerOpti
 		return nil, err
 	}
 	c := &Consumer{
-		handler: handler, o: o, seats: semaphore.NewWeighted(int64(o.Concurrency)), suspects: semaphore.NewWeighted(int64(roomForSuspects(o.Concurrency))), margin: min(o.Visibility/10, time.Second), idle: func() {},
+		handler: handler, o: o, seats: semaphore.NewWeighted(int64(o.Concurrency)), suspects: semaphore.NewWeighted(int64(roomForSuspects(o.Concurrency))), margin: min(o.Visibility/10, time.Second),
 		wake: make(chan struct{}, 1), room: make(chan struct{}, 1), now: make(chan struct{}),
 		inFlight: map[string]*delivery{}, keys: map[string]*delivery{}, recalled: map[string]markers.Ledger{},
 	}
@@ -103,7 +101,7 @@ func NewConsumer(queue *azqueue.QueueClient, handler Handler, opts *ConsumerOpti
 	if o.ClaimCheck != nil {
 		c.bodies = o.ClaimCheck.Observed(o.Hooks)
 	}
-	c.dedupe = o.mode.open(c)
+	c.dedupe = c.openDedupe()
 	return c, nil
 }
 
@@ -196,7 +194,6 @@ func (c *Consumer) Run(ctx context.Context) error {
 // finish does what remains to be done when all handlers have returned.
 func (c *Consumer) finish(ctx context.Context) {
 	c.session.End(ctx)
-	c.probes.Wait()
 	flushing, cancel := retry.Detached(ctx, send.TryTimeout)
 	defer cancel()
 	if err := c.dedupe.flush(flushing); err != nil {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/azconc/azconc/idempotent/internal/markers"
 )
@@ -38,43 +38,15 @@ const (
 	DedupeNone Dedupe = "none"
 )
 
-// dedupeMode is what a Dedupe mode needs and offers. A new mode is a constant above, a row of dedupeModes, and a deduper.
-type dedupeMode struct {
-	name    Dedupe
-	markers bool // it needs Markers
-	claims  bool // it records claims, which Sessions need
-	results bool // it stores results, for Replay
-	open    func(c *Consumer) deduper
-}
-
-var dedupeModes = []dedupeMode{
-	{name: DedupeOwner, markers: true, claims: true, open: newOwner},
-	{name: DedupeComplete, markers: true, claims: true, results: true, open: newOwner},
-	{name: DedupeRedelivery, markers: true, open: newRedelivery},
-	{name: DedupeInbox, open: newNoDedupe},
-	{name: DedupeNone, open: newNoDedupe},
-}
-
-// mode returns the row of a mode, or that of no mode.
-func (d Dedupe) mode() (m dedupeMode, known bool) {
-	for _, m := range dedupeModes {
-		if m.name == d {
-			return m, true
-		}
-	}
-	return dedupeMode{}, false
-}
+var dedupeModes = []Dedupe{DedupeOwner, DedupeComplete, DedupeRedelivery, DedupeInbox, DedupeNone}
 
 // NeedsMarkers reports whether the mode needs Markers. Other modes ignore them.
-func (d Dedupe) NeedsMarkers() bool { m, _ := d.mode(); return m.markers }
+func (d Dedupe) NeedsMarkers() bool { return d.AllowsSessions() || d == DedupeRedelivery }
 
-// AllowsSessions reports whether the mode can be combined with Sessions.
-func (d Dedupe) AllowsSessions() bool { m, _ := d.mode(); return m.claims }
+// AllowsSessions reports whether the mode can be combined with Sessions: it records claims.
+func (d Dedupe) AllowsSessions() bool { return d == DedupeOwner || d == DedupeComplete }
 
-// StoresResults reports whether the mode stores results, so that it can be combined with Replay.
-func (d Dedupe) StoresResults() bool { m, _ := d.mode(); return m.results }
-
-// checkDedupe looks up the mode and checks that what it needs is there.
+// checkDedupe checks that the mode exists, and that what it needs is there.
 func (o *ConsumerOptions) checkDedupe() error {
 	if o.Dedupe == "" {
 		if o.Markers == nil {
@@ -82,32 +54,30 @@ func (o *ConsumerOptions) checkDedupe() error {
 		}
 		o.Dedupe = DedupeOwner
 	}
-	m, known := o.Dedupe.mode()
 	switch {
-	case !known:
-		return fmt.Errorf("ConsumerOptions.Dedupe: %q is none of %s", o.Dedupe, named(func(dedupeMode) bool { return true }, ", "))
-	case m.markers && o.Markers == nil:
+	case !slices.Contains(dedupeModes, o.Dedupe):
+		return fmt.Errorf("ConsumerOptions.Dedupe: %q is none of %q", o.Dedupe, dedupeModes)
+	case o.Dedupe.NeedsMarkers() && o.Markers == nil:
 		return fmt.Errorf("ConsumerOptions.Dedupe: %s needs Markers", o.Dedupe)
-	case o.Replay != nil && !m.results:
-		return fmt.Errorf("ConsumerOptions.Replay: only %s keeps results", named(func(m dedupeMode) bool { return m.results }, " or "))
-	case o.Sessions != nil && !m.claims:
-		return fmt.Errorf("ConsumerOptions.Sessions: they need Markers, with %s, and not %s", named(func(m dedupeMode) bool { return m.claims }, " or "), o.Dedupe)
-	case !m.markers:
+	case o.Replay != nil && o.Dedupe != DedupeComplete:
+		return fmt.Errorf("ConsumerOptions.Replay: only %s keeps results", DedupeComplete)
+	case o.Sessions != nil && !o.Dedupe.AllowsSessions():
+		return fmt.Errorf("ConsumerOptions.Sessions: they need Markers, with %s or %s, and not %s", DedupeOwner, DedupeComplete, o.Dedupe)
+	case !o.Dedupe.NeedsMarkers():
 		o.Markers = nil
 	}
-	o.mode = m
 	return nil
 }
 
-// named lists the modes that are wanted.
-func named(wanted func(dedupeMode) bool, separator string) string {
-	var names []string
-	for _, m := range dedupeModes {
-		if wanted(m) {
-			names = append(names, string(m.name))
-		}
+// openDedupe returns what the mode does.
+func (c *Consumer) openDedupe() deduper {
+	switch {
+	case c.o.Dedupe.AllowsSessions():
+		return newOwner(c)
+	case c.o.Dedupe.NeedsMarkers():
+		return redelivery{c: c, k: c.o.Markers}
 	}
-	return strings.Join(names, separator)
+	return noDedupe{}
 }
 
 // deduper is how a Consumer detects copies and redeliveries: what a Dedupe mode does. All methods are safe for concurrent
@@ -138,8 +108,6 @@ const (
 // noDedupe lets every delivery be handled.
 type noDedupe struct{}
 
-func newNoDedupe(*Consumer) deduper { return noDedupe{} }
-
 func (noDedupe) decide(_ context.Context, batch []*delivery) error {
 	for _, d := range batch {
 		d.fate = run
@@ -156,8 +124,6 @@ type redelivery struct {
 	c *Consumer
 	k *Markers
 }
-
-func newRedelivery(c *Consumer) deduper { return redelivery{c: c, k: c.o.Markers} }
 
 // decide checks whether deliveries other than the first were handled before. Requests: 1 for each of those.
 func (r redelivery) decide(ctx context.Context, batch []*delivery) error {

@@ -54,15 +54,16 @@
 // # Messages that end their process
 //
 // A message of which two deliveries ended without a known outcome is suspect. Each start of its handler is recorded before it
-// happens, and after MaxDeliveries of those it is a poison message. Most suspects are innocent: they were handled beside the one
-// that ended the process, or the machine was switched off. So half of the handlers run suspects, others are given back for other
-// Consumers, and the other half runs other messages. Each start without an outcome doubles the room that a suspect takes there, until
-// it runs without other suspects; if that ends too, and for its last start, no other handler runs.
+// happens, in the message or in its marker, and after MaxDeliveries of those it is a poison message. Most suspects are innocent: they
+// were handled beside the one that ended the process, or the machine was switched off, and their handlers may take long. So half of
+// the handlers run suspects, others are given back for other Consumers, and the other half runs other messages. Each start without an
+// outcome doubles the room that a suspect takes there, so that the group with the guilty one is halved until that one runs without
+// other suspects; if that ends too, and for its last start, no other handler runs.
 //
 // # Sessions
 //
 // When a message is redelivered, its previous consumer may have ended, or may only have been slow and still be working
-// on it, if its handler ignores the end of its context. Sessions tell these cases apart: each Consumer holds the lease
+// on it, if its handler ignores the end of its context. Sessions distinguish these cases: each Consumer holds the lease
 // of a blob while it runs, and the marker of a message names that blob.
 //
 //	the session that the marker names    what becomes of the message
@@ -73,8 +74,7 @@
 //
 // # Large bodies
 //
-// A message holds 64 KiB. With a claimcheck.ClaimCheck, a larger body is compressed. If it is still too large, it is stored in a
-// blob before the message is sent, fetched before the handler runs, and deleted with the message:
+// With a claimcheck.ClaimCheck, a body that does not fit into a message is compressed, or stored in a blob:
 //
 //	message             send   handle
 //	fits, compressed    1      1 + 1/32

@@ -192,3 +192,33 @@ func TestALateMarkerOfPoisonDoesNotLetACopyRunBesideItsOriginal(t *testing.T) {
 		}
 	}
 }
+
+// Nothing says that a message was handled when its service stands still, for one process and longer than Visibility, right after the
+// effect: no process has died, and the message is handled again all the same.
+func TestAMessageThatCanBeNeitherMarkedNorDeletedIsHandledAgain(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		var runs tally
+		p := r.process()
+		cut := func(_ context.Context, m *Message) error {
+			p.wire.SetFaults(aztest.Fault{Kind: aztest.Hang})
+			runs.add(m.Key)
+			return nil
+		}
+		c, err := NewConsumer(p.queue, cut, &ConsumerOptions{Markers: p.markers, Visibility: 10 * time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.send("m")
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- c.Run(ctx) }()
+		pass(30 * time.Second)
+		r.consume(func(_ context.Context, m *Message) error { runs.add(m.Key); return nil }, ConsumerOptions{Markers: r.markers})
+		p.wire.SetFaults()
+		pass(2 * time.Minute)
+		cancel()
+		if err := <-ended; err != nil || runs.n["m"] != 2 || len(r.left(r.queue)) != 0 {
+			t.Errorf("%v, %d runs, %d left", err, runs.n["m"], len(r.left(r.queue)))
+		}
+	})
+}

@@ -109,8 +109,7 @@ type ConsumerOptions struct {
 	// and claims of several messages, stand alone. The functions are called from several goroutines at a time. Defaults to none.
 	Hooks observe.Hooks
 
-	mode dedupeMode // of Dedupe
-	_    struct{}
+	_ struct{}
 }
 
 func (o *ConsumerOptions) withDefaults() (ConsumerOptions, error) {

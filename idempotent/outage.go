@@ -103,7 +103,7 @@ func (c *Consumer) suspend(why error) bool {
 		return true
 	}
 	c.failed(fmt.Errorf("no message is received until this is over: %w", why))
-	c.probes.Go(func() { c.probe(failed.probe, out.RetryAfter) })
+	c.tasks.Go(func() { c.probe(failed.probe, out.RetryAfter) })
 	return true
 }
 

@@ -2,6 +2,7 @@ package idempotent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"time"
@@ -34,11 +35,10 @@ type owner struct {
 // leastClaim is the least time that a claim lasts unless it is renewed.
 const leastClaim = 5 * time.Minute
 
-func newOwner(c *Consumer) deduper {
-	o := &owner{c: c, k: c.o.Markers, kept: c.o.mode.results, life: max(leastClaim, 2*c.o.Visibility)}
+func newOwner(c *Consumer) *owner {
+	o := &owner{c: c, k: c.o.Markers, kept: c.o.Dedupe == DedupeComplete, life: max(leastClaim, 2*c.o.Visibility)}
 	o.notes = markers.NewWriter(o.k.table, c.tasks.Go)
 	o.late = markers.NewLate(o.k.table)
-	c.idle = o.notes.Flush
 	return o
 }
 
@@ -95,11 +95,6 @@ func (o *owner) claimAll(ctx context.Context, partition string, open []*delivery
 		out := azerr.Classify(err)
 		met := open
 		switch {
-		case out.Reason == azerr.Exists && round > len(open)+3:
-			return o.k.failed(err) // markers exist that cannot be read
-		case out.Reason == azerr.Exists && round == 0 && out.Index >= 0 && out.Index < len(open):
-			met = open[out.Index : out.Index+1]
-		case out.Reason == azerr.Exists:
 		case out.Kind == azerr.BadInput && len(open) > 1: // one of them cannot be written
 			for i := range open {
 				if err := o.claimAll(ctx, partition, open[i:i+1], by); err != nil {
@@ -110,8 +105,10 @@ func (o *owner) claimAll(ctx context.Context, partition string, open []*delivery
 		case out.Kind == azerr.BadInput:
 			open[0].fate, open[0].why = unkeyed, azerr.Clean(err)
 			return nil
-		default:
+		case out.Reason != azerr.Exists, round > len(open)+3: // markers exist that cannot be read
 			return o.k.failed(err)
+		case round == 0 && out.Index >= 0 && out.Index < len(open):
+			met = open[out.Index : out.Index+1]
 		}
 		done, err := o.lookup(ctx, partition, met)
 		if err != nil {
@@ -190,20 +187,21 @@ func (o *owner) lookup(ctx context.Context, partition string, met []*delivery) (
 			rows[d.row] = d
 			filter.WriteString("RowKey eq " + markers.Quoted(d.row))
 		}
-		states, err := o.k.table.States(ctx, "PartitionKey eq "+markers.Quoted(partition)+" and ("+filter.String()+")")
+		err := markers.Query(ctx, o.k.table, "PartitionKey eq "+markers.Quoted(partition)+" and ("+filter.String()+")", "RowKey,state", func(raw []byte) error {
+			var e struct {
+				RowKey string
+				State  string `json:"state"`
+			}
+			err := json.Unmarshal(raw, &e)
+			if d := rows[e.RowKey]; d != nil {
+				if found[d] = e.State != markers.Done || o.kept; !found[d] {
+					d.fate = finished
+				}
+			}
+			return err
+		})
 		if err != nil {
 			return nil, o.k.failed(err)
-		}
-		for row, m := range states {
-			d := rows[row]
-			switch {
-			case d == nil:
-			case m.State == markers.Done && !o.kept:
-				found[d] = false
-				d.fate = finished
-			default:
-				found[d] = true
-			}
 		}
 		met = met[n:]
 	}

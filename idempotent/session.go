@@ -26,11 +26,7 @@ import (
 	"github.com/azconc/azconc/pkg/wire"
 )
 
-// Sessions show the Consumers of a queue whether another one is alive. A message is redelivered when it was not
-// renewed in time, whether its process has crashed or was only slow for a moment; in the latter case a handler that
-// ignores the end of its context may still be running. With Sessions, a Consumer that receives such a message checks
-// whether its previous consumer is alive. If not, it handles the message at once; otherwise it puts the message back,
-// and checks again after a third of Visibility.
+// Sessions show the Consumers of a queue whether another one is alive: see "Sessions" in the comment of the package.
 //
 // A session is the lease of a blob "azconcsession/…", which a Consumer holds while it runs and until its last handler
 // has returned. Markers record which session claimed a message, and at which delivery, at no extra request. A session

@@ -109,11 +109,7 @@ func (c *Consumer) move(d *delivery, to stage) {
 	case from == running:
 		c.pace.add(time.Since(d.began))
 	}
-	idle := c.stock[waiting]+c.stock[running] == 0
 	c.mu.Unlock()
-	if idle {
-		c.idle()
-	}
 	c.poke()
 }
 
@@ -134,7 +130,7 @@ func (c *Consumer) done(d *delivery) {
 			next = c.admit(r.m, r.began)
 		}
 	}
-	idle, last := c.stock[waiting]+c.stock[running] == 0, len(c.inFlight) == 0
+	last := len(c.inFlight) == 0
 	c.mu.Unlock()
 	d.endSpan(d.err)
 	close(d.settled)
@@ -142,9 +138,6 @@ func (c *Consumer) done(d *delivery) {
 		c.tasks.Go(func() { c.begin([]*delivery{next}) })
 	}
 	c.poke()
-	if idle {
-		c.idle()
-	}
 	if last && c.o.ExitWhenEmpty { // otherwise another poll would find no more than the last one did
 		c.Wake()
 	}

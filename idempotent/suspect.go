@@ -12,15 +12,7 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// A message that crashes its process does so again when it is redelivered, and the messages received with it are
-// redelivered too. After two deliveries without a known outcome, a message is suspect: its starts are counted, in the
-// message or in its marker, before they happen, and only those count for MaxDeliveries.
-//
-// Most suspects are innocent, and their handlers may take long, so they are not handled one by one. At most half of the
-// handlers run suspects, and the others run other messages. A suspect for which there is no room is given back: another
-// consumer may have room. Each start without an outcome doubles the room that a suspect takes, so that the group with
-// the guilty one is halved until that one runs without other suspects. If that ends the process too, and before the last
-// start that MaxDeliveries allows, the suspect runs alone: no other handler runs.
+// Which messages are suspect, and what their handlers need to run: see "Messages that end their process" in the comment of the package.
 
 // suspicion is the number of deliveries without a known outcome that makes a message suspect.
 const suspicion = 2

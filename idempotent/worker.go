@@ -72,7 +72,7 @@ func NewWorker(queueURL string, credential azcore.TokenCredential, handler Handl
 		return nil, err
 	}
 	if elsewhere.Host == at.Host && o.wantsMarkers() {
-		return nil, fmt.Errorf("worker: the host %s has no \".queue.\", so the table of the markers is not known: set Markers, or Dedupe to %s", at.Host, named(func(m dedupeMode) bool { return !m.markers }, " or "))
+		return nil, fmt.Errorf("worker: the host %s has no \".queue.\", so the table of the markers is not known: set Markers, or Dedupe to %s or %s", at.Host, DedupeInbox, DedupeNone)
 	}
 	return o.consumer(queues, tables, name, handler)
 }
@@ -104,8 +104,7 @@ func (o *WorkerOptions) withClients() (WorkerOptions, *azqueue.ClientOptions, *a
 
 // wantsMarkers reports whether markers are needed and none are set.
 func (o *WorkerOptions) wantsMarkers() bool {
-	_, known := o.Dedupe.mode()
-	return o.Markers == nil && (o.Dedupe.NeedsMarkers() || !known)
+	return o.Markers == nil && o.Dedupe != DedupeInbox && o.Dedupe != DedupeNone
 }
 
 func (o *WorkerOptions) consumer(queues *azqueue.ServiceClient, tables *aztables.ServiceClient, queue string, handler Handler) (*Consumer, error) {

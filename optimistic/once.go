@@ -135,7 +135,11 @@ func Delete[T any](ctx context.Context, target Target[T], base State, opts *Writ
 	}
 	ctx, end := c.Start(ctx, "optimistic.Delete")
 	defer end(&err)
-	remove := func(base protocol.State) (protocol.Write, error) { return t.Remove(base, o.Conditions.besides()) }
+	remover, ok := t.(sealed.Remover)
+	if !ok {
+		return Result(c.Finish()), c.Fail(errors.New("it cannot be deleted by itself: update it to be empty, or delete the resource that it belongs to"))
+	}
+	remove := func(base protocol.State) (protocol.Write, error) { return remover.Remove(base, o.Conditions.besides()) }
 	w := protocol.Change{Base: base.base(), Remove: true, Look: t.Look}
 	switch {
 	case base.ETag == "" && base.Exists:

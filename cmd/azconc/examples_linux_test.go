@@ -24,14 +24,11 @@ import (
 
 // notRun are the examples that this test leaves out, by how they begin, and why.
 var notRun = []struct{ begins, why string }{
-	{"azconc dev install", "starts Azurite: dev_test.go"},
 	{"azconc dev up", "runs until it is interrupted: dev_test.go, TestANewcomerCanFollowTheReadmes"},
 	{"azconc dev run --engine azurite", "starts Azurite: dev_test.go"},
 	{"azconc demo --engine azurite", "starts Azurite: demo_test.go"},
 	{"azconc tf run", "needs terraform or tofu: opentofu_linux_test.go, tf_linux_test.go"},
 	{"azconc bench", "takes minutes: the tests of its package"},
-	{"azconc queue list --watch", "runs until it is interrupted: top_linux_test.go"},
-	{"azconc lock list jobs --watch", "runs until it is interrupted: top_linux_test.go"},
 	{"azconc lock hold jobs/maintenance --for 1h", "holds for an hour: testdata/lock.txtar"},
 }
 
@@ -65,7 +62,7 @@ var before = []struct{ of, lines string }{
 	{"queue acl set orders --file", "azconc queue acl show orders >settings.json"},
 	{"queue properties set --file", "azconc queue properties show >settings.json"},
 	{"container acl set jobs --file", "azconc container acl show jobs >settings.json"},
-	{"tf push", "azconc container create tfstate; echo '{\"version\": 4}' | tee before.tfstate errored.tfstate.read | azconc blob put tfstate/prod.tfstate --file -; echo '{\"version\": 4, \"serial\": 2}' >errored.tfstate"},
+	{"tf push", "azconc container create tfstate; echo '{\"version\": 4}' | tee errored.tfstate.read | azconc blob put tfstate/prod.tfstate --file -; echo '{\"version\": 4, \"serial\": 2}' >errored.tfstate; mkdir module; cp errored.tfstate errored.tfstate.read module"},
 	{"--claim-check bodies", "azconc queue send orders --file order.json"},
 }
 

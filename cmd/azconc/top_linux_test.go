@@ -135,7 +135,7 @@ func TestTopInATerminal(t *testing.T) {
 			case 0:
 				want = append(want, "there are no locks")
 			default:
-				want = append(want, fmt.Sprintf("Locks and elections: %d, 1 in use", n), "> held ", "ock-000 ", "web-1 \ufffd[31m", "b break")
+				want = append(want, fmt.Sprintf("Locks and elections: %d, 1 in use", n), "> held ", "ock-000 ", "web-1 \ufffd[31m", "enter more")
 			}
 			if n == 500 {
 				want = append(want, "row 1 of 500")
@@ -168,16 +168,12 @@ func TestTopInATerminal(t *testing.T) {
 	m.resize(80, 24)
 	m.press("clear; azconc top locks3 --interval 1s", "Enter")
 	m.until("> held ")
-	m.press("b")
-	m.until("Break locks3/some/long", "azconc lock break", "y: yes   any other key: no")
-	m.press("n")
-	m.until("nothing was done", "> held ")
-	m.press("b")
-	m.until("y: yes")
-	m.press("y")
-	m.until("> breaking ", "breaking locks3/")
+	m.press("Enter")
+	m.until("lock: locks3/some/long", "azconc lock break", "any other key: back")
+	m.press("x")
+	m.until("> held ")
 	server.Close()
-	m.until("! locks in locks3, as of ", "> breaking ")
+	m.until("! locks in locks3, as of ", "> held ")
 	m.press("q")
 	m.until("ready>")
 	m.press("clear; stty -a", "Enter") // the terminal echoes and edits lines again

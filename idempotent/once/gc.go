@@ -3,7 +3,6 @@ package once
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/azconc/azconc/idempotent/internal/markers"
@@ -23,15 +22,9 @@ func (o *Once) GC(ctx context.Context, age time.Duration) (deleted int, err erro
 	}
 	before := time.Now().Add(-age).UTC().Format("2006-01-02T15:04:05.0000000Z")
 	filter := "PartitionKey eq " + markers.Quoted(o.partition) + " and at lt datetime'" + before + "'"
-	old, err := markers.Listed(ctx, o.table, filter)
-	if err != nil {
-		return 0, err
+	deleted, err = markers.DeleteExpired(ctx, o.table, filter, func(markers.Key) bool { return true })
+	if markers.Missing(err) {
+		return 0, nil
 	}
-	for batch := range slices.Chunk(old, 100) {
-		n, err := markers.DeleteVersions(ctx, o.table, o.partition, batch)
-		if deleted += n; err != nil {
-			return deleted, err
-		}
-	}
-	return deleted, nil
+	return deleted, err
 }

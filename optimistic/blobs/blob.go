@@ -6,11 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 
@@ -60,9 +62,8 @@ type Blob[T any] struct {
 	_ struct{}
 }
 
-// NewBytes returns the content of a block blob as bytes. A write sends the bytes of the value from where they are, so nothing
-// may change them until the call has returned. Whether they have changed is decided by their length and a hash of 64 bits
-// under a random key.
+// NewBytes returns the content of a block blob as bytes. Whether they have changed is decided by their length and a hash of 64
+// bits under a random key.
 func NewBytes(client *blockblob.Client) Blob[[]byte] {
 	return Blob[[]byte]{Client: client, Codec: BytesCodec{}}
 }
@@ -85,16 +86,13 @@ type blobCarry struct {
 	kind     *blob.BlobType
 }
 
-// Resource implements optimistic.Target.
 func (b Blob[T]) Resource() string { return resource.Path(b.Client.URL()) }
 
-// Protocol implements optimistic.Target.
 func (b Blob[T]) Protocol() sealed.Target[T] { return contentTarget[T]{b} }
 
 // contentTarget is a Blob to the operations of package optimistic.
 type contentTarget[T any] struct{ Blob[T] }
 
-// Traits describes the target to the calls of package optimistic.
 func (b contentTarget[T]) Traits() sealed.Traits {
 	return sealed.Traits{Client: b.Client}
 }
@@ -197,15 +195,19 @@ func (b contentTarget[T]) Prepare(base *sealed.Version[T], value T, lineage prot
 		return protocol.Prepared{}, nil
 	}
 	carry.print = print
-	if _, ok := any(b.Codec).(BytesCodec); !ok { // its data are the caller's, until the request has ended: see requestBody
-		data = bytes.Clone(data) // the codec may use it again for another value
-	}
-	return b.put(base.State, carry, lineage, c, int64(len(data)), func() (*requestBody, error) { return newRequestBody(bytes.NewReader(data)), nil })
+	return b.put(base.State, carry, lineage, c, int64(len(data)), inMemory(data))
+}
+
+// inMemory returns a body for each try of a write. It copies data, because net/http may read from a body after it has returned the
+// request's error, when the memory is its owner's again.
+func inMemory(data []byte) func() (io.ReadSeekCloser, error) {
+	data = bytes.Clone(data)
+	return func() (io.ReadSeekCloser, error) { return streaming.NopCloser(bytes.NewReader(data)), nil }
 }
 
 // put returns the write of content over base, whose body open makes for each try. carry has what was read with base, and the
 // fingerprint of the content.
-func (b contentTarget[T]) put(base protocol.State, carry blobCarry, lineage protocol.Lineage, c sealed.Conditions, size int64, open func() (*requestBody, error)) (protocol.Prepared, error) {
+func (b contentTarget[T]) put(base protocol.State, carry blobCarry, lineage protocol.Lineage, c sealed.Conditions, size int64, open func() (io.ReadSeekCloser, error)) (protocol.Prepared, error) {
 	carry.headers = mergeHeaders(carry.headers, b.HTTPHeaders)
 	if carry.headers.BlobContentType == nil {
 		carry.headers.BlobContentType = new(b.Codec.ContentType())
@@ -237,9 +239,9 @@ func (b contentTarget[T]) put(base protocol.State, carry blobCarry, lineage prot
 		if err != nil {
 			return "", err
 		}
-		defer body.End()
+		defer body.Close() // net/http may still read from it after the error of a request
 		resp, err := wire.Request(ctx, "Put Blob", func(ctx context.Context) (blockblob.UploadResponse, error) {
-			return b.Client.Upload(ctx, body, &o)
+			return b.Client.Upload(ctx, streaming.NopCloser(body), &o)
 		})
 		return ptr.Value(resp.ETag), unsignable(err, carry.metadata)
 	}}, nil

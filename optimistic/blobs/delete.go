@@ -63,7 +63,6 @@ type deletion struct {
 	confirmed bool
 }
 
-// Protocol implements optimistic.Target.
 func (d *deletion) Protocol() sealed.Target[map[string]string] { return d }
 
 // Remove implements Target: one Delete Blob.

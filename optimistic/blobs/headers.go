@@ -58,16 +58,13 @@ type Headers struct {
 // NewHeaders returns the HTTP headers of a blob as a Target.
 func NewHeaders(client *blob.Client) Headers { return Headers{Client: client} }
 
-// Resource implements optimistic.Target.
 func (h Headers) Resource() string { return resource.Path(h.Client.URL()) }
 
-// Protocol implements optimistic.Target.
 func (h Headers) Protocol() sealed.Target[HTTPHeaders] { return headersTarget{h} }
 
 // headersTarget is a Headers to the operations of package optimistic.
 type headersTarget struct{ Headers }
 
-// Traits describes the target to the calls of package optimistic.
 func (h headersTarget) Traits() sealed.Traits { return sealed.Traits{Client: h.Client} }
 
 func (h headersTarget) Clone(value HTTPHeaders) (HTTPHeaders, error) { return value, nil }
@@ -118,11 +115,6 @@ func (h headersTarget) Prepare(base *sealed.Version[HTTPHeaders], value HTTPHead
 		})
 		return ptr.Value(resp.ETag), err
 	}}, nil
-}
-
-// Remove implements Target: it refuses, because headers are deleted only with their blob.
-func (h headersTarget) Remove(protocol.State, sealed.Conditions) (protocol.Write, error) {
-	return nil, errors.New("headers cannot be deleted by themselves: update them to be empty, or delete the blob")
 }
 
 func (v HTTPHeaders) forSDK() (blob.HTTPHeaders, error) {

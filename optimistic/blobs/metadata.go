@@ -37,16 +37,13 @@ type Metadata struct {
 // NewMetadata returns the user metadata of a blob as a Target.
 func NewMetadata(client *blob.Client) Metadata { return Metadata{Client: client} }
 
-// Resource implements optimistic.Target.
 func (m Metadata) Resource() string { return resource.Path(m.Client.URL()) }
 
-// Protocol implements optimistic.Target.
 func (m Metadata) Protocol() sealed.Target[map[string]string] { return metadataTarget{m} }
 
 // metadataTarget is a Metadata to the operations of package optimistic.
 type metadataTarget struct{ Metadata }
 
-// Traits describes the target to the calls of package optimistic.
 func (m metadataTarget) Traits() sealed.Traits {
 	return sealed.Traits{Client: m.Client, Scope: "metadata"}
 }
@@ -90,11 +87,6 @@ func (m metadataTarget) Prepare(base *sealed.Version[map[string]string], value m
 		})
 		return ptr.Value(resp.ETag), unsignable(err, value)
 	}}, nil
-}
-
-// Remove implements Target: it refuses, because metadata is deleted only with its blob.
-func (m metadataTarget) Remove(protocol.State, sealed.Conditions) (protocol.Write, error) {
-	return nil, errors.New("metadata cannot be deleted by itself: update it to an empty map, or delete the blob")
 }
 
 func removeBlob(client *blob.Client, base protocol.State, c sealed.Conditions) protocol.Write {

@@ -1,7 +1,6 @@
 package blobs
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -9,7 +8,6 @@ import (
 	"hash/maphash"
 	"io"
 	"os"
-	"sync"
 
 	"github.com/azconc/azconc/optimistic/internal/anyblob"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
@@ -43,10 +41,8 @@ type Content struct {
 // spoolAbove is the length of content, in bytes, above which it is in a file.
 const spoolAbove = 1 << 20
 
-// Resource implements optimistic.Target.
 func (s Spooled) Resource() string { return s.Blob.Resource() }
 
-// Protocol implements optimistic.Target.
 func (s Spooled) Protocol() sealed.Target[Content] {
 	if s.Blob.Codec == nil {
 		s.Blob.Codec = BytesCodec{}
@@ -64,7 +60,6 @@ var errNoDir = errors.New("Spooled.Dir is empty: it is the directory of the file
 
 func (s spooledTarget) Resource() string { return s.blob.Resource() }
 
-// Traits describes the target to the calls of package optimistic.
 func (s spooledTarget) Traits() sealed.Traits { return s.blob.Traits() }
 
 // Read implements Target, as Blob does, into a file if the content is long or its length is not announced.
@@ -145,7 +140,7 @@ func (s spooledTarget) Prepare(base *sealed.Version[Content], value Content, lin
 			return protocol.Prepared{}, nil
 		}
 	}
-	return s.blob.put(base.State, carry, lineage, c, size, func() (*requestBody, error) { return value.body(size) })
+	return s.blob.put(base.State, carry, lineage, c, size, value.bodies(size))
 }
 
 // Writable returns an *optimistic.TypeError for an append or page blob, as that of a Blob.
@@ -184,70 +179,24 @@ func (v Content) print() (fingerprint, error) {
 	return fingerprint{true, int(n), h.Sum64()}, err
 }
 
-// body opens the content for one request.
-func (v Content) body(size int64) (*requestBody, error) {
+// bodies returns a body for each try of a write.
+func (v Content) bodies(size int64) func() (io.ReadSeekCloser, error) {
 	if v.Path == "" {
-		return newRequestBody(bytes.NewReader(v.Data)), nil
+		return inMemory(v.Data)
 	}
-	file, err := os.Open(v.Path)
-	if err != nil {
-		return nil, err
-	}
-	info, err := file.Stat()
-	if err == nil && info.Size() != size {
-		err = fmt.Errorf("%s had %d bytes when the write began, and has %d now: it must stay as it is", v.Path, size, info.Size())
-	}
-	if err != nil {
-		_ = file.Close()
-		return nil, err
-	}
-	body := newRequestBody(io.NewSectionReader(file, 0, size))
-	body.file = file
-	return body, nil
-}
-
-// requestBody is content that a request sends from the memory of its owner, without a copy. net/http may read from a body
-// after it has returned the request's error, and the owner may then change the memory. So the body ends with the request:
-// after End, nothing more is read, and a request that is still under way is cut off.
-type requestBody struct {
-	mu    sync.Mutex // guards what follows; held while bytes are copied, never while waiting
-	r     io.ReadSeeker
-	ended bool
-	file  io.Closer // nil for memory
-}
-
-func newRequestBody(r io.ReadSeeker) *requestBody { return &requestBody{r: r} }
-
-var errBodyEnded = errors.New("the request has ended, and its body with it")
-
-// End waits for a read in progress, and lets every later one fail.
-func (b *requestBody) End() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.ended = true
-	if b.file != nil {
-		_ = b.file.Close()
+	return func() (io.ReadSeekCloser, error) {
+		file, err := os.Open(v.Path)
+		if err != nil {
+			return nil, err
+		}
+		info, err := file.Stat()
+		if err == nil && info.Size() != size {
+			err = fmt.Errorf("%s had %d bytes when the write began, and has %d now: it must stay as it is", v.Path, size, info.Size())
+		}
+		if err != nil {
+			_ = file.Close()
+			return nil, err
+		}
+		return file, nil
 	}
 }
-
-// Read implements io.Reader.
-func (b *requestBody) Read(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.ended {
-		return 0, errBodyEnded
-	}
-	return b.r.Read(p)
-}
-
-// Seek implements io.Seeker.
-func (b *requestBody) Seek(offset int64, whence int) (int64, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.r.Seek(offset, whence)
-}
-
-// Close implements io.Closer. The SDK closes a body before it sends it again, so that has no effect.
-func (*requestBody) Close() error { return nil }
-
-var _ io.ReadSeekCloser = (*requestBody)(nil)

@@ -46,7 +46,6 @@ func NewTags(client *blob.Client) optimistic.Target[map[string]string] { return 
 
 type tagsTarget struct{ Client *blob.Client }
 
-// Protocol implements optimistic.Target.
 func (t tagsTarget) Protocol() sealed.Target[map[string]string] { return t }
 
 // tagCarry is the part of a read that the following write needs.
@@ -55,10 +54,8 @@ type tagCarry struct {
 	mark string            // the lineage tag's value; empty if there is none, or if it equals Version.Lineage
 }
 
-// Resource implements Target.
 func (t tagsTarget) Resource() string { return resource.Path(t.Client.URL()) }
 
-// Traits describes the target to the calls of package optimistic.
 func (t tagsTarget) Traits() sealed.Traits { return sealed.Traits{Client: t.Client, Scope: "tags"} }
 
 func (t tagsTarget) Clone(value map[string]string) (map[string]string, error) {
@@ -137,11 +134,6 @@ func (t tagsTarget) Prepare(base *sealed.Version[map[string]string], value map[s
 		}
 	}
 	return protocol.Prepared{Send: protocol.LookFirst(send, base.State, "", t.Look), Stored: stored, Carry: carry}, nil
-}
-
-// Remove implements Target: it refuses, because tags are deleted only with their blob.
-func (t tagsTarget) Remove(protocol.State, sealed.Conditions) (protocol.Write, error) {
-	return nil, errors.New("tags cannot be deleted by themselves: update them to an empty map, or delete the blob")
 }
 
 // stateOfTags computes a version from the tags. Equal tags have equal versions. Among azconc writers no version occurs

@@ -71,16 +71,13 @@ func NewRange(client *pageblob.Client, offset, count int64) Range {
 	return Range{Client: client, Offset: offset, Count: count}
 }
 
-// Resource implements optimistic.Target.
 func (p Range) Resource() string { return resource.Path(p.Client.URL()) }
 
-// Protocol implements optimistic.Target.
 func (p Range) Protocol() sealed.Target[[]byte] { return rangeTarget{p} }
 
 // rangeTarget is a Range to the operations of package optimistic.
 type rangeTarget struct{ Range }
 
-// Traits describes the target to the calls of package optimistic.
 func (p rangeTarget) Traits() sealed.Traits {
 	return sealed.Traits{Client: p.Client}
 }
@@ -162,11 +159,6 @@ func (p rangeTarget) Prepare(base *sealed.Version[[]byte], value []byte, _ proto
 	data := bytes.Clone(value)
 	w := pageWrite{client: p.Client, offset: p.Offset, data: data, sequence: p.Sequence, cpk: p.CPK, scope: p.EncryptionScope}
 	return protocol.Prepared{Send: w.prepare(anyblob.WriteConditions(base.State, c)), Carry: data}, nil
-}
-
-// Remove implements Target: it refuses, because a range can be cleared but not deleted.
-func (p rangeTarget) Remove(protocol.State, sealed.Conditions) (protocol.Write, error) {
-	return nil, errors.New("pages cannot be deleted: update them to zeros, which clears them, or delete the blob")
 }
 
 func (s SequenceConditions) allow(n int64) bool {

@@ -48,16 +48,13 @@ func NewContainerMetadata(client *container.Client) ContainerMetadata {
 	return ContainerMetadata{Client: client}
 }
 
-// Resource implements optimistic.Target.
 func (m ContainerMetadata) Resource() string { return resource.Path(m.Client.URL()) }
 
-// Protocol implements optimistic.Target.
 func (m ContainerMetadata) Protocol() sealed.Target[map[string]string] { return metadataTarget{m} }
 
 // metadataTarget is a ContainerMetadata to the operations of package optimistic.
 type metadataTarget struct{ ContainerMetadata }
 
-// Traits describes the target to the calls of package optimistic.
 func (m metadataTarget) Traits() sealed.Traits { return sealed.Traits{Client: m.Client} }
 
 func (m metadataTarget) Clone(value map[string]string) (map[string]string, error) {

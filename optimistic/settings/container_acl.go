@@ -55,13 +55,10 @@ func NewContainerACL(client *container.Client) optimistic.Target[ACL] { return a
 
 type aclTarget struct{ Client *container.Client }
 
-// Protocol implements optimistic.Target.
 func (a aclTarget) Protocol() sealed.Target[ACL] { return a }
 
-// Resource implements Target.
 func (a aclTarget) Resource() string { return resource.Path(a.Client.URL()) }
 
-// Traits describes the target to the calls of package optimistic.
 func (a aclTarget) Traits() sealed.Traits { return sealed.Traits{Client: a.Client} }
 
 func (a aclTarget) Clone(value ACL) (ACL, error) { return value.clone(), nil }
@@ -131,11 +128,6 @@ func (a aclTarget) Prepare(base *sealed.Version[ACL], value ACL, lineage protoco
 		return ptr.Value(resp.ETag), err
 	})
 	return protocol.Prepared{Carry: ACL{value.Access, policies}, Send: send}, nil
-}
-
-// Remove implements Target: it refuses, because the list is deleted only with its container.
-func (a aclTarget) Remove(protocol.State, sealed.Conditions) (protocol.Write, error) {
-	return nil, errors.New("an access control list cannot be deleted by itself: update it to be empty, or delete the container")
 }
 
 func (v ACL) clone() ACL {

@@ -277,11 +277,6 @@ func (s lastWriter[T]) Prepare(base *sealed.Version[T], value T, lineage protoco
 	}, base.State, produced, s.Look)}, err
 }
 
-// Remove implements Target: it refuses, because settings are deleted only with their resource.
-func (s lastWriter[T]) Remove(protocol.State, sealed.Conditions) (protocol.Write, error) {
-	return nil, errors.New("settings cannot be deleted by themselves: update them to be empty, or delete the resource")
-}
-
 // settingsTag computes a version for settings to which the service gives none, and returns them as JSON. Equal settings have
 // equal versions.
 func settingsTag(settings any, lineage protocol.Lineage) (azcore.ETag, []byte, error) {

@@ -5,7 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/azconc/azconc/optimistic"
 )
@@ -111,26 +112,15 @@ const parallel = 16
 // each runs do for the shards from one to before another, some at a time, and returns when all have ended. The first error
 // ends those under way and is returned.
 func each(ctx context.Context, from, to int, do func(ctx context.Context, shard int) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var wg sync.WaitGroup
-	var first sync.Once
-	var failed error
-	slots := make(chan struct{}, parallel)
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(parallel)
 	for shard := from; shard < to; shard++ {
-		slots <- struct{}{}
-		if ctx.Err() != nil {
-			first.Do(func() { failed = context.Cause(ctx) })
-			break
-		}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			if err := do(ctx, shard); err != nil {
-				first.Do(func() { failed = err })
-				cancel(err)
+		group.Go(func() error {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
 			}
+			return do(ctx, shard)
 		})
 	}
-	wg.Wait()
-	return failed
+	return group.Wait()
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,12 +38,7 @@ func (p Properties) MarshalJSON() ([]byte, error) {
 
 // names returns the names of the properties, sorted.
 func (p Properties) names() []string {
-	names := make([]string, 0, len(p))
-	for name := range p {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(p))
 }
 
 // UnmarshalJSON implements json.Unmarshaler; it is the inverse of MarshalJSON. It skips null values, as the service
@@ -65,14 +61,9 @@ func (p Property) write(b *bytes.Buffer, name string) error {
 		return err
 	}
 	if p.Type.annotated() || p.Type == EDMDouble && (p.special() || p.whole()) {
-		writeString(b, name+typeSuffix)
-		b.WriteByte(':')
-		writeString(b, string(p.Type))
-		b.WriteByte(',')
+		fmt.Fprintf(b, "%s:%q,", quoted(name+typeSuffix), p.Type)
 	}
-	writeString(b, name)
-	b.WriteByte(':')
-	p.literal().write(b)
+	fmt.Fprintf(b, "%s:%s", quoted(name), p.literal())
 	return nil
 }
 
@@ -81,35 +72,21 @@ func (t EDM) annotated() bool {
 	return t == EDMInt64 || t == EDMDateTime || t == EDMGUID || t == EDMBinary
 }
 
-// literal is a value in JSON: a string, or the text itself.
-type literal struct {
-	text   string
-	quoted bool
-}
-
-func (l literal) write(b *bytes.Buffer) {
-	if l.quoted {
-		writeString(b, l.text)
-	} else {
-		b.WriteString(l.text)
-	}
-}
-
 // literal returns the value as JSON.
-func (p Property) literal() literal {
-	switch {
-	case p.Type == EDMBoolean, p.Type == EDMInt32, p.Type == EDMDouble && !p.special():
-		return literal{p.Value, false}
+func (p Property) literal() json.RawMessage {
+	if p.Type == EDMBoolean || p.Type == EDMInt32 || p.Type == EDMDouble && !p.special() {
+		return json.RawMessage(p.Value)
 	}
-	return literal{p.Value, true}
+	return quoted(p.Value)
 }
 
-// writeString writes a string in JSON.
-func writeString(b *bytes.Buffer, s string) {
-	e := json.NewEncoder(b)
+// quoted returns a string in JSON.
+func quoted(s string) json.RawMessage {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(s)         // a string can always be encoded
-	b.Truncate(b.Len() - 1) // the line break
+	_ = e.Encode(s) // a string can always be encoded
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
 // storedEntity is an entity as the service wrote it.

@@ -76,13 +76,11 @@ func (e Entity[T]) Resource() string {
 	return tableName(e.Client) + "/" + e.PartitionKey + "/" + e.RowKey
 }
 
-// Protocol implements optimistic.Target.
 func (e Entity[T]) Protocol() sealed.Target[T] { return entityTarget[T]{e} }
 
 // entityTarget is an Entity to the operations of package optimistic.
 type entityTarget[T any] struct{ Entity[T] }
 
-// Traits describes the target to the calls of package optimistic.
 func (e entityTarget[T]) Traits() sealed.Traits {
 	return sealed.Traits{Client: e.Client, Scope: "entity"}
 }

@@ -40,34 +40,27 @@ func decodeInto(e storedEntity, to any) error {
 	if err != nil {
 		return err
 	}
-	var data bytes.Buffer
-	data.WriteByte('{')
-	member := func(name string, value literal) {
-		if data.Len() > 1 {
-			data.WriteByte(',')
-		}
-		writeString(&data, name)
-		data.WriteByte(':')
-		value.write(&data)
-	}
-	for _, name := range e.properties.names() {
+	members := map[string]json.RawMessage{}
+	for name, p := range e.properties {
 		field, ok := fields.find(name)
 		if !ok {
 			continue
 		}
-		p := e.properties[name]
-		member(name, p.literalFor(field))
+		members[name] = p.literalFor(field)
 		if field.t == nil && p.Type.annotated() { // a type with its own UnmarshalJSON, such as aztables.EDMEntity
-			member(name+typeSuffix, literal{string(p.Type), true})
+			members[name+typeSuffix] = quoted(string(p.Type))
 		}
 	}
 	for i, text := range []string{e.partition, e.row, e.timestamp} {
 		if _, named := fields.byName[systemProperties[i]]; named && text != "" {
-			member(systemProperties[i], literal{text, true})
+			members[systemProperties[i]] = quoted(text)
 		}
 	}
-	data.WriteByte('}')
-	d := json.NewDecoder(&data)
+	data, err := json.Marshal(members)
+	if err != nil {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
 	if err := d.Decode(to); err != nil {
 		return fmt.Errorf("the entity does not fit %v: %w", at, err)

@@ -168,10 +168,7 @@ func checkEntity(partition, row string, p Properties, own int) (int, error) {
 // encodeEntity encodes an entity for the SDK, which converts numbers to floating point: see Property.write.
 func encodeEntity(partition, row string, p Properties) ([]byte, error) {
 	var b bytes.Buffer
-	b.WriteString(`{"PartitionKey":`)
-	writeString(&b, partition)
-	b.WriteString(`,"RowKey":`)
-	writeString(&b, row)
+	fmt.Fprintf(&b, `{"PartitionKey":%s,"RowKey":%s`, quoted(partition), quoted(row))
 	for _, name := range p.names() {
 		if ownedByProtocol(name) || strings.ContainsAny(name, "\x00") {
 			return nil, fmt.Errorf("property %q: the name belongs to the protocol", name)

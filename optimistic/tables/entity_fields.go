@@ -1,11 +1,11 @@
 package tables
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
 	"strings"
-	"sync"
 )
 
 // fieldSet is the set of fields that encoding/json finds in a type.
@@ -29,14 +29,9 @@ func (s fieldSet) find(name string) (field, bool) {
 	return field{}, false
 }
 
-var fieldSets sync.Map // reflect.Type to fieldSet
-
 var jsonUnmarshaler = reflect.TypeFor[json.Unmarshaler]()
 
 func fieldsOf(t reflect.Type) (fieldSet, error) {
-	if known, ok := fieldSets.Load(t); ok {
-		return known.(fieldSet), nil
-	}
 	s := fieldSet{byName: map[string]field{}}
 	at := t
 	for at.Kind() == reflect.Pointer {
@@ -45,52 +40,37 @@ func fieldsOf(t reflect.Type) (fieldSet, error) {
 	switch {
 	case reflect.PointerTo(at).Implements(jsonUnmarshaler):
 		s.every = &field{}
-		if at.Kind() == reflect.Struct {
-			s.collect(at)
-		}
 	case at.Kind() == reflect.Map && at.Key().Kind() == reflect.String:
 		s.every = &field{t: at.Elem()}
-	case at.Kind() == reflect.Struct:
-		s.collect(at)
-	default:
+	case at.Kind() != reflect.Struct:
 		return s, fmt.Errorf("%v cannot be an entity; use a struct, a map with string keys, or Properties", t)
 	}
-	fieldSets.Store(t, s)
+	if at.Kind() == reflect.Struct {
+		s.collect(at)
+	}
 	return s, nil
 }
 
-// collect collects the fields level by level, so that a field hides embedded fields of the same name.
+// collect collects the fields. Of those with the same name, the least deeply embedded counts.
 func (s *fieldSet) collect(t reflect.Type) {
-	for level, next := []reflect.Type{t}, []reflect.Type(nil); len(level) > 0; level, next = next, nil {
-		for _, at := range level {
-			for i := range at.NumField() {
-				f := at.Field(i)
-				tag, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-				inner := f.Type
-				if inner.Kind() == reflect.Pointer {
-					inner = inner.Elem()
-				}
-				switch {
-				case tag == "-" && options == "":
-					continue
-				case f.Anonymous && tag == "" && inner.Kind() == reflect.Struct && goTypes[inner] == "":
-					next = append(next, inner)
-					continue
-				case !f.IsExported():
-					continue
-				case tag == "":
-					tag = f.Name
-				}
-				if _, hidden := s.byName[tag]; !hidden {
-					s.byName[tag] = field{t: f.Type, quoted: strings.Contains(","+options+",", ",string,")}
-				}
-			}
+	depth := map[string]int{}
+	for _, f := range reflect.VisibleFields(t) {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		embedded := f.Anonymous && name == "" && f.Type.Kind() != reflect.Interface && goTypes[f.Type] == ""
+		if !f.IsExported() || embedded || name == "-" && options == "" {
+			continue
 		}
+		name = cmp.Or(name, f.Name)
+		if known, hidden := depth[name]; hidden && known <= len(f.Index) {
+			continue
+		}
+		depth[name] = len(f.Index)
+		s.byName[name] = field{t: f.Type, quoted: strings.Contains(","+options+",", ",string,")}
 	}
 }
 
 // literalFor returns the value as the field's type reads it: as a number if the field is a number.
-func (p Property) literalFor(f field) literal {
+func (p Property) literalFor(f field) json.RawMessage {
 	t := f.t
 	for t != nil && t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -106,5 +86,8 @@ func (p Property) literalFor(f field) literal {
 	if whole, ok := strings.CutSuffix(text, ".0"); ok && t.Kind() <= reflect.Uintptr && p.Type == EDMDouble {
 		text = whole
 	}
-	return literal{text, f.quoted}
+	if f.quoted {
+		return quoted(text)
+	}
+	return json.RawMessage(text)
 }

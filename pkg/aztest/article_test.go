@@ -6,11 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
-
-	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/conformance"
-	"github.com/azconc/azconc/pkg/azurite/azuritetest"
 )
 
 var update = flag.Bool("update", false, "write the generated tables into README.md")
@@ -20,7 +16,7 @@ const readme = "README.md"
 // TestTheArticlesTables generates the article's tables of operations from what the in-memory service and Azurite
 // answered, and compares them with the article and with this package's README.
 func TestTheArticlesTables(t *testing.T) {
-	inMemory := conformance.Rows(conformance.Test(t), memoryHarness())
+	inMemory := conformance.Rows(conformance.Test(t), memoryHarness(t))
 	onAzurite := conformance.Rows(conformance.Test(t), azuriteHarness(t))
 	differ := map[string]string{} // from the article, and why: nothing does
 	leaseDiffers := map[string]string{"Abort Copy Blob": "Azurite looks at the copy id first, and its copies are never pending"}
@@ -40,17 +36,8 @@ func TestTheArticlesTables(t *testing.T) {
 
 // TestTheArticlesTableOfEntities is the same for entities.
 func TestTheArticlesTableOfEntities(t *testing.T) {
-	inMemory := conformance.EntityRows(conformance.Test(t), tableHarness(aztest.New(nil).TableService(), false))
-	account := azuritetest.Account(t)
-	credential, err := aztables.NewSharedKeyCredential(account.Name, account.Key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	service, err := aztables.NewServiceClientWithSharedKey(account.TableURL, credential, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	onAzurite := conformance.EntityRows(conformance.Test(t), tableHarness(service, true))
+	inMemory := conformance.EntityRows(conformance.Test(t), memoryTables(t))
+	onAzurite := conformance.EntityRows(conformance.Test(t), azuriteTables(t))
 	for i, says := range conformance.ArticleEntities {
 		for where, row := range map[string]conformance.Row{"in memory": inMemory[i], "Azurite": onAzurite[i]} {
 			if row.ETag != says.ETag || row.Conditions != says.Conditions {

@@ -18,7 +18,7 @@ import (
 	"github.com/azconc/azconc/pkg/azurite/azuritetest"
 )
 
-func TestTheInMemoryServiceAnswersAsTheServiceDoes(t *testing.T) { all(t, memoryHarness()) }
+func TestTheInMemoryServiceAnswersAsTheServiceDoes(t *testing.T) { all(t, memoryHarness(t)) }
 
 // asked counts the answers of a section.
 type asked struct {
@@ -39,7 +39,7 @@ func TestEveryRuleIsAsked(t *testing.T) {
 			continue
 		}
 		n := 0
-		section.Run(asked{conformance.Test(t), &n}, memoryHarness())
+		section.Run(asked{conformance.Test(t), &n}, memoryHarness(t))
 		if rules := bytes.Count(text, []byte(" => ")); n != rules || n == 0 {
 			t.Errorf("%s has %d rules, and %d were asked", section.Name, rules, n)
 		}
@@ -49,7 +49,7 @@ func TestEveryRuleIsAsked(t *testing.T) {
 func TestAzuriteAnswersAsExpected(t *testing.T) { all(t, azuriteHarness(t)) }
 
 func TestLeasesInMemoryExpireAsTheServicesDo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { slow(t, memoryHarness()) })
+	synctest.Test(t, func(t *testing.T) { slow(t, memoryHarness(t)) })
 }
 
 // It is parallel because it has 15 seconds to wait.
@@ -67,14 +67,17 @@ func slow(t *testing.T, h conformance.Harness) {
 	}
 }
 
-func memoryHarness() conformance.Harness {
+func memoryHarness(t *testing.T) conformance.Harness {
 	s := aztest.New(nil)
 	var n atomic.Int32
 	return conformance.Harness{
+		Tables: memoryTables(t).Tables,
 		Container: func(t conformance.T) *container.Client {
 			return created(t, containerClient(t, s.BlobURL(), aztest.Account, aztest.Key, n.Add(1), s))
 		},
-		Queue: func(t conformance.T) *azqueue.QueueClient { return queueOf(t, s.QueueService(), n.Add(1)) },
+		Queue: func(t conformance.T) *azqueue.QueueClient {
+			return queueOf(t, s.QueueURL(), aztest.Account, aztest.Key, n.Add(1), s)
+		},
 		Share: func(t conformance.T) *share.Client {
 			o := s.ClientOptions()
 			o.PerCallPolicies = []policy.Policy{conformance.Requests()}
@@ -94,20 +97,14 @@ func memoryHarness() conformance.Harness {
 func azuriteHarness(t *testing.T) conformance.Harness {
 	account := azuritetest.Account(t)
 	var n atomic.Int32
-	credential, err := azqueue.NewSharedKeyCredential(account.Name, account.Key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	queues, err := azqueue.NewServiceClientWithSharedKeyCredential(account.QueueURL, credential, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
 	return conformance.Harness{
 		Emulator: true,
 		Container: func(t conformance.T) *container.Client {
 			return created(t, containerClient(t, account.BlobURL, account.Name, account.Key, n.Add(1), nil))
 		},
-		Queue: func(t conformance.T) *azqueue.QueueClient { return queueOf(t, queues, n.Add(1)) },
+		Queue: func(t conformance.T) *azqueue.QueueClient {
+			return queueOf(t, account.QueueURL, account.Name, account.Key, n.Add(1), nil)
+		},
 	}
 }
 
@@ -136,7 +133,7 @@ func created(t conformance.T, client *container.Client) *container.Client {
 
 // all asks everything that takes no time of the services that h has.
 func all(t *testing.T, h conformance.Harness) {
-	there := map[string]bool{"blob": h.Container != nil, "queue": h.Queue != nil, "file": h.Share != nil}
+	there := map[string]bool{"blob": h.Container != nil, "table": h.Tables != nil, "queue": h.Queue != nil, "file": h.Share != nil}
 	for _, section := range conformance.Sections() {
 		if there[section.Service] && !section.Slow {
 			t.Run(section.Name, func(t *testing.T) { section.Run(conformance.Test(t), h) })
@@ -144,11 +141,20 @@ func all(t *testing.T, h conformance.Harness) {
 	}
 }
 
-func queueOf(t conformance.T, service *azqueue.ServiceClient, n int32) *azqueue.QueueClient {
+func queueOf(t conformance.T, queueURL, name, key string, n int32, transport policy.Transporter) *azqueue.QueueClient {
 	t.Helper()
-	name := fmt.Sprintf("conformance-%d", n)
-	if _, err := service.CreateQueue(t.Context(), name, nil); err != nil {
+	credential, err := azqueue.NewSharedKeyCredential(name, key)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return service.NewQueueClient(name)
+	client, err := azqueue.NewQueueClientWithSharedKeyCredential(fmt.Sprintf("%s/conformance-%d", queueURL, n), credential, &azqueue.ClientOptions{
+		ClientOptions: policy.ClientOptions{Transport: transport, PerCallPolicies: []policy.Policy{conformance.Requests()}},
+	})
+	if err == nil {
+		_, err = client.Create(t.Context(), nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
 }

@@ -1,52 +1,54 @@
 package aztest_test
 
 import (
-	"context"
-	"fmt"
-	"sync/atomic"
+	"crypto/rand"
+	"strings"
 	"testing"
-	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/conformance"
-	"github.com/azconc/azconc/pkg/azurite"
+	"github.com/azconc/azconc/pkg/azurite/azuritetest"
 )
 
-func TestTablesInMemoryAnswerAsTheServiceDoes(t *testing.T) {
-	s := aztest.New(nil)
-	conformance.Table(conformance.Test(t), tableHarness(s.TableService(), false))
-}
-
 func TestTablesOfAzuriteAnswerAsExpected(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	server, err := azurite.Start(ctx, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Stop(); err != nil {
-			t.Error(err)
+	h := azuriteTables(t)
+	for _, section := range conformance.Sections() {
+		if section.Service == "table" {
+			t.Run(section.Name, func(t *testing.T) { section.Run(conformance.Test(t), h) })
 		}
-	})
-	account := server.Account()
-	credential, err := aztables.NewSharedKeyCredential(account.Name, account.Key)
-	if err != nil {
-		t.Fatal(err)
 	}
-	service, err := aztables.NewServiceClientWithSharedKey(account.TableURL, credential, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	conformance.Table(conformance.Test(t), tableHarness(service, true))
 }
 
-func tableHarness(service *aztables.ServiceClient, emulator bool) conformance.Harness {
-	var n atomic.Int32
-	return conformance.Harness{Emulator: emulator, Tables: func(t conformance.T) (*aztables.ServiceClient, string) {
-		name := fmt.Sprintf("conformance%d", n.Add(1))
+func azuriteTables(t *testing.T) conformance.Harness {
+	account := azuritetest.Account(t)
+	return tableHarness(t, account.TableURL, account.Name, account.Key, nil)
+}
+
+func memoryTables(t *testing.T) conformance.Harness {
+	s := aztest.New(nil)
+	return tableHarness(t, s.TableURL(), aztest.Account, aztest.Key, s)
+}
+
+// tableHarness makes the tables of an account: Azurite's, or without a transport that in memory.
+func tableHarness(t *testing.T, url, name, key string, memory *aztest.Service) conformance.Harness {
+	t.Helper()
+	options := aztables.ClientOptions{ClientOptions: policy.ClientOptions{PerCallPolicies: []policy.Policy{conformance.Requests()}}}
+	if memory != nil {
+		options.Transport = memory
+	}
+	credential, err := aztables.NewSharedKeyCredential(name, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	service, err := aztables.NewServiceClientWithSharedKey(url, credential, &options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conformance.Harness{Emulator: memory == nil, Tables: func(t conformance.T) (*aztables.ServiceClient, string) {
+		name := "conformance" + strings.ToLower(rand.Text())
 		if _, err := service.CreateTable(t.Context(), name, nil); err != nil {
 			t.Fatal(err)
 		}

@@ -14,8 +14,8 @@ import (
 
 // Hooks are the functions that azconc calls. The zero value observes nothing.
 //
-// The functions are called synchronously, and must return soon: a renewal of a lease waits for them, and so does everybody
-// who waits for the same optimistic.Document. So a hook must not use the Document that it observes; if it does, with the
+// The functions are called synchronously, and must return soon: a renewal of a lease waits for them, and so do all that wait for the
+// same optimistic.Document. So a hook must not use the Document that it observes; if it does, with the
 // context that it was given, it gets an error.
 // They must be safe for concurrent use, because operations run concurrently and one set of hooks serves many.
 //

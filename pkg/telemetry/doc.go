@@ -13,9 +13,9 @@
 //
 // An operation, such as optimistic.Update, is a span. Each request that it sends is a child, named as the REST reference names it,
 // such as "Put Blob". Conflicts, lost responses and their resolution, and what happens to a lease or a message, are events of the
-// span that is current. A message that is handled is a span of kind consumer, "process QUEUE", with a trace of its own; one
-// that is sent is a span of kind producer, "send QUEUE". Azure Queue Storage has no properties of messages: to link the two, send the message with the headers
-// that Inject returns, which travel in azconc's envelope.
+// span that is current. A message that is handled is a span of kind consumer, "process QUEUE", with a trace of its own; one that is
+// sent is a span of kind producer, "send QUEUE". Azure Queue Storage has no properties of messages: to link the two, send the message
+// with the headers that Inject returns, which travel in azconc's envelope.
 //
 // # Metrics
 //
@@ -28,6 +28,8 @@
 //	azconc.lease.renewal.duration       histogram, s   round trip of a renewal
 //	azconc.lease.margin                 histogram, s   time that was left at a renewal until the work would have stopped
 //	azconc.message.events               counter        azconc.event, messaging.destination.name
+//	azconc.message.age                  histogram, s   messaging.*; from the insertion to the receive, by the service's clock
+//	azconc.message.active               up-down        messaging.*; the messages that this process handles now
 //	messaging.client.sent.messages      counter        messaging.*, error.type
 //	messaging.client.consumed.messages  counter        messaging.*
 //	messaging.process.duration          histogram, s   messaging.*, error.type

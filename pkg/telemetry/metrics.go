@@ -3,6 +3,7 @@ package telemetry
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -10,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/fence"
 	"github.com/azconc/azconc/pkg/observe"
 )
 
@@ -17,13 +19,14 @@ type telemetry struct {
 	label  func(resource string) string
 	tracer trace.Tracer
 
-	operation, request, waited, renewal, margin, process metric.Float64Histogram
+	operation, request, waited, renewal, margin, age, process metric.Float64Histogram
 
 	changes, leases, messages, sent, consumed metric.Int64Counter
 
-	holding metric.Int64UpDownCounter
-	mu      sync.Mutex
-	held    map[string]bool // by resource: an end of a lease may be reported twice, as lost and then as released
+	holding, handling metric.Int64UpDownCounter
+
+	mu   sync.Mutex
+	held map[string]bool // by resource: an end of a lease may be reported twice, as lost and then as released
 }
 
 // The bounds of the histograms, in seconds. Those of round trips are the ones that the conventions for messaging advise.
@@ -49,16 +52,21 @@ func (t *telemetry) instruments(m metric.Meter) error {
 	t.waited = histogram("azconc.lease.wait.duration", "Time from the call to the acquisition of a lease or a lock.", waits)
 	t.renewal = histogram("azconc.lease.renewal.duration", "Round trip of renewals of leases.", trips)
 	t.margin = histogram("azconc.lease.margin", "Time that was left at a renewal until the work would have stopped.", waits)
+	t.age = histogram("azconc.message.age", "Time that messages had been in the queue when they were received, by the service's clock.", waits)
 	t.process = histogram("messaging.process.duration", "Duration of the handling of messages.", waits)
 	t.changes = counter("azconc.change.events", "{event}", "Conflicts, lost responses and their resolution.")
 	t.leases = counter("azconc.lease.events", "{event}", "What happened to leases and locks.")
 	t.messages = counter("azconc.message.events", "{event}", "What happened to messages.")
 	t.sent = counter("messaging.client.sent.messages", "{message}", "Messages that were sent, or could not be.")
 	t.consumed = counter("messaging.client.consumed.messages", "{message}", "Deliveries of messages.")
-	holding, err := m.Int64UpDownCounter("azconc.lease.held", metric.WithUnit("{lease}"),
-		metric.WithDescription("Leases and locks that this process holds."))
-	t.holding = holding
-	return errors.Join(append(errs, err)...)
+	current := func(name, unit, text string) metric.Int64UpDownCounter {
+		c, err := m.Int64UpDownCounter(name, metric.WithUnit(unit), metric.WithDescription(text))
+		errs = append(errs, err)
+		return c
+	}
+	t.holding = current("azconc.lease.held", "{lease}", "Leases and locks that this process holds.")
+	t.handling = current("azconc.message.active", "{message}", "Messages that this process handles.")
+	return errors.Join(errs...)
 }
 
 // event counts an event, and adds it to the current span.
@@ -100,6 +108,7 @@ func (t *telemetry) lease(ctx context.Context, e observe.Event) {
 func (t *telemetry) message(ctx context.Context, e observe.Event) {
 	switch e.Kind {
 	case observe.Received:
+		t.age.Record(ctx, e.Message.Age.Seconds(), metric.WithAttributes(messaging("receive", e.Resource)...))
 		t.consumed.Add(ctx, 1, metric.WithAttributes(messaging("receive", e.Resource)...))
 	case observe.Completed, observe.Retried, observe.Poisoned, observe.Dropped:
 		if e.Took > 0 || e.Kind == observe.Completed || e.Kind == observe.Retried { // otherwise the handler has not run
@@ -154,4 +163,40 @@ func detail(e observe.Event) []attribute.KeyValue {
 		attrs = append(attrs, attribute.String("error.message", azerr.Summary(e.Err)))
 	}
 	return append(attrs, failed(e.Err)...)
+}
+
+// failed returns the attribute error.type, or nothing for a success. Its values are few, whatever the error says.
+func failed(err error) []attribute.KeyValue {
+	if err == nil {
+		return nil
+	}
+	return []attribute.KeyValue{attribute.String("error.type", typeOf(err))}
+}
+
+func typeOf(err error) string {
+	for _, known := range []struct {
+		err  error
+		name string
+	}{
+		// An unknown outcome is the gravest of the things that an error can be at once.
+		{azerr.ErrOutcomeUnknown, "outcome_unknown"},
+		{fence.ErrFenced, "fenced"},
+		{azerr.ErrExists, "exists"},
+		{azerr.ErrNotFound, "not_found"},
+		{azerr.ErrConflict, "conflict"},
+		{context.Canceled, "canceled"},
+		{context.DeadlineExceeded, "timeout"},
+	} {
+		if errors.Is(err, known.err) {
+			return known.name
+		}
+	}
+	out := azerr.Classify(err)
+	switch {
+	case out.Code != "":
+		return out.Code
+	case out.Kind != azerr.Other:
+		return strings.ReplaceAll(out.Kind.String(), " ", "_")
+	}
+	return "_OTHER"
 }

@@ -3,6 +3,7 @@ package telemetry
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"runtime/debug"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/azconc/azconc/pkg/azerr"
@@ -90,6 +92,10 @@ func (t *telemetry) span(ctx context.Context, s observe.Span) (context.Context, 
 		attrs = append(attrs, attribute.String("messaging.message.id", m.ID), attribute.String("azconc.message.key", m.Key),
 			attribute.Int("azconc.message.attempt", m.Attempt), attribute.Int("azconc.message.deliveries", m.Deliveries))
 	}
+	active := metric.WithAttributes(messaging("process", s.Resource)...)
+	if message == "process" {
+		t.handling.Add(ctx, 1, active)
+	}
 	began := time.Now()
 	ctx, span := t.tracer.Start(ctx, name, append(options, trace.WithSpanKind(kind), trace.WithAttributes(attrs...), trace.WithTimestamp(began))...)
 	return ctx, func(err error) {
@@ -107,6 +113,9 @@ func (t *telemetry) span(ctx context.Context, s observe.Span) (context.Context, 
 		}
 		span.End(trace.WithTimestamp(began.Add(took)))
 		t.measure(ctx, s, message, took, failure)
+		if message == "process" {
+			t.handling.Add(ctx, -1, active)
+		}
 	}
 }
 
@@ -143,4 +152,28 @@ func messaging(operation, queue string) []attribute.KeyValue {
 		attribute.String("messaging.operation.type", operation),
 		attribute.String("messaging.destination.name", queue),
 	}
+}
+
+// Inject returns headers with the trace context of ctx added, in the form of the W3C (traceparent, tracestate). As the Headers of
+// an idempotent.Outgoing they link the span of the message's handling to the span of ctx. headers may be nil and is not changed.
+func Inject(ctx context.Context, headers map[string]string) map[string]string {
+	injected := maps.Clone(headers)
+	if injected == nil {
+		injected = make(map[string]string)
+	}
+	propagation.TraceContext{}.Inject(ctx, propagation.MapCarrier(injected))
+	return injected
+}
+
+// linked returns a link to the span in which a message was created, if the message names it. It is no parent, because a message
+// may be handled several times, and long after its sender's trace has ended.
+func linked(ctx context.Context, m *observe.Message) []trace.SpanStartOption {
+	if m == nil {
+		return nil
+	}
+	created := trace.SpanContextFromContext(propagation.TraceContext{}.Extract(trace.ContextWithSpanContext(ctx, trace.SpanContext{}), propagation.MapCarrier(m.Headers)))
+	if !created.IsValid() {
+		return nil
+	}
+	return []trace.SpanStartOption{trace.WithLinks(trace.Link{SpanContext: created})}
 }

@@ -183,6 +183,9 @@ func TestMessagesAreCountedAsTheConventionsSay(t *testing.T) {
 		consumer, err := idempotent.NewConsumer(queue, func(ctx context.Context, m *idempotent.Message) error {
 			mu.Lock()
 			defer mu.Unlock()
+			if active := c.sum("azconc.message.active", "messaging.destination.name", "orders"); active < 1 {
+				t.Errorf("%d messages are active in a handler", active)
+			}
 			if runs[m.Key]++; m.Key == "m0" && runs[m.Key] == 1 {
 				return errors.New("not now")
 			}
@@ -203,6 +206,8 @@ func TestMessagesAreCountedAsTheConventionsSay(t *testing.T) {
 		c.check(1, "messaging.process.duration", "error.type", "_OTHER")
 		c.check(n, "azconc.message.events", "azconc.event", "completed", "messaging.destination.name", "orders")
 		c.check(1, "azconc.message.events", "azconc.event", "retried")
+		c.check(n+1, "azconc.message.age", at...)
+		c.check(0, "azconc.message.active", "messaging.destination.name", "orders")
 		names := map[string]int{}
 		for _, span := range c.spans.GetSpans() {
 			if span.SpanKind == trace.SpanKindProducer || span.SpanKind == trace.SpanKindConsumer {

@@ -2,9 +2,7 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -32,7 +30,6 @@ type member struct {
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
 	stderr bytes.Buffer // to be read when done is closed
-	killed bool         // by us
 	done   chan struct{}
 	err    error // set before done is closed
 }
@@ -43,7 +40,7 @@ func (c *crew) start() error {
 	defer c.mu.Unlock()
 	c.generation++
 	m := &member{name: fmt.Sprintf("w%d.%d", c.index, c.generation), done: make(chan struct{})}
-	text, err := json.Marshal(config{Worker: c.index, Process: m.name, Seed: c.soak.Seed, Account: c.line.account, Dir: c.soak.dir, Plant: c.soak.Plant, Vitals: cmp.Or(c.soak.Vitals, vitalsEvery)})
+	text, err := json.Marshal(config{Worker: c.index, Process: m.name, Seed: c.soak.Seed, Account: c.line.account, Dir: c.soak.dir, Plant: c.soak.Plant, Vitals: c.soak.Vitals})
 	if err != nil {
 		return err
 	}
@@ -83,40 +80,22 @@ func (c *crew) current() *member {
 
 // kill ends the process at once.
 func (m *member) kill() {
-	m.killed = true
-	_ = m.cmd.Process.Kill() // fails only if it has ended, which its end will tell
+	_ = m.cmd.Process.Kill() // fails only if it has ended
 	<-m.done
 }
 
-// retire ends the process in order, and waits.
+// retire ends the process in order, and waits. The error is the one that it ended with.
 func (m *member) retire(patience time.Duration) error {
 	_ = m.stdin.Close()
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
 	select {
 	case <-m.done:
-	case <-timer.C:
+	case <-time.After(patience):
 		m.kill()
 		return fmt.Errorf("%s did not end within %v", m.name, patience)
 	}
-	return m.verdict()
-}
-
-// calm tells the process that the weather is over.
-func (m *member) calm() { _, _ = io.WriteString(m.stdin, "calm\n") }
-
-// verdict returns the error that the process ended with. It is nil while the process runs, and if the soak killed it.
-func (m *member) verdict() error {
-	select {
-	case <-m.done:
-	default:
-		return nil
-	}
-	if m.killed || m.err == nil {
+	if m.err == nil {
 		return nil
 	}
 	said := m.stderr.Bytes()
 	return fmt.Errorf("%s: %w: %s", m.name, m.err, said[:min(len(said), 4000)])
 }
-
-var errGone = errors.New("a worker has ended by itself")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -113,7 +114,7 @@ func readJournals(dir string) (records, error) {
 			all = append(all, n)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b note) int { return int(min(max(a.Begin-b.Begin, -1), 1)) })
+	slices.SortStableFunc(all, func(a, b note) int { return cmp.Compare(a.Begin, b.Begin) })
 	return all, nil
 }
 
@@ -134,4 +135,9 @@ func (r records) by(key func(note) string) map[string]records {
 		groups[key(n)] = append(groups[key(n)], n)
 	}
 	return groups
+}
+
+// told reports whether one of the notes ended so.
+func (r records) told(out string) bool {
+	return slices.ContainsFunc(r, func(n note) bool { return n.Out == out })
 }

@@ -37,8 +37,7 @@ func TestALaneAlone(t *testing.T) {
 		{"after an unknown one", records{{Out: unknown, N: 0, End: 1}, {Out: ok, N: 0, End: 2}, {Out: ok, N: 1, End: 3}}, 2, 0},
 	} {
 		v := &verdict{}
-		least, most := single(v, test.calls)
-		closing(v, "lane", "blob", least, most, test.found)
+		v.count("lane", "blob", test.calls, test.found)
 		if len(v.problems) != test.problems {
 			t.Errorf("%s: %q, want %d problems", test.name, v.problems, test.problems)
 		}
@@ -62,15 +61,13 @@ func TestGrowthIsNoticed(t *testing.T) {
 		{"memory", 200 << 10, 0, false},
 		{"goroutines", 0, 3, false},
 	} {
-		all := vitalsOf(course(test.bytes, test.goroutine))
-		if len(all) != 1 {
-			t.Fatalf("%d courses", len(all))
-		}
-		if err := all[0].flat(); (err == nil) != test.flat {
-			t.Errorf("%s: %v", test.name, err)
+		j := &judgement{records: course(test.bytes, test.goroutine)}
+		if j.judgeVitals(); j.verdicts[0].judged != 1 || (len(j.verdicts[0].problems) == 0) != test.flat {
+			t.Errorf("%s: %+v", test.name, j.verdicts[0])
 		}
 	}
-	if all := vitalsOf(course(0, 0)[:leastVitals-1]); len(all) != 0 {
+	short := &judgement{records: course(0, 0)[:leastVitals-1]}
+	if short.judgeVitals(); short.verdicts[0].judged != 0 {
 		t.Error("a short life was judged")
 	}
 }

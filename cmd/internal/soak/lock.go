@@ -61,6 +61,9 @@ func workLocks(ctx context.Context, w *worker) {
 		} else {
 			l.done(ctx, n, err)
 		}
+		if l.Plant.has(noRelease) {
+			leaseForEver(ctx, w.site.container("fenced").NewBlockBlobClient("forgotten"))
+		}
 		if strings.HasPrefix(name, "broken") && l.roll(4) == 0 {
 			_, _ = locker.Break(ctx, name, &pessimistic.BreakOptions{Now: true})
 		}
@@ -149,7 +152,7 @@ func judgeLocks(ctx context.Context, s *site, j *judgement) error {
 			return err
 		}
 		counted.judged++
-		closing(counted, "all", of, least, most, found.N)
+		counted.between("all lanes", of, least, most, found.N)
 	}
 	return nil
 }

@@ -1,17 +1,14 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/azconc/azconc/idempotent"
-	"github.com/azconc/azconc/idempotent/claimcheck"
 	"github.com/azconc/azconc/idempotent/redrive"
 	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/retry"
@@ -34,19 +31,13 @@ func markersOf(s *site) *idempotent.Markers {
 	return k
 }
 
-func bodiesOf(s *site) *claimcheck.ClaimCheck {
-	k, err := claimcheck.New(s.container("bodies"), nil)
-	must(err)
-	return k
-}
-
 func sessionsOf(s *site) *idempotent.Sessions {
 	k, err := idempotent.NewSessions(s.container("sessions"), &idempotent.SessionsOptions{Duration: leaseTime})
 	must(err)
 	return k
 }
 
-// workMessages sends messages one to three times each, to three queues: orders with markers and large bodies, jobs with
+// workMessages sends messages one to three times each, to three queues: orders with markers, jobs with
 // sessions, payments with an inbox. Some handlers fail, some messages become poison and are redriven.
 func workMessages(ctx context.Context, w *worker) {
 	var all sync.WaitGroup
@@ -58,23 +49,11 @@ func workMessages(ctx context.Context, w *worker) {
 	all.Wait()
 }
 
-// bodyOf is the body of a key. Some are too large for a message.
-func bodyOf(queue, key string) []byte {
-	h := hash(key)
-	if queue != orders || h%16 != 0 {
-		return []byte(key)
-	}
-	body := make([]byte, 70_000)
-	random := rand.NewChaCha8([32]byte{byte(h), byte(h >> 8), byte(h >> 16), byte(h >> 24), byte(h >> 32)})
-	_, _ = random.Read(body)
-	return body
-}
-
 // send sends messages as long as the weather lasts.
 func (l *lane) send(ctx context.Context) {
 	producers := map[string]*idempotent.Producer{}
 	for _, q := range queues {
-		p, err := idempotent.NewProducer(l.site.queue(q), &idempotent.ProducerOptions{ClaimCheck: bodiesOf(l.site)})
+		p, err := idempotent.NewProducer(l.site.queue(q), nil)
 		must(err)
 		producers[q] = p
 	}
@@ -87,7 +66,7 @@ func (l *lane) send(ctx context.Context) {
 				out = ok
 				break
 			}
-			_, err := producers[q].Send(ctx, idempotent.Outgoing{ID: key, Body: bodyOf(q, key), TTL: time.Hour, Delay: time.Duration(l.roll(3)) * time.Second})
+			_, err := producers[q].Send(ctx, idempotent.Outgoing{ID: key, Body: []byte(key), TTL: time.Hour, Delay: time.Duration(l.roll(3)) * time.Second})
 			if err == nil {
 				out = ok
 			}
@@ -119,7 +98,7 @@ func (w *worker) consume(ctx context.Context, queue string) {
 	must(err)
 	for ctx.Err() == nil {
 		o := &idempotent.ConsumerOptions{
-			Concurrency: 4, Visibility: 6 * time.Second, Poison: w.site.queue(queue + poisonSuffix), ClaimCheck: bodiesOf(w.site),
+			Concurrency: 4, Visibility: 6 * time.Second, Poison: w.site.queue(queue + poisonSuffix),
 			Poll: retry.Backoff{Base: 100 * time.Millisecond, Cap: time.Second}, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 2 * time.Second},
 			SoftStop: 3 * time.Second, HardStop: 3 * time.Second,
 		}
@@ -150,9 +129,6 @@ func (w *worker) consume(ctx context.Context, queue string) {
 func (l *lane) handle(ctx context.Context, queue string, m *idempotent.Message, effect idempotent.Handler) (err error) {
 	n := l.journal.begin(note{Kind: "handle", Lane: l.name, Of: queue, Text: m.Key})
 	defer func() { l.journal.end(n, outcome(err)) }()
-	if !bytes.Equal(m.Body, bodyOf(queue, m.Key)) {
-		l.journal.fact(note{Kind: "body", Lane: l.name, Of: queue, Text: m.Key, N: int64(len(m.Body))})
-	}
 	work := time.Duration(l.roll(100)) * time.Millisecond
 	if l.roll(100) == 0 {
 		work = 9 * time.Second // longer than a message is hidden

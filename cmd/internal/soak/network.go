@@ -14,28 +14,22 @@ import (
 	"github.com/azconc/azconc/pkg/azurite"
 )
 
-// faults is what the network does to requests, as shares of all: to 8 % of them, or to so many times as many.
-func faults(times float64) []aztest.Fault {
-	all := []aztest.Fault{
-		{Kind: aztest.LoseRequest, Probability: 0.010},
-		{Kind: aztest.LoseAnswer, Probability: 0.012},
-		{Kind: aztest.CutAnswer, Probability: 0.004},
-		{Kind: aztest.Truncate, Probability: 0.004},
-		{Kind: aztest.Rechunk, Probability: 0.004},
-		{Kind: aztest.Slow, Probability: 0.010, Delay: 300 * time.Millisecond},
-		{Kind: aztest.Page, Probability: 0.006, Status: http.StatusServiceUnavailable},
-		{Kind: aztest.PageAfterCommit, Probability: 0.004},
-		{Kind: aztest.Throttle, Probability: 0.005, RetryAfter: time.Second},
-		{Kind: aztest.FailAfterCommit, Probability: 0.004},
-		{Kind: aztest.AnswerTwice, Probability: 0.005},
-		{Kind: aztest.RepeatAtOnce, Probability: 0.005},
-		{Kind: aztest.RepeatLater, Probability: 0.005, Delay: 1500 * time.Millisecond},
-		{Kind: aztest.CommitAfterBreak, Probability: 0.005, Delay: 800 * time.Millisecond},
-	}
-	for i := range all {
-		all[i].Probability *= times
-	}
-	return all
+// faults is what the network does to 8 % of the requests.
+var faults = []aztest.Fault{
+	{Kind: aztest.LoseRequest, Probability: 0.010},
+	{Kind: aztest.LoseAnswer, Probability: 0.012},
+	{Kind: aztest.CutAnswer, Probability: 0.004},
+	{Kind: aztest.Truncate, Probability: 0.004},
+	{Kind: aztest.Rechunk, Probability: 0.004},
+	{Kind: aztest.Slow, Probability: 0.010, Delay: 300 * time.Millisecond},
+	{Kind: aztest.Page, Probability: 0.006, Status: http.StatusServiceUnavailable},
+	{Kind: aztest.PageAfterCommit, Probability: 0.004},
+	{Kind: aztest.Throttle, Probability: 0.005, RetryAfter: time.Second},
+	{Kind: aztest.FailAfterCommit, Probability: 0.004},
+	{Kind: aztest.AnswerTwice, Probability: 0.005},
+	{Kind: aztest.RepeatAtOnce, Probability: 0.005},
+	{Kind: aztest.RepeatLater, Probability: 0.005, Delay: 1500 * time.Millisecond},
+	{Kind: aztest.CommitAfterBreak, Probability: 0.005, Delay: 800 * time.Millisecond},
 }
 
 // line is one worker's way to the three services: a proxy over TCP for each.
@@ -49,7 +43,7 @@ type line struct {
 }
 
 // newLine makes a line. The faults are drawn from the seed: the same requests in the same order meet the same ones.
-func newLine(a azurite.Account, name string, seed uint64, times float64) (*line, error) {
+func newLine(a azurite.Account, name string, seed uint64) (*line, error) {
 	l := &line{}
 	var fronts []string
 	for i, service := range []string{a.BlobURL, a.QueueURL, a.TableURL} {
@@ -62,7 +56,7 @@ func newLine(a azurite.Account, name string, seed uint64, times float64) (*line,
 			l.close()
 			return nil, err
 		}
-		proxy := aztest.NewProxy(&url.URL{Scheme: target.Scheme, Host: target.Host}, seed^hash(name)+uint64(i), faults(times)...)
+		proxy := aztest.NewProxy(&url.URL{Scheme: target.Scheme, Host: target.Host}, seed^hash(name)+uint64(i), faults...)
 		server := &http.Server{Handler: l.gate(proxy.Handler()), ReadHeaderTimeout: 10 * time.Second}
 		l.proxies, l.servers = append(l.proxies, proxy), append(l.servers, server)
 		fronts = append(fronts, "http://"+listener.Addr().String())

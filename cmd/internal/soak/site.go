@@ -53,8 +53,8 @@ func (s *site) queue(name string) *azqueue.QueueClient {
 
 // What the workers use. Each queue has another one for poison messages.
 var (
-	boxes    = []string{"tallies", "registers", "creations", "logs", "fenced", "locks", "turns", "onces", "bodies", "sessions"}
-	tableSet = []string{"tallies", "transfers", "fenced", "markers", payments, "onces"}
+	boxes    = []string{"tallies", "fenced", "locks", "turns", "onces", "sessions"}
+	tableSet = []string{"tallies", "fenced", "markers", payments, "onces"}
 	queues   = []string{orders, jobs, payments}
 )
 
@@ -77,7 +77,7 @@ func (s *site) prepare(ctx context.Context) error {
 			}
 		}
 	}
-	return errors.Join(seedTallies(ctx, s), seedAccounts(ctx, s), seedFenced(ctx, s))
+	return errors.Join(seedTallies(ctx, s), seedFenced(ctx, s))
 }
 
 // through returns the account behind other addresses.
@@ -136,5 +136,3 @@ func (s *service) restart(ctx context.Context) error {
 	}
 	return s.start(ctx)
 }
-
-func (s *service) stop() error { return s.server.Stop() }

@@ -39,12 +39,12 @@ func (e event) String() string {
 
 // forecast returns the events of a soak. It follows from the arguments alone. Worker 0 is never ended: its memory and its
 // goroutines are followed from the beginning to the end.
-func forecast(seed uint64, length time.Duration, workers int) (all []event) {
+func forecast(seed uint64, length time.Duration) (all []event) {
 	rng := rand.New(rand.NewPCG(seed, 0x736f616b))
 	between := func(least, most time.Duration) time.Duration {
 		return least + time.Duration(rng.Int64N(int64(most-least)))
 	}
-	busy := make([]time.Duration, workers)
+	var busy [workers]time.Duration
 	var deck []event
 	for at := between(time.Second, 3*time.Second); at < length-time.Second; at += between(2*time.Second, 6*time.Second) {
 		if len(deck) == 0 { // each kind has its share, also of a short soak
@@ -52,15 +52,11 @@ func forecast(seed uint64, length time.Duration, workers int) (all []event) {
 			rng.Shuffle(len(deck), func(i, j int) { deck[i], deck[j] = deck[j], deck[i] })
 		}
 		e := deck[0]
-		e.at, e.worker = at, -1
+		e.at, e.worker, e.lasts = at, -1, min(e.lasts, length-at)
 		if e.what != restart {
-			first := 0
-			if e.what == kill || e.what == replace {
-				first = 1
-			}
 			var free []int
-			for w := first; w < workers; w++ {
-				if busy[w] <= at {
+			for w := range workers {
+				if busy[w] <= at && (w > 0 || e.what != kill && e.what != replace) {
 					free = append(free, w)
 				}
 			}
@@ -71,7 +67,6 @@ func forecast(seed uint64, length time.Duration, workers int) (all []event) {
 			busy[e.worker] = at + e.lasts + 2*time.Second
 		}
 		deck = deck[1:]
-		e.lasts = min(e.lasts, length-at)
 		all = append(all, e)
 	}
 	return all
@@ -93,9 +88,12 @@ func hand(between func(least, most time.Duration) time.Duration) []event {
 func (s *soak) storm(ctx context.Context) error {
 	began := time.Now()
 	all, within := errgroup.WithContext(ctx)
-	for _, e := range s.events {
+	for _, e := range forecast(s.Seed, s.Length) {
 		if retry.Sleep(within, time.Until(began.Add(e.at))) != nil {
 			break
+		}
+		for _, c := range s.crews {
+			c.line.met() // empties the logs
 		}
 		all.Go(func() error {
 			if err := s.happen(within, e); err != nil {
@@ -104,29 +102,25 @@ func (s *soak) storm(ctx context.Context) error {
 			return nil
 		})
 	}
-	_ = retry.Sleep(within, time.Until(began.Add(s.length())))
+	_ = retry.Sleep(within, time.Until(began.Add(s.Length)))
 	return cmp.Or(all.Wait(), ctx.Err())
 }
 
 // happen lets one event happen, and notes the trouble that it makes.
 func (s *soak) happen(ctx context.Context, e event) error {
-	t := trouble{what: e.what, to: forever}
 	if e.worker < 0 {
 		s.service.turn.Lock()
 		defer s.service.turn.Unlock()
-		t.from = now()
-		at := s.note(t)
-		defer s.over(at)
+		defer s.trouble("", e.what)()
 		return s.service.restart(ctx)
 	}
 	c := s.crews[e.worker]
 	c.turn.Lock()
 	defer c.turn.Unlock()
 	m := c.current()
-	t.process, t.from = m.name, now()
 	switch e.what {
 	case kill:
-		s.note(t)
+		s.trouble(m.name, kill)
 		m.kill()
 		s.mu.Lock()
 		s.killed = time.Now()
@@ -136,36 +130,28 @@ func (s *soak) happen(ctx context.Context, e event) error {
 		s.retire(m)
 		return c.start()
 	case sever:
-		at := s.note(t)
-		defer s.over(at)
+		defer s.trouble(m.name, sever)()
 		c.line.sever()
 		defer c.line.restore()
-		return retry.Sleep(ctx, e.lasts)
-	default:
-		at := s.note(t)
-		defer s.over(at)
-		if err := stop(m.cmd.Process); err != nil {
-			return fmt.Errorf("%w: %w", errGone, err)
-		}
-		slept := retry.Sleep(ctx, e.lasts)
-		if err := goOn(m.cmd.Process); err != nil {
-			return fmt.Errorf("%w: %w", errGone, err)
-		}
-		return slept
+	case pause: // of one that has ended by itself, retire tells
+		defer s.trouble(m.name, pause)()
+		_ = stop(m.cmd.Process)
+		defer func() { _ = goOn(m.cmd.Process) }()
 	}
+	return retry.Sleep(ctx, e.lasts)
 }
 
 const forever = 1 << 62
 
-func (s *soak) note(t trouble) int {
+// trouble notes that a process, or with "" the service, has trouble from now on. The function that it returns ends it.
+func (s *soak) trouble(process, what string) (over func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.troubles = append(s.troubles, t)
-	return len(s.troubles) - 1
-}
-
-func (s *soak) over(i int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.troubles[i].to = now()
+	i := len(s.troubles)
+	s.troubles = append(s.troubles, trouble{process: process, what: what, from: now(), to: forever})
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.troubles[i].to = now()
+	}
 }

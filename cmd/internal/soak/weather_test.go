@@ -7,22 +7,22 @@ import (
 )
 
 const (
-	shortSeed    = 195
-	shortMinutes = 0.35
+	shortSeed   = 195
+	shortLength = 21 * time.Second
 )
 
 func TestASeedIsAForecast(t *testing.T) {
-	first := forecast(7, 10*time.Minute, 4)
-	if !slices.Equal(first, forecast(7, 10*time.Minute, 4)) {
+	first := forecast(7, 10*time.Minute)
+	if !slices.Equal(first, forecast(7, 10*time.Minute)) {
 		t.Error("the same seed gave two forecasts")
 	}
-	if slices.Equal(first, forecast(8, 10*time.Minute, 4)) {
+	if slices.Equal(first, forecast(8, 10*time.Minute)) {
 		t.Error("two seeds gave one forecast")
 	}
 	for seed := range uint64(50) {
 		count := map[string]int{}
 		past := 0
-		for _, e := range forecast(seed, 10*time.Minute, 4) {
+		for _, e := range forecast(seed, 10*time.Minute) {
 			count[e.what]++
 			if e.what == pause && e.lasts > leaseTime {
 				past++
@@ -42,7 +42,7 @@ func TestASeedIsAForecast(t *testing.T) {
 
 func TestTheShortForecastHasEverything(t *testing.T) {
 	has := map[string]bool{}
-	for _, e := range forecast(shortSeed, time.Duration(shortMinutes*float64(time.Minute)), 3) {
+	for _, e := range forecast(shortSeed, shortLength) {
 		has[e.what] = true
 		if e.what == pause && e.lasts > leaseTime {
 			has["past its leases"] = true

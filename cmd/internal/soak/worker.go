@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"sync"
 	"time"
 
@@ -72,8 +73,8 @@ func work(text string) int {
 			}
 		}
 	})
-	all.Go(func() { watch(ctx, w.calmed, w.Vitals, w.journal) })
-	for _, c := range chores() {
+	all.Go(func() { w.watch(ctx) })
+	for _, c := range chores {
 		all.Go(func() { c.work(ctx, w) })
 	}
 	all.Wait()
@@ -97,18 +98,29 @@ func (w *worker) calmed() bool {
 	}
 }
 
+// watch records the live memory and the goroutines of this process, until it is calm.
+func (w *worker) watch(ctx context.Context) {
+	for !w.calmed() && retry.Sleep(ctx, w.Vitals) == nil {
+		runtime.GC() // what is live, not what has not been collected yet
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		w.journal.fact(note{Kind: "vitals", N: int64(m.HeapAlloc), V: int64(runtime.NumGoroutine())})
+	}
+}
+
 // lane is one goroutine of a chore. Its choices follow from the seed. Its name is the same in each process of the worker,
 // and no two processes of a worker live at a time: what a lane alone changes has one writer.
 type lane struct {
 	*worker
-	name string
-	mu   sync.Mutex // guards rng: handlers share a lane
-	rng  *rand.Rand
+	name  string
+	index int        // of the chore's lanes
+	mu    sync.Mutex // guards rng: handlers share a lane
+	rng   *rand.Rand
 }
 
 func (w *worker) lane(chore string, i int) *lane {
 	name := fmt.Sprintf("w%d/%s/%d", w.Worker, chore, i)
-	return &lane{worker: w, name: name, rng: rand.New(rand.NewPCG(w.Seed, hash(w.Process+name)))}
+	return &lane{worker: w, name: name, index: i, rng: rand.New(rand.NewPCG(w.Seed, hash(w.Process+name)))}
 }
 
 // repeat runs n lanes, each of which does something again and again until the weather is over, and rests for d on average in

@@ -61,7 +61,7 @@ func DeleteExpired(ctx context.Context, table *Table, filter string, meant func(
 			return deleted, azerr.Clean(err)
 		}
 		for _, batch := range batches(expired) {
-			n, err := DeleteVersions(ctx, table, batch[0].Partition, batch)
+			n, err := deleteVersions(ctx, table, batch[0].Partition, batch)
 			if deleted += n; err != nil {
 				return deleted, err
 			}
@@ -125,22 +125,15 @@ func (t *Table) page(ctx context.Context, next *aztables.ListEntitiesOptions, fi
 	}
 	next.NextPartitionKey, next.NextRowKey = page.NextPartitionKey, page.NextRowKey
 	for _, raw := range page.Entities {
-		key, err := keyOf(raw)
-		if err != nil {
-			return nil, err
+		var key Key
+		if err := json.Unmarshal(raw, &key); err != nil {
+			return nil, fmt.Errorf("an entity is not readable: %w", err)
 		}
 		if meant(key) {
 			keys = append(keys, key)
 		}
 	}
 	return keys, nil
-}
-
-func keyOf(raw []byte) (key Key, err error) {
-	if err = json.Unmarshal(raw, &key); err != nil {
-		err = fmt.Errorf("an entity is not readable: %w", err)
-	}
-	return key, err
 }
 
 // batches divides keys into those of one transaction each: up to 100 that follow each other in a partition.
@@ -155,9 +148,9 @@ func batches(keys []Key) (all [][]Key) {
 	return all
 }
 
-// DeleteVersions deletes entities of one partition in one transaction, except those that have changed since they were
+// deleteVersions deletes entities of one partition in one transaction, except those that have changed since they were
 // listed.
-func DeleteVersions(ctx context.Context, table *Table, partition string, keys []Key) (deleted int, err error) {
+func deleteVersions(ctx context.Context, table *Table, partition string, keys []Key) (deleted int, err error) {
 	for len(keys) > 0 {
 		err := deleteAll(ctx, table, partition, keys)
 		if err == nil || errors.Is(err, optimistic.ErrOutcomeUnknown) { // what is left of an unknown one the next GC finds
@@ -186,16 +179,6 @@ func deleteAll(ctx context.Context, table *Table, partition string, keys []Key) 
 		return nil
 	}, &tables.TransactOptions{Attempts: 1, SendOptions: table.Sending(optimistic.SendOptions{Tries: Tries, TryTimeout: send.TryTimeout})})
 	return err
-}
-
-// Listed returns the entities that match the filter. A table that does not exist has none.
-func Listed(ctx context.Context, table *Table, filter string) (keys []Key, err error) {
-	err = Query(ctx, table, filter, "PartitionKey,RowKey", func(raw []byte) error {
-		key, err := keyOf(raw)
-		keys = append(keys, key)
-		return err
-	})
-	return keys, err
 }
 
 // Query calls each with every entity that matches the filter, with the properties in properties, a list with commas, and its ETag.

@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
+	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 
+	"github.com/azconc/azconc/idempotent/internal/format"
 	"github.com/azconc/azconc/idempotent/internal/send"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/tables"
@@ -115,32 +117,6 @@ func (t *Table) Create(ctx context.Context) error {
 	return nil
 }
 
-// States returns, by row, the owner and the state of the markers that match a filter. Requests: 1.
-func (t *Table) States(ctx context.Context, filter string) (map[string]Marker, error) {
-	all := map[string]Marker{}
-	err := send.Resend(ctx, t.wire(), "", Tries, send.TryTimeout, func(ctx context.Context) error {
-		pages := t.Client.NewListEntitiesPager(&aztables.ListEntitiesOptions{Filter: &filter, Select: to.Ptr("RowKey,owner,state"), Format: to.Ptr(aztables.MetadataFormatNone)})
-		for pages.More() {
-			page, err := wire.Request(ctx, queryEntities, pages.NextPage)
-			if err != nil {
-				return err
-			}
-			for _, raw := range page.Entities {
-				var e struct {
-					RowKey       string
-					Owner, State string
-				}
-				if err := json.Unmarshal(raw, &e); err != nil {
-					return err
-				}
-				all[e.RowKey] = Marker{Owner: e.Owner, State: e.State}
-			}
-		}
-		return nil
-	})
-	return all, err
-}
-
 // Probe asks whether the table answers. A response that the entity does not exist is an answer. Requests: 1.
 func (t *Table) Probe(ctx context.Context) error {
 	err := t.wire().Once(ctx, "Get Entity", 0, func(ctx context.Context) error {
@@ -155,3 +131,49 @@ func (t *Table) Probe(ctx context.Context) error {
 
 // Missing reports whether the table does not exist, in which case nothing is recorded.
 func Missing(err error) bool { return azerr.Has(err, "TableNotFound") }
+
+// factsAge is how long the facts of a message that cannot carry them are kept.
+const factsAge = 365 * 24 * time.Hour
+
+// facts is the entity with the facts of a poison message that cannot carry them. It is in the partition of the
+// poison queue: redrive.Run deletes it with the message, and Markers.GC of that queue deletes it when it has expired.
+type facts struct {
+	Facts   string    `json:"facts"` // JSON of poisoned
+	Expires time.Time `json:"expires"`
+}
+
+// factsOf returns the address of the facts of a poison message.
+func (t *Table) factsOf(path, messageID string) tables.Entity[facts] {
+	return tables.NewEntity[facts](t.Client, QueueName(path), "f-"+url.PathEscape(messageID))
+}
+
+// KeepFacts stores the facts of a poison message. Requests: 1.
+func (t *Table) KeepFacts(ctx context.Context, path, messageID string, p format.Poison) error {
+	text, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	_, err = optimistic.Create(ctx, t.factsOf(path, messageID), facts{Facts: string(text), Expires: time.Now().UTC().Add(factsAge)}, &optimistic.WriteOptions{SendOptions: t.Sending(optimistic.SendOptions{Recreate: true})})
+	return err
+}
+
+// Facts returns the stored facts of a poison message, or nil if there are none. Requests: 1.
+func (t *Table) Facts(ctx context.Context, path, messageID string) (*format.Poison, error) {
+	v, err := optimistic.Read(ctx, t.factsOf(path, messageID), &optimistic.ReadOptions{SendOptions: t.Sending(optimistic.SendOptions{})})
+	if errors.Is(err, optimistic.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var p format.Poison
+	if err := json.Unmarshal([]byte(v.Value.Facts), &p); err != nil {
+		return nil, fmt.Errorf("the facts of message %s are not readable: %w", messageID, err)
+	}
+	return &p, nil
+}
+
+// DropFacts deletes the facts of a message that has left the poison queue. If it fails, they expire. Requests: 1.
+func (t *Table) DropFacts(ctx context.Context, path, messageID string) {
+	_, _ = optimistic.Delete(ctx, t.factsOf(path, messageID), optimistic.State{}, &optimistic.WriteOptions{SendOptions: t.Sending(optimistic.SendOptions{})})
+}

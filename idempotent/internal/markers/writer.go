@@ -9,12 +9,11 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 
 	"github.com/azconc/azconc/idempotent/internal/send"
-	"github.com/azconc/azconc/pkg/azerr"
 )
 
 // Writer records the outcomes of messages. Messages of one partition that are concluded at about the same time are
-// recorded in one transaction: it starts when no other handler runs, when there are 32, or after 10 ms, but never before
-// the previous one has ended. So a table that is slow receives fewer and larger transactions.
+// recorded in one transaction: it starts when there are 32, or after 10 ms, but never before the previous one has ended. So a table
+// that is slow receives fewer and larger transactions.
 type Writer struct {
 	table *Table
 	run   func(func()) // runs a function in the background
@@ -30,10 +29,9 @@ func NewWriter(table *Table, run func(func())) *Writer {
 
 // page holds the markers to be written to one partition. One goroutine sends it for as long as it is not empty.
 type page struct {
-	open  []*note
-	since time.Time     // when the first of open was added
-	due   bool          // open is to be sent at once
-	kick  chan struct{} // signals the sender that it may be due
+	open  []*note       // guarded by Writer.mu
+	since time.Time     // when the first of open was added; guarded by Writer.mu
+	full  chan struct{} // signals the sender that open has enough for a transaction
 }
 
 // note is one marker to be written.
@@ -57,15 +55,18 @@ func (n *Writer) Write(ctx context.Context, partition string, w Write, queued fu
 	n.mu.Lock()
 	p := n.pages[partition]
 	if p == nil {
-		p = &page{kick: make(chan struct{}, 1)}
+		p = &page{full: make(chan struct{}, 1)}
 		n.pages[partition] = p
 		n.run(func() { n.send(context.WithoutCancel(ctx), partition, p) })
 	}
 	if len(p.open) == 0 {
 		p.since = time.Now()
 	}
-	if p.open = append(p.open, one); len(p.open) >= maxNotes {
-		p.sendNow()
+	if p.open = append(p.open, one); len(p.open) == maxNotes {
+		select {
+		case p.full <- struct{}{}:
+		default:
+		}
 	}
 	n.mu.Unlock()
 	queued()
@@ -77,28 +78,8 @@ func (n *Writer) Write(ctx context.Context, partition string, w Write, queued fu
 	}
 }
 
-// sendNow makes the page be sent as it is. Writer.mu is held.
-func (p *page) sendNow() {
-	p.due = true
-	select {
-	case p.kick <- struct{}{}:
-	default:
-	}
-}
-
-// Flush makes all pages be sent as they are.
-func (n *Writer) Flush() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for _, p := range n.pages {
-		p.sendNow()
-	}
-}
-
 // send writes a page, transaction by transaction, until it is empty.
 func (n *Writer) send(ctx context.Context, partition string, p *page) {
-	timer := time.NewTimer(maxDelay)
-	defer timer.Stop()
 	for {
 		n.mu.Lock()
 		if len(p.open) == 0 {
@@ -106,12 +87,11 @@ func (n *Writer) send(ctx context.Context, partition string, p *page) {
 			n.mu.Unlock()
 			return
 		}
-		if left := maxDelay - time.Since(p.since); left > 0 && !p.due {
+		if left := maxDelay - time.Since(p.since); left > 0 && len(p.open) < maxNotes {
 			n.mu.Unlock()
-			timer.Reset(left)
 			select {
-			case <-p.kick:
-			case <-timer.C:
+			case <-p.full:
+			case <-time.After(left):
 			}
 			continue
 		}
@@ -130,7 +110,6 @@ func (p *page) take() []*note {
 	}
 	batch := p.open[:count:count]
 	p.open, p.since = p.open[count:], time.Now()
-	p.due = len(p.open) >= maxNotes
 	return batch
 }
 
@@ -143,11 +122,7 @@ func (n *Writer) submit(ctx context.Context, partition string, batch []*note) {
 		writes[i] = one.Write
 	}
 	err := n.table.Submit(ctx, partition, aztables.TransactionTypeInsertReplace, writes)
-	for i, one := range batch {
-		if err != nil && azerr.Classify(err).Kind == azerr.BadInput && len(writes) > 1 { // one of them cannot be written
-			one.done <- n.table.Submit(ctx, partition, aztables.TransactionTypeInsertReplace, writes[i:i+1])
-			continue
-		}
+	for _, one := range batch {
 		one.done <- err
 	}
 }

@@ -49,7 +49,10 @@ type Target[T any] interface {
 	// Prepare encodes value for a write that replaces base, on the condition of base's ETag (or of absence), and that
 	// stores lineage.
 	Prepare(base *Version[T], value T, lineage protocol.Lineage, c Conditions) (protocol.Prepared, error)
+}
 
+// Remover is a Target that can be deleted by itself.
+type Remover interface {
 	// Remove returns the deletion of base, on the condition of its ETag; an empty ETag deletes any version.
 	Remove(base protocol.State, c Conditions) (protocol.Write, error)
 }

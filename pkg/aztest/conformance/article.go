@@ -120,3 +120,49 @@ func Markdown(rows []Row) string {
 	}
 	return b.String()
 }
+
+// ArticleEntities is the article's table of operations on entities: whether an operation returns an ETag, and whether
+// it accepts (and requires) If-Match.
+var ArticleEntities = []Row{
+	{"Query Entities", true, false, ""},
+	{"Insert Entity", true, false, ""},
+	{"Update Entity", true, true, ""},
+	{"Merge Entity", true, true, ""},
+	{"Delete Entity", false, true, ""},
+	{"Insert Or Replace Entity", true, false, ""},
+	{"Insert Or Merge Entity", true, false, ""},
+}
+
+// EntityRows runs every operation on entities. An Insert Or Replace with If-Match would be an Update: they differ in nothing else.
+func EntityRows(t T, h Harness) (all []Row) {
+	w := inTables(t, h)
+	steps := []string{"entity x", "insert x", `update x "n":1 | If-Match: *`, `merge x "n":1 | If-Match: *`, "remove x | If-Match: *", `update x "n":1`, `merge x "n":1`}
+	for i, a := range ArticleEntities {
+		ask := func(kind, headers string) answer {
+			x := fmt.Sprint(kind, i)
+			if a.Operation != "Insert Entity" {
+				w.ask(t, "insert "+x)
+			}
+			return w.send(t, named(steps[i]+headers, x))
+		}
+		plain, refused := ask("plain", ""), false
+		if !strings.HasPrefix(a.Operation, "Insert Or") {
+			refused = ask("stale", ` | If-Match: W/"datetime'2020-01-01T00%3A00%3A00.0000000Z'"`).said != success
+		}
+		if plain.said != success {
+			t.Errorf("%s: %s", a.Operation, plain.said)
+		}
+		all = append(all, Row{Operation: a.Operation, ETag: plain.header.Get("ETag") != "", Conditions: refused})
+	}
+	return all
+}
+
+// MarkdownEntities formats rows of operations on entities as a table.
+func MarkdownEntities(rows []Row) string {
+	var b strings.Builder
+	b.WriteString("| operation | returns an ETag | takes If-Match |\n|---|---|---|\n")
+	for _, r := range rows {
+		b.WriteString("| " + r.Operation + " | " + yes(r.ETag) + " | " + yes(r.Conditions) + " |\n")
+	}
+	return b.String()
+}

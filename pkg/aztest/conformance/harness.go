@@ -24,7 +24,7 @@ type Harness struct {
 	Emulator bool
 
 	// Container returns a client for an existing container that no other test uses. Requests must be among its
-	// PerCallPolicies.
+	// PerCallPolicies, as among those of all clients.
 	Container func(t T) *container.Client
 
 	// Sign returns a URL with which anybody can read a blob. Defaults to the SDK's GetSASURL, which needs a shared key.
@@ -37,7 +37,7 @@ type Harness struct {
 	// Queue returns a client for an existing queue that no other test uses.
 	Queue func(t T) *azqueue.QueueClient
 
-	// Share returns a client for an existing share that no other test uses, with Requests as well.
+	// Share returns a client for an existing share that no other test uses.
 	Share func(t T) *share.Client
 }
 
@@ -46,9 +46,7 @@ type said string
 
 const success said = "ok"
 
-// call runs one operation with the SDK's retries off and returns the response.
-func call(run func(context.Context) error) said { return respondTo(context.Background(), run) }
-
+// respondTo runs one operation with the SDK's retries off and returns the response.
 func respondTo(ctx context.Context, run func(context.Context) error) said {
 	err := run(policy.WithRetryOptions(ctx, policy.RetryOptions{MaxRetries: -1}))
 	if refused, ok := errors.AsType[*azcore.ResponseError](err); ok {

@@ -14,7 +14,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
 )
 
-// request is what a rule sends: to a resource below a container or a share, "" for that itself.
+// request is what a rule sends: to a resource below a container, a share or the account of tables, "" for that itself.
 type request struct {
 	method, resource, query string
 	header                  http.Header
@@ -43,10 +43,13 @@ func (requests) Do(r *policy.Request) (*http.Response, error) {
 	}
 	raw := r.Raw()
 	raw.Method = given.method
+	if raw.URL.Path == "" {
+		raw.URL.Path = "/" // that of an account's tables; JoinPath would make a relative path of it
+	}
 	if given.resource != "" {
 		raw.URL = raw.URL.JoinPath(given.resource)
 	}
-	query := []string{given.query}
+	query := []string{strings.ReplaceAll(given.query, " ", "%20")}
 	for pair := range strings.SplitSeq(raw.URL.RawQuery, "&") { // what remains is a SAS
 		if name, _, _ := strings.Cut(pair, "="); name != "restype" && name != "comp" && name != "timeout" {
 			query = append(query, pair)
@@ -68,18 +71,15 @@ func (requests) Do(r *policy.Request) (*http.Response, error) {
 	return r.Next()
 }
 
-// box is a container or a share, with the request of a client that carries those of the rules.
-type box struct {
-	url   string
-	carry func(context.Context) error
-}
-
-// send sends one request.
-func (b box) send(t T, r request) answer {
+// carried sends one request.
+func (w *world) carried(t T, r request) answer {
 	t.Helper()
+	if w.table != "" && r.header["Accept"] == nil {
+		r.header["Accept"] = []string{"application/json;odata=minimalmetadata"}
+	}
 	var raw *http.Response
 	ctx := policy.WithCaptureResponse(context.WithValue(t.Context(), requestKey{}, r), &raw)
-	got := respondTo(ctx, b.carry)
+	got := respondTo(ctx, w.carry)
 	if raw == nil {
 		return answer{said: got}
 	}

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// rules are what is asked of the Blob and File services, one section in a file. A line is a request and the expected response:
+// rules are what is asked, one section in a file. A line is a request and the expected response:
 //
 //	write x - | If-Match: {etag x} => 412 ConditionNotMet | Azurite: ok, it looks elsewhere
 //
 // The request is METHOD resource?query, or a macro of macros.txt with its arguments, then headers and a body. In braces stands what is
 // known only when it is asked; see world.fill. "ok" is any success. Where Azurite is known to differ, its response follows with the
-// reason. A line without "=>" has to succeed, and is no rule.
+// reason; "skip" is for what it cannot be asked. A line without "=>" has to succeed, and is no rule.
 //
 // Files with "base:" and "operation:" are tables of operations by conditions (matrix.go). Others are scripts: their first line is the page
 // of the REST reference, and their parts begin with "#".

@@ -21,13 +21,9 @@ func Sections() []Section {
 	expiry := script("expiry", "blob", inContainer)
 	expiry.Slow = true
 	return append(all, expiry,
-		Section{Name: "table", Service: "table", Run: Table, pages: map[string]string{
-			"": "Inserting and updating entities", "tables": "Create Table", "conditions": "Update Entity", "versions": "Insert Or Merge Entity",
-			"types": "Payload format for Table service operations", "limits": "Understanding the Table service data model",
-			"queries": "Query Entities", "transactions": "Performing entity group transactions", "contention": "Update Entity",
-		}},
-		Section{Name: "queue", Service: "queue", Run: Queue, pages: map[string]string{"": "Update Message"}},
-		script("file", "file", inShare))
+		script("table", "table", inTables), script("entity", "table", inTables), script("types", "table", inTables), script("limits", "table", inTables),
+		script("queries", "table", inTables), script("transactions", "table", inTables),
+		script("queue", "queue", inQueue), script("file", "file", inShare))
 }
 
 // table is a section of operations by conditions.

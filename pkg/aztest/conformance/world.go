@@ -3,35 +3,47 @@ package conformance
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 )
 
-// world is the container or share in which rules are asked, with what their responses have said.
+// world is the container, the queue, the share or the tables in which rules are asked, with what their responses have said.
 type world struct {
 	h         Harness
-	box       box
-	container *container.Client // nil in a share
-	snapshots map[string]string // the last one of each blob
-	versions  map[string][]string
+	carry     func(context.Context) error // sends a request of a client, in whose place that of a rule goes
+	container *container.Client           // of a container
+	table     string                      // of tables, as entities is
+	entities  *aztables.Client
+	ids       []string            // of messages, as responses have named them
+	receipts  []string            // their pop receipts
+	snapshots map[string]string   // the last one of each blob
+	versions  map[string][]string // ETags, the last one last
 }
 
-// inContainer and inShare make a new one.
+// inContainer, inQueue and inShare make a new one.
 func inContainer(t T, h Harness) *world {
 	c := h.Container(t)
 	return &world{h: h, container: c, snapshots: map[string]string{}, versions: map[string][]string{},
-		box: box{c.URL(), func(ctx context.Context) error { _, err := c.GetProperties(ctx, nil); return err }}}
+		carry: func(ctx context.Context) error { _, err := c.GetProperties(ctx, nil); return err }}
+}
+
+func inQueue(t T, h Harness) *world {
+	q := h.Queue(t)
+	return &world{h: h, carry: func(ctx context.Context) error { _, err := q.GetProperties(ctx, nil); return err }}
 }
 
 func inShare(t T, h Harness) *world {
 	s := h.Share(t)
-	return &world{h: h, box: box{s.URL(), func(ctx context.Context) error { _, err := s.GetProperties(ctx, nil); return err }}}
+	return &world{h: h, carry: func(ctx context.Context) error { _, err := s.GetProperties(ctx, nil); return err }}
 }
 
 // run asks the rules of a script, each part as a part of t.
@@ -64,6 +76,9 @@ func (w *world) ask(t T, line string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if w.h.Emulator && r.emulator == "skip" {
+		return
+	}
 	got := w.do(t, r.step)
 	switch {
 	case r.asks:
@@ -73,9 +88,10 @@ func (w *world) ask(t T, line string) {
 	}
 }
 
-// do carries out a step, and returns what came of it. Three are no requests of their own:
+// do carries out a step, and returns what came of it. These are no requests of their own:
 //
-//	show NAME: request   returns a header of the response, its body, or the names in it
+//	show NAME: request   returns a header of the response, its body, the names or rows in it, or for "json NAME" a member
+//	batch …              sends a transaction, see batch
 //	version RESOURCE     returns whether it has another ETag than when last asked
 //	await expiry         waits until the lease of the container has expired
 func (w *world) do(t T, step string) said {
@@ -92,10 +108,16 @@ func (w *world) do(t T, step string) said {
 			return said(a.body)
 		case what == "names":
 			return said(cmp.Or(strings.Join(nameElements.FindAllString(a.body, -1), " "), "none"))
+		case what == "rows":
+			return rows(a.body)
+		case strings.HasPrefix(what, "json "):
+			return member(a.body, strings.TrimPrefix(what, "json "))
 		}
 		return said(a.header.Get(what))
 	case "version":
 		return w.version(t, rest)
+	case "batch":
+		return w.batch(t, rest)
 	case "await":
 		w.awaitExpiry(t)
 		return success
@@ -109,9 +131,18 @@ func (w *world) send(t T, step string) answer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := w.box.send(t, r)
+	a := w.carried(t, r)
 	if snapshot := a.header.Get("x-ms-snapshot"); snapshot != "" {
 		w.snapshots[r.resource] = snapshot
+	}
+	for _, m := range idElements.FindAllStringSubmatch(a.body, -1) {
+		w.ids = append(w.ids, m[1])
+	}
+	for _, m := range receiptElements.FindAllStringSubmatch(a.body, -1) {
+		w.receipts = append(w.receipts, m[1])
+	}
+	if receipt := a.header.Get("x-ms-popreceipt"); receipt != "" {
+		w.receipts = append(w.receipts, receipt)
 	}
 	return a
 }
@@ -130,14 +161,16 @@ func (w *world) version(t T, resource string) said {
 	return "another"
 }
 
-// head returns the properties of a blob, or for "." those of the container.
+// head returns the headers of a blob or an entity, or for "." those of the container.
 func (w *world) head(t T, resource string) http.Header {
 	t.Helper()
 	r := request{method: http.MethodHead, resource: resource, header: http.Header{}}
 	if resource == "." {
 		r.resource, r.query = "", "restype=container"
+	} else if w.table != "" {
+		r.method, r.resource = http.MethodGet, w.path(resource)
 	}
-	a := w.box.send(t, r)
+	a := w.carried(t, r)
 	if a.said != success {
 		t.Fatalf("the properties of %q: %s", resource, a.said)
 	}
@@ -160,16 +193,21 @@ func (w *world) awaitExpiry(t T) {
 	}
 }
 
-var nameElements = regexp.MustCompile(`<Name>[^<]*</Name>`)
+var (
+	nameElements    = regexp.MustCompile(`<Name>[^<]*</Name>`)
+	idElements      = regexp.MustCompile(`<MessageId>([^<]*)</MessageId>`)
+	receiptElements = regexp.MustCompile(`<PopReceipt>([^<]*)</PopReceipt>`)
+)
 
 var leaseIDs = map[string]string{
 	"A": "11111111-1111-4111-8111-111111111111", "B": "22222222-2222-4222-8222-222222222222", "C": "33333333-3333-4333-8333-333333333333",
 }
 
-var blanks = regexp.MustCompile(`\{[^{}]*\}`)
+var blanks = regexp.MustCompile(`\{\w[^{}]*\}`) // not JSON
 
-// fill fills in what stands in braces: the lease id that a letter stands for, the ETag of a blob, its time, its last snapshot, a URL with
-// which anybody can read it, and so many letters.
+// fill fills in what stands in braces: the table, the lease id that a letter stands for, the ETag of a blob or an entity, the first or
+// the last one that "version" has seen, its time, its last snapshot, a URL with which anybody can read it, the n-th message id or pop
+// receipt that a response had, and so many letters or properties.
 func (w *world) fill(t T, step string) string {
 	t.Helper()
 	return blanks.ReplaceAllStringFunc(step, func(blank string) string {
@@ -183,6 +221,17 @@ func (w *world) fill(t T, step string) string {
 			return of
 		case "etag":
 			return w.head(t, of).Get("ETag")
+		case "first etag":
+			return w.versions[of][0]
+		case "last etag":
+			return w.versions[of][len(w.versions[of])-1]
+		case "id", "receipt":
+			n, err := strconv.Atoi(of)
+			all := map[string][]string{"id": w.ids, "receipt": w.receipts}[what]
+			if err != nil || n > len(all) {
+				t.Fatalf("there is no %s", blank)
+			}
+			return url.QueryEscape(all[n-1])
 		case "bare etag":
 			return strings.Trim(w.head(t, of).Get("ETag"), `"`)
 		case "modified":
@@ -194,13 +243,36 @@ func (w *world) fill(t T, step string) string {
 		case "unsigned url":
 			return w.container.NewBlobClient(of).URL()
 		case "":
-			return "Sat, 01 Jan 2000 00:00:00 GMT" // past
+			return map[string]string{"past": "Sat, 01 Jan 2000 00:00:00 GMT", "table": w.table, "TABLE": strings.ToUpper(w.table)}[of]
 		default:
 			n, err := strconv.Atoi(what)
 			if err != nil {
 				t.Fatalf("unknown: %s", blank)
 			}
-			return strings.Repeat(map[string]string{"zeros": "\x00", "letters": "x"}[of], n)
+			return repeat(of, n)
 		}
 	})
+}
+
+// repeat returns so many letters, properties of a JSON object, or operations of a transaction.
+func repeat(what string, n int) string {
+	var all []string
+	for i := range n {
+		switch what {
+		case "zeros":
+			all = append(all, "\x00")
+		case "letters":
+			all = append(all, "x")
+		case "properties":
+			all = append(all, fmt.Sprintf(`,"p%03d":1`, i))
+		case "texts":
+			all = append(all, fmt.Sprintf(`,"p%03d":"%s"`, i, strings.Repeat("x", 32<<10)))
+		case "merges":
+			all = append(all, fmt.Sprintf("merge many/r%03d", i))
+		}
+	}
+	if what == "merges" {
+		return strings.Join(all, " | ")
+	}
+	return strings.Join(all, "")
 }

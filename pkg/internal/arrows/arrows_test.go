@@ -23,7 +23,7 @@ func TestThisRepositoryKeepsItsShape(t *testing.T) {
 		t.Fatalf("%s is not the top of the repository (%v)", root, err)
 	}
 	files := tracked(t, root)
-	findings, err := Check(os.DirFS(root), module, files)
+	findings, err := check(os.DirFS(root), module, files)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,12 +83,8 @@ func sound() map[string]string {
 	}
 }
 
-func check(t *testing.T, planted map[string]string) []string {
-	t.Helper()
-	return checkExcepting(t, planted, nil)
-}
-
-func checkExcepting(t *testing.T, planted map[string]string, excess map[string]int) []string {
+// checkWith checks the sound repository with other files in it.
+func checkWith(t *testing.T, planted map[string]string) []string {
 	t.Helper()
 	repo := sound()
 	for name, text := range planted {
@@ -100,7 +96,7 @@ func checkExcepting(t *testing.T, planted map[string]string, excess map[string]i
 		fsys[name] = &fstest.MapFile{Data: []byte(text)}
 		files = append(files, name)
 	}
-	findings, err := examine(fsys, module, files, excess)
+	findings, err := check(fsys, module, files)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +104,7 @@ func checkExcepting(t *testing.T, planted map[string]string, excess map[string]i
 }
 
 func TestASoundRepositoryIsAcquitted(t *testing.T) {
-	if findings := check(t, nil); len(findings) != 0 {
+	if findings := checkWith(t, nil); len(findings) != 0 {
 		t.Errorf("found %q", findings)
 	}
 }
@@ -160,7 +156,7 @@ func TestEachViolationIsConvicted(t *testing.T) {
 			if test.name == "a doc comment in a test alone" {
 				planted["pkg/silent/x_test.go"] = "// Package silent is one.\npackage silent\n"
 			}
-			findings := check(t, planted)
+			findings := checkWith(t, planted)
 			if len(findings) != 1 || !strings.Contains(findings[0], test.want) {
 				t.Errorf("found %q, want one with %q", findings, test.want)
 			}
@@ -173,12 +169,12 @@ func TestALargePackageIsConvicted(t *testing.T) {
 	for i := range maxFiles + 1 {
 		planted[fmt.Sprintf("pkg/long/x%d.go", i)] = "// Package long is one.\npackage long\nfunc (t) M() {}\nfunc f() {}\ntype t struct{}\n"
 	}
-	findings := check(t, planted)
+	findings := checkWith(t, planted)
 	want := []string{"pkg/long: has 31 files", "pkg/wide: exports 61 names"}
 	if len(findings) != len(want) || !strings.HasPrefix(findings[0], want[0]) || !strings.HasPrefix(findings[1], want[1]) {
 		t.Errorf("found %q, want %q", findings, want)
 	}
-	if findings := check(t, map[string]string{"pkg/wide/x.go": wide(maxExported)}); len(findings) != 0 {
+	if findings := checkWith(t, map[string]string{"pkg/wide/x.go": wide(maxExported)}); len(findings) != 0 {
 		t.Errorf("found %q in a package of %d names", findings, maxExported)
 	}
 }
@@ -194,32 +190,15 @@ func wide(n int) string {
 	return text
 }
 
-func TestAnExceptedPackageMayOnlyShrink(t *testing.T) {
-	excess := map[string]int{"pkg/wide": 70}
-	for names, want := range map[int]string{
-		70: "", 65: "",
-		71: "exports 71 names, more than the 70 of excess",
-		60: "needs no entry in excess",
-	} {
-		findings := checkExcepting(t, map[string]string{"pkg/wide/x.go": wide(names)}, excess)
-		if got := strings.Join(findings, ""); (want == "") != (got == "") || !strings.Contains(got, want) {
-			t.Errorf("%d names: found %q, want %q", names, got, want)
-		}
-	}
-	if findings := checkExcepting(t, nil, excess); len(findings) != 1 || !strings.Contains(findings[0], "is not there") {
-		t.Errorf("found %q for an entry without a package", findings)
-	}
-}
-
 func TestAFileOfExactlyTheLimitIsNotTooLong(t *testing.T) {
-	if findings := check(t, map[string]string{"optimistic/x.go": "package optimistic\n" + strings.Repeat("//\n", maxLines-1)}); len(findings) != 0 {
+	if findings := checkWith(t, map[string]string{"optimistic/x.go": "package optimistic\n" + strings.Repeat("//\n", maxLines-1)}); len(findings) != 0 {
 		t.Errorf("found %q", findings)
 	}
 }
 
 func TestAFileThatIsNotGoIsAnError(t *testing.T) {
 	fsys := fstest.MapFS{"pkg/x/x.go": {Data: []byte("packag x")}}
-	if findings, err := Check(fsys, module, []string{"pkg/x/x.go"}); err == nil {
-		t.Errorf("Check = %q, nil, want an error", findings)
+	if findings, err := check(fsys, module, []string{"pkg/x/x.go"}); err == nil {
+		t.Errorf("check = %q, nil, want an error", findings)
 	}
 }

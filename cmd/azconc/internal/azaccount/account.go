@@ -1,6 +1,7 @@
 package azaccount
 
 import (
+	"fmt"
 	"maps"
 	"net"
 	"net/url"
@@ -127,4 +128,18 @@ func nameIn(endpoint string) string {
 	}
 	account, _, _ := strings.Cut(u.Hostname(), ".")
 	return account
+}
+
+// Error is a setting that cannot be used. Nothing has been sent. Neither text contains a secret.
+type Error struct {
+	Message string // names the flag, the variable or the field
+	Hint    string // how to fix it, if that does not follow from the message
+}
+
+func (e *Error) Error() string { return e.Message }
+
+func invalid(format string, args ...any) error { return &Error{Message: fmt.Sprintf(format, args...)} }
+
+func hinted(hint, format string, args ...any) error {
+	return &Error{Message: fmt.Sprintf(format, args...), Hint: hint}
 }

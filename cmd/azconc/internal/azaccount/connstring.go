@@ -16,7 +16,7 @@ var connectionFields = []string{
 	"DefaultEndpointsProtocol", "EndpointSuffix", "AccountName", "AccountKey", "SharedAccessSignature",
 	"BlobEndpoint", "TableEndpoint", "QueueEndpoint", "FileEndpoint",
 	"BlobSecondaryEndpoint", "TableSecondaryEndpoint", "QueueSecondaryEndpoint", "FileSecondaryEndpoint",
-	"UseDevelopmentStorage", "DevelopmentStorageProxyUri",
+	"UseDevelopmentStorage",
 }
 
 // parseConnectionString returns the account of a connection string, with the endpoints that the string names and those
@@ -124,18 +124,10 @@ func developmentStorage(value string, fields map[string]string) (*Account, error
 	if !strings.EqualFold(value, "true") {
 		return nil, invalid("connection string: UseDevelopmentStorage can only be true")
 	}
-	base := "http://127.0.0.1"
-	if proxy, ok := fields["DevelopmentStorageProxyUri"]; ok {
-		var err error
-		if base, err = validEndpoint("connection string: DevelopmentStorageProxyUri", proxy); err != nil {
-			return nil, err
-		}
+	if len(fields) > 1 {
+		return nil, invalid("connection string: nothing else can be given with UseDevelopmentStorage")
 	}
-	for name := range fields {
-		if name != "UseDevelopmentStorage" && name != "DevelopmentStorageProxyUri" {
-			return nil, invalid("connection string: %s cannot be given with UseDevelopmentStorage", name)
-		}
-	}
+	const base = "http://127.0.0.1"
 	return &Account{name: devAccount, key: devKey, endpoint: map[Service]string{
 		Blob:  base + ":10000/" + devAccount,
 		Queue: base + ":10001/" + devAccount,

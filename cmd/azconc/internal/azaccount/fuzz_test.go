@@ -14,7 +14,7 @@ func FuzzConnectionString(f *testing.F) {
 		{"AccountName=acme;", ";EndpointSuffix=core.windows.net"},
 		{"UseDevelopmentStorage=true;", ""},
 		{"DefaultEndpointsProtocol=http;AccountName=acme;BlobEndpoint=http://127.0.0.1:10000/acme;", ";"},
-		{"DevelopmentStorageProxyUri=http://h;UseDevelopmentStorage=true", ";"},
+		{"BlobEndpoint=http://h;UseDevelopmentStorage=true", ";"},
 		{"AccountName=acme;BlobEndpoint=https://h/?sig=", ";"},
 	} {
 		f.Add(seed[0], seed[1], true)

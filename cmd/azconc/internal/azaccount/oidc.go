@@ -3,18 +3,15 @@ package azaccount
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"net/url"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
-
-	"github.com/azconc/azconc/pkg/retry"
 )
 
 // newCredential returns the credential of Entra ID that the environment names. In a pipeline it exchanges the run's own token for
@@ -54,59 +51,31 @@ const (
 // githubRun is a job of GitHub Actions, which can ask for tokens that say so.
 type githubRun struct{ url, token string }
 
-const (
-	assertionTries   = 3
-	assertionTimeout = 10 * time.Second
-)
-
-// assertion asks for a token for Entra ID. Errors do not contain the run's own.
+// assertion asks for a token for Entra ID, again after temporary faults. Errors do not contain the run's own.
 func (g *githubRun) assertion(ctx context.Context) (string, error) {
-	loop := retry.Budget{Attempts: assertionTries, Elapsed: time.Minute, Backoff: retry.Backoff{Base: time.Second, Cap: 5 * time.Second}}.Start()
-	for {
-		token, err := g.ask(ctx)
-		if err == nil {
-			return token, nil
-		}
-		if final, stopped := retry.Stopped(err); stopped {
-			return "", final
-		}
-		if waitErr := loop.Next(ctx, 0); waitErr != nil {
-			return "", errors.Join(err, waitErr)
-		}
-	}
-}
-
-func (g *githubRun) ask(ctx context.Context) (string, error) {
-	u, err := url.Parse(g.url)
-	if err != nil {
-		return "", retry.Stop(fmt.Errorf("%s is not a URL", githubURL))
-	}
-	query := u.Query()
-	query.Set("audience", "api://AzureADTokenExchange")
-	u.RawQuery = query.Encode()
-	ctx, cancel := context.WithTimeout(ctx, assertionTimeout)
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	request, err := runtime.NewRequest(ctx, http.MethodGet, g.url)
 	if err != nil {
-		return "", retry.Stop(err)
+		return "", fmt.Errorf("%s is not a URL", githubURL)
 	}
-	request.Header.Set("Authorization", "Bearer "+g.token)
-	request.Header.Set("Accept", "application/json; api-version=2.0")
-	response, err := http.DefaultClient.Do(request)
+	query := request.Raw().URL.Query()
+	query.Set("audience", "api://AzureADTokenExchange")
+	request.Raw().URL.RawQuery = query.Encode()
+	request.Raw().Header.Set("Authorization", "Bearer "+g.token)
+	request.Raw().Header.Set("Accept", "application/json; api-version=2.0")
+	pipeline := runtime.NewPipeline("azconc", "", runtime.PipelineOptions{}, &policy.ClientOptions{Transport: http.DefaultClient, Retry: policy.RetryOptions{TryTimeout: 10 * time.Second}})
+	response, err := pipeline.Do(request)
 	if err != nil {
 		return "", fmt.Errorf("GitHub's token service: %w", err)
 	}
-	defer response.Body.Close()
 	var answer struct{ Value string }
-	err = json.NewDecoder(io.LimitReader(response.Body, 1<<20)).Decode(&answer)
-	switch {
+	switch err := runtime.UnmarshalAsJSON(response, &answer); {
 	case response.StatusCode >= 400 && response.StatusCode < 500 && response.StatusCode != http.StatusTooManyRequests:
-		return "", retry.Stop(fmt.Errorf("GitHub's token service refuses the job with %s: it needs the permission id-token: write", response.Status))
+		return "", fmt.Errorf("GitHub's token service refuses the job with %s: it needs the permission id-token: write", response.Status)
 	case response.StatusCode != http.StatusOK:
 		return "", fmt.Errorf("GitHub's token service answers %s", response.Status)
-	case err != nil:
-		return "", fmt.Errorf("GitHub's token service returns no token: %w", err)
-	case answer.Value == "":
+	case err != nil || answer.Value == "":
 		return "", errors.New("GitHub's token service returns no token")
 	}
 	return answer.Value, nil

@@ -1,4 +1,4 @@
-package article_test
+package article
 
 import (
 	"flag"
@@ -13,7 +13,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/azconc/azconc/cmd/internal/demo/article"
 	"github.com/azconc/azconc/cmd/internal/demo/scene"
 )
 
@@ -25,7 +24,7 @@ var top = filepath.Join("..", "..", "..", "..")
 
 // TestThePageIsTheOneThatTheRowsMake compares .github/docs/article.md with the rows.
 func TestThePageIsTheOneThatTheRowsMake(t *testing.T) {
-	file, got := filepath.Join(top, ".github", "docs", "article.md"), article.Page()
+	file, got := filepath.Join(top, ".github", "docs", "article.md"), page()
 	if *update {
 		if err := os.WriteFile(file, []byte(got), 0o666); err != nil {
 			t.Fatal(err)
@@ -40,7 +39,7 @@ func TestThePageIsTheOneThatTheRowsMake(t *testing.T) {
 // TestWhatTheRowsNameExists looks for each identifier and test in the sources, for each command in the golden help, and for each scene.
 func TestWhatTheRowsNameExists(t *testing.T) {
 	played := map[string]bool{}
-	for _, r := range article.Rows {
+	for _, r := range rows {
 		slash := strings.LastIndex(r.Call, "/") + 1
 		dir, name, _ := strings.Cut(r.Call[slash:], ".")
 		if !declared(t, r.Call[:slash]+dir, false)[name] {

@@ -3,64 +3,45 @@ package bench
 import (
 	"context"
 	"fmt"
-	"io"
-	"net/http"
-	"os"
-	"path/filepath"
 	"runtime"
 	"time"
-
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/azaccount"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/engine"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
-	"github.com/azconc/azconc/cmd/azconc/internal/workload"
 )
 
-func run(ctx context.Context, f *cli.Factory, opts *options) (err error) {
-	page, err := newPage(opts.HTML)
-	if err != nil {
-		return err
-	}
-	defer page.discard()
-	account, where, stop, err := site(ctx, f, opts)
+func run(ctx context.Context, f *cli.Factory, opts *options) error {
+	account, where, stop, err := accountOf(ctx, f)
 	if err != nil {
 		return err
 	}
 	defer stop()
 	cells := opts.cells()
 	if !account.Emulator(azaccount.Blob) {
-		if agreed, err := agreed(ctx, f, opts, where, cells); err != nil {
+		if agreed, err := agreed(ctx, f, opts, where); err != nil {
 			return err
 		} else if !agreed {
-			return f.Print(result{Outcome: "declined", Service: where, Cells: []cell{}, Cost: f.Cost()})
+			return f.Print(result{Outcome: "declined", Service: where, Cells: []measured{}, Cost: f.Cost()})
 		}
 	}
-	most := 1
-	for _, c := range cells {
-		most = max(most, c.Clients)
+	s := newSite(account, f.ClientOptions)
+	r := result{Outcome: "done", Service: where, Cells: []measured{}, Name: s.name, CPUs: runtime.NumCPU()}
+	f.Notef("measuring %s on %s, for up to %s", show.Plural(len(cells), "cell"), where, show.Duration(time.Duration(len(cells))*opts.For))
+	progress := f.Progress("measuring")
+	for i, c := range cells {
+		progress.Say(fmt.Sprintf("%d of %d: %s", i+1, len(cells), c))
+		var m measured
+		if m, err = s.measure(ctx, c, opts); err != nil {
+			break
+		}
+		r.Cells = append(r.Cells, m)
 	}
-	clients, closeClients := clientOptions(f, most)
-	defer closeClients()
-	s := workload.New(account, clients)
-	r := result{
-		Outcome: "done", Service: where, Cells: []cell{}, Name: s.Name(), At: time.Now().UTC().Truncate(time.Second), CPUs: runtime.NumCPU(),
-		System: runtime.GOOS + "/" + runtime.GOARCH, ForMS: opts.For.Milliseconds(), MaxCommits: opts.Commits, MaxRequests: opts.MaxRequests,
-	}
-	f.Notef("measuring %s on %s%s", show.Plural(len(cells), "cell"), where, about(len(cells), opts.For))
-	err = r.measure(ctx, f, s, cells, opts.bounds())
+	progress.End()
 	r.remove(ctx, f, s)
 	r.Cost = f.Cost()
-	if len(r.Cells) > 0 && opts.HTML != "" {
-		if problem := page.keep(r); problem == nil {
-			r.HTML = opts.HTML
-		} else if err == nil {
-			err = problem
-		}
-	}
 	if err == nil {
 		return f.Print(r)
 	}
@@ -72,101 +53,43 @@ func run(ctx context.Context, f *cli.Factory, opts *options) (err error) {
 	return &endedError{err, r}
 }
 
-// about says how long the cells take at most, if that is known: before each, the clients settle for as long, and it is prepared.
-func about(cells int, each time.Duration) string {
-	if each <= 0 {
-		return ""
-	}
-	return ", for up to " + show.Duration((time.Duration(cells) * (2*each + 200*time.Millisecond)).Round(time.Second))
-}
-
-// measure runs the cells one after the other, and keeps those that were measured.
-func (r *result) measure(ctx context.Context, f *cli.Factory, s *workload.Site, cells []workload.Cell, b workload.Bounds) error {
-	if err := s.Create(ctx, cells); err != nil {
-		return err
-	}
-	progress := f.Progress("measuring")
-	defer progress.End()
-	for i, c := range cells {
-		progress.Say(fmt.Sprintf("%d of %d: %s", i+1, len(cells), c))
-		m, err := s.Run(ctx, c, b)
-		if err != nil {
-			return err
-		}
-		r.Cells = append(r.Cells, cellOf(m))
-	}
-	return nil
-}
-
 // remove deletes what was created, and says what is left.
-func (r *result) remove(ctx context.Context, f *cli.Factory, s *workload.Site) {
-	left, err := s.Remove(ctx)
+func (r *result) remove(ctx context.Context, f *cli.Factory, s *site) {
+	left, err := s.remove(ctx)
 	if len(left) == 0 {
 		return
 	}
 	r.Left = left
-	v := fail.Judge(err)
-	f.Notef("could not delete everything: %s", fail.Message(err, v, "bench", ""))
+	f.Notef("could not delete everything: %s", fail.Message(err, fail.Judge(err), "bench", ""))
 	for _, l := range left {
 		f.Notef("left: %s; azconc %s delete %s deletes it", l, l.Kind, l.Name)
 	}
 }
 
-// site returns the account, what to call it, and what stops it at the end.
-func site(ctx context.Context, f *cli.Factory, opts *options) (account *azaccount.Account, name string, stop func(), err error) {
-	if opts.Engine == given {
-		account, err := f.Account()
-		if err != nil {
-			return nil, "", nil, err
-		}
-		if account.Endpoint(azaccount.Blob) != "" || account.Endpoint(azaccount.Table) != "" || account.Endpoint(azaccount.Queue) != "" {
-			return account, nameOf(account), func() {}, nil
-		}
+// roundTrip is what each request to the service in memory takes at least, as over a network.
+const roundTrip = 5 * time.Millisecond
+
+// accountOf returns the account that flags and environment name, or the service in memory if there is none, what to call it, and what
+// stops it at the end.
+func accountOf(ctx context.Context, f *cli.Factory) (account *azaccount.Account, name string, stop func(), err error) {
+	if account, err = f.Account(); err != nil {
+		return nil, "", nil, err
 	}
-	o := engine.Options{Engine: opts.Engine}
-	if opts.Engine != engine.Azurite {
-		o.RoundTrip = opts.RoundTrip
+	blobs := account.Endpoint(azaccount.Blob)
+	switch {
+	case account.Emulator(azaccount.Blob):
+		return account, "the emulator at " + blobs, func() {}, nil
+	case account.Name() != "":
+		return account, "the account " + account.Name(), func() {}, nil
+	case blobs != "" || account.Endpoint(azaccount.Table) != "" || account.Endpoint(azaccount.Queue) != "":
+		return account, blobs, func() {}, nil
 	}
-	server, err := engine.Start(ctx, f, o)
+	server, err := engine.Start(ctx, f, engine.Options{RoundTrip: roundTrip})
 	if err != nil {
 		return nil, "", nil, err
 	}
-	name = server.Name
-	if o.RoundTrip > 0 {
-		name += ", " + show.Duration(o.RoundTrip) + " away"
-	}
 	account, err = azaccount.Resolve(azaccount.Flags{ConnectionString: server.ConnectionString()}, func(string) string { return "" })
-	return account, name, func() { _ = server.Stop() }, err
-}
-
-// nameOf names an account for the reader.
-func nameOf(a *azaccount.Account) string {
-	if a.Emulator(azaccount.Blob) {
-		return "the emulator at " + a.Endpoint(azaccount.Blob)
-	}
-	if a.Name() != "" {
-		return "the account " + a.Name()
-	}
-	return a.Endpoint(azaccount.Blob)
-}
-
-// clientOptions returns options with a connection for each client: with fewer, clients would wait for one another to connect.
-func clientOptions(f *cli.Factory, clients int) (options func() azcore.ClientOptions, stop func()) {
-	sender, ok := f.ClientOptions().Transport.(*http.Client)
-	if !ok { // a test
-		return f.ClientOptions, func() {}
-	}
-	base, ok := sender.Transport.(*http.Transport)
-	if !ok {
-		return f.ClientOptions, func() {}
-	}
-	transport := base.Clone()
-	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = 0, 2*clients
-	return func() azcore.ClientOptions {
-		o := f.ClientOptions()
-		o.Transport = &http.Client{Transport: transport, CheckRedirect: sender.CheckRedirect}
-		return o
-	}, transport.CloseIdleConnections
+	return account, server.Name + ", " + show.Duration(roundTrip) + " away", func() { _ = server.Stop() }, err
 }
 
 // pricePerWrite is what a write of a blob costs at most in the price lists that .github/docs/capacity.md uses. Reads, and requests to
@@ -174,63 +97,16 @@ func clientOptions(f *cli.Factory, clients int) (options func() azcore.ClientOpt
 const pricePerWrite = 0.05 / 10_000
 
 // agreed says what the run may cost, and asks whether to go on, unless --yes is given.
-func agreed(ctx context.Context, f *cli.Factory, opts *options, where string, cells []workload.Cell) (bool, error) {
-	most := workload.Cost(cells, opts.bounds())
+func agreed(ctx context.Context, f *cli.Factory, opts *options, where string) (bool, error) {
 	f.Notef("%s on %s: up to %d requests, which may cost up to $%.2f if all were writes of blobs at $0.05 for 10,000",
-		show.Plural(len(cells), "cell"), where, most, float64(most)*pricePerWrite)
+		show.Plural(len(opts.cells()), "cell"), where, opts.most(), float64(opts.most())*pricePerWrite)
 	if opts.Yes {
 		return true, nil
 	}
 	if !f.InTerminal {
-		return false, fail.WithHint(fail.Usagef("stdin is not a terminal, so nobody can be asked"), "--yes answers the question; --engine memory measures the service in memory")
+		return false, fail.WithHint(fail.Usagef("stdin is not a terminal, so nobody can be asked"), "--yes answers the question; azconc dev run -- azconc bench measures the service in memory")
 	}
 	return f.Confirmed(ctx, "Go on? Only yes sends them: ")
-}
-
-// page is the file that --html names. It is written beside it and renamed, so that a run that fails leaves an earlier page.
-type page struct {
-	name string
-	file *os.File
-}
-
-// newPage fails before anything is sent if the file cannot be written.
-func newPage(name string) (*page, error) {
-	if name == "" {
-		return &page{}, nil
-	}
-	if info, err := os.Stat(name); err == nil && info.IsDir() {
-		return nil, fail.Usagef("--html %s is a directory", name)
-	}
-	file, err := os.CreateTemp(filepath.Dir(name), ".azconc-bench-*.html")
-	if err != nil {
-		return nil, fail.Usagef("--html %s cannot be written: %v", name, err)
-	}
-	return &page{name, file}, nil
-}
-
-func (p *page) keep(r result) error {
-	_, err := io.WriteString(p.file, r.page())
-	if err == nil {
-		err = p.file.Chmod(0o644)
-	}
-	if problem := p.file.Close(); err == nil {
-		err = problem
-	}
-	if err == nil {
-		err = os.Rename(p.file.Name(), p.name)
-	}
-	if err != nil {
-		return fmt.Errorf("--html: %w", err)
-	}
-	p.file = nil
-	return nil
-}
-
-func (p *page) discard() {
-	if p.file != nil {
-		_ = p.file.Close()
-		_ = os.Remove(p.file.Name())
-	}
 }
 
 // endedError is the end of a run that has not measured every cell.

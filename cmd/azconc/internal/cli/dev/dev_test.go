@@ -47,13 +47,6 @@ func TestDevUpFlags(t *testing.T) {
 	})
 }
 
-func TestDevInstallFlags(t *testing.T) {
-	clitest.CheckFlags(t, installVerb(), []clitest.FlagCase[installOptions]{
-		{Args: nil, Want: installOptions{}},
-		{Args: []string{"3.35.0"}, Err: "unexpected argument"},
-	})
-}
-
 func TestACommandDoesNotSeeAnotherAccount(t *testing.T) {
 	env := withoutAccount(cli.Env{"PATH=/bin", "AZURE_STORAGE_ACCOUNT=production", "AZURE_STORAGE_KEY=x", "AZURE_TENANT_ID=y", "azure_storage=z"})
 	if len(env) != 3 || env[0] != "PATH=/bin" || env[1] != "AZURE_TENANT_ID=y" {

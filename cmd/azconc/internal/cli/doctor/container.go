@@ -28,7 +28,7 @@ func (p *patient) container(ctx context.Context) {
 		return
 	}
 	name := p.opts.Container.Container
-	_, _, _, err = p.ask(ctx, func(ctx context.Context) error {
+	err = p.ask(ctx, func(ctx context.Context) error {
 		r, err := client.GetProperties(ctx, nil)
 		if ptr.Value(r.HasImmutabilityPolicy) || ptr.Value(r.HasLegalHold) || ptr.Value(r.IsImmutableStorageWithVersioningEnabled) {
 			p.add("features", warning, "use a container without a policy for state and locks", "%s is immutable: blobs can be created there, but not changed or deleted", name)
@@ -40,7 +40,7 @@ func (p *patient) container(ctx context.Context) {
 		return
 	}
 	p.permitted("container show", name, err)
-	_, _, _, err = p.ask(ctx, func(ctx context.Context) error {
+	err = p.ask(ctx, func(ctx context.Context) error {
 		_, err := client.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{MaxResults: to.Ptr(int32(1))}).NextPage(ctx)
 		return err
 	})
@@ -58,7 +58,7 @@ func (p *patient) probe(ctx context.Context, in *container.Client) {
 	client := in.NewBlockBlobClient(name)
 	content := func(text string) io.ReadSeekCloser { return streaming.NopCloser(strings.NewReader(text)) }
 	var written blockblob.UploadResponse
-	_, _, _, err := p.ask(ctx, func(ctx context.Context) (err error) {
+	err := p.ask(ctx, func(ctx context.Context) (err error) {
 		written, err = client.Upload(ctx, content("1"), &blockblob.UploadOptions{AccessConditions: create()})
 		return err
 	})
@@ -77,7 +77,7 @@ func (p *patient) probe(ctx context.Context, in *container.Client) {
 		return
 	}
 	var read blob.DownloadStreamResponse
-	_, _, _, err = p.ask(ctx, func(ctx context.Context) (err error) {
+	err = p.ask(ctx, func(ctx context.Context) (err error) {
 		if read, err = client.DownloadStream(ctx, nil); err == nil {
 			err = read.Body.Close()
 		}
@@ -102,7 +102,7 @@ func create() *blob.AccessConditions {
 // conditional changes the blob under its ETag, and tries to change it under the old one.
 func (p *patient) conditional(ctx context.Context, client *blockblob.Client, on string, tag azcore.ETag, content func(string) io.ReadSeekCloser) {
 	under := &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfMatch: &tag}}
-	_, _, _, err := p.ask(ctx, func(ctx context.Context) error {
+	err := p.ask(ctx, func(ctx context.Context) error {
 		_, err := client.Upload(ctx, content("2"), &blockblob.UploadOptions{AccessConditions: under})
 		return err
 	})
@@ -119,7 +119,7 @@ func (p *patient) conditional(ctx context.Context, client *blockblob.Client, on 
 	if !p.permitted("blob put --if-match", on, err) {
 		return
 	}
-	_, _, _, err = p.ask(ctx, func(ctx context.Context) error {
+	err = p.ask(ctx, func(ctx context.Context) error {
 		_, err := client.Upload(ctx, content("3"), &blockblob.UploadOptions{AccessConditions: under})
 		return err
 	})

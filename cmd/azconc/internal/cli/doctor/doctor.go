@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/azconc/azconc/cmd/azconc/internal/azaccount"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/queue"
@@ -176,8 +177,10 @@ func (p *patient) examine(ctx context.Context) {
 	if account == nil {
 		return
 	}
-	reachable := p.reach(ctx, account)
-	p.services(ctx, account, reachable)
+	services := map[azaccount.Service]func(context.Context){azaccount.Blob: p.blobs, azaccount.Queue: p.queues, azaccount.Table: p.tables, azaccount.File: p.files}
+	for _, s := range p.reach(ctx, account) {
+		services[s](ctx)
+	}
 }
 
 type result struct {

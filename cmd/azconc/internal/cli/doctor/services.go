@@ -16,7 +16,6 @@ import (
 	fileservice "github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/service"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
 
-	"github.com/azconc/azconc/cmd/azconc/internal/azaccount"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/wire"
@@ -28,25 +27,14 @@ const trips = 5
 // patience bounds each request: a service that takes longer is what the examination is to show.
 const patience = 15 * time.Second
 
-// services asks each service, and then what the arguments name.
-func (p *patient) services(ctx context.Context, account *azaccount.Account, reachable []azaccount.Service) {
-	for _, s := range reachable {
-		switch s {
-		case azaccount.Blob:
-			p.blobs(ctx)
-		case azaccount.Queue:
-			p.queues(ctx)
-		case azaccount.Table:
-			p.tables(ctx)
-		case azaccount.File:
-			p.files(ctx)
-		}
-	}
+// ask sends a request once, and looks at its response.
+func (p *patient) ask(ctx context.Context, send func(ctx context.Context) error) error {
+	_, _, _, err := p.timed(ctx, send)
+	return err
 }
 
-// ask sends a request once, looks at its response, and returns how long it took and by how much the clock of this machine is ahead of
-// the service's.
-func (p *patient) ask(ctx context.Context, send func(ctx context.Context) error) (trip, ahead time.Duration, dated bool, err error) {
+// timed is ask, and returns how long it took and by how much the clock of this machine is ahead of the service's.
+func (p *patient) timed(ctx context.Context, send func(ctx context.Context) error) (trip, ahead time.Duration, dated bool, err error) {
 	var resp *http.Response
 	sent := time.Now()
 	err = wire.Wire{}.Once(ctx, "", patience, func(ctx context.Context) error { return send(policy.WithCaptureResponse(ctx, &resp)) })
@@ -93,7 +81,7 @@ func (p *patient) blobs(ctx context.Context) {
 	for range trips {
 		var hierarchical bool
 		var kind, sku string
-		trip, ahead, dated, err := p.ask(ctx, func(ctx context.Context) error {
+		trip, ahead, dated, err := p.timed(ctx, func(ctx context.Context) error {
 			r, err := service.GetAccountInfo(ctx, nil)
 			hierarchical, kind, sku = ptr.Value(r.IsHierarchicalNamespaceEnabled), string(ptr.Value(r.AccountKind)), string(ptr.Value(r.SKUName))
 			return err
@@ -165,65 +153,54 @@ func (p *patient) limited(check string, err error) bool {
 	return false
 }
 
-func (p *patient) queues(ctx context.Context) {
-	service, err := p.f.QueueService()
-	if err == nil {
-		_, _, _, err = p.ask(ctx, func(ctx context.Context) error {
-			_, err := service.NewListQueuesPager(&azqueue.ListQueuesOptions{MaxResults: to.Ptr(int32(1))}).NextPage(ctx)
-			return err
-		})
+// answers examines whether a service responds to a request about the whole account.
+func (p *patient) answers(ctx context.Context, check string, err error, send func(ctx context.Context) error) {
+	if err == nil { // of making the client
+		err = p.ask(ctx, send)
 	}
 	switch {
 	case err == nil:
-		p.add("queue", ok, "", "it answers")
-	case !p.limited("queue", err):
-		p.refused("queue", "", err)
+		p.add(check, ok, "", "it answers")
+	case !p.limited(check, err):
+		p.refused(check, "", err)
 	}
+}
+
+func (p *patient) queues(ctx context.Context) {
+	service, err := p.f.QueueService()
+	p.answers(ctx, "queue", err, func(ctx context.Context) error {
+		_, err := service.NewListQueuesPager(&azqueue.ListQueuesOptions{MaxResults: to.Ptr(int32(1))}).NextPage(ctx)
+		return err
+	})
 	if p.opts.Queue == "" {
 		return
 	}
 	queue, err := p.f.Queue(p.opts.Queue)
 	if err == nil {
-		_, _, _, err = p.ask(ctx, func(ctx context.Context) error { _, err := queue.PeekMessage(ctx, nil); return err })
+		err = p.ask(ctx, func(ctx context.Context) error { _, err := queue.PeekMessage(ctx, nil); return err })
 	}
 	p.permitted("queue peek", p.opts.Queue, err)
 }
 
 func (p *patient) files(ctx context.Context) {
 	service, err := p.f.FileService()
-	if err == nil {
-		_, _, _, err = p.ask(ctx, func(ctx context.Context) error {
-			_, err := service.NewListSharesPager(&fileservice.ListSharesOptions{MaxResults: to.Ptr(int32(1))}).NextPage(ctx)
-			return err
-		})
-	}
-	switch {
-	case err == nil:
-		p.add("file", ok, "", "it answers")
-	case !p.limited("file", err):
-		p.refused("file", "", err)
-	}
+	p.answers(ctx, "file", err, func(ctx context.Context) error {
+		_, err := service.NewListSharesPager(&fileservice.ListSharesOptions{MaxResults: to.Ptr(int32(1))}).NextPage(ctx)
+		return err
+	})
 }
 
 func (p *patient) tables(ctx context.Context) {
 	service, err := p.f.TableService()
-	if err == nil {
-		_, _, _, err = p.ask(ctx, func(ctx context.Context) error {
-			_, err := service.NewListTablesPager(&aztables.ListTablesOptions{Top: to.Ptr(int32(1))}).NextPage(ctx)
-			return err
-		})
-	}
-	switch {
-	case err == nil:
-		p.add("table", ok, "", "it answers")
-	case !p.limited("table", err):
-		p.refused("table", "", err)
-	}
+	p.answers(ctx, "table", err, func(ctx context.Context) error {
+		_, err := service.NewListTablesPager(&aztables.ListTablesOptions{Top: to.Ptr(int32(1))}).NextPage(ctx)
+		return err
+	})
 	if p.opts.Table == "" {
 		return
 	}
-	if service != nil {
-		_, _, _, err = p.ask(ctx, func(ctx context.Context) error {
+	if err == nil {
+		err = p.ask(ctx, func(ctx context.Context) error {
 			_, err := service.NewClient(p.opts.Table).NewListEntitiesPager(&aztables.ListEntitiesOptions{Top: to.Ptr(int32(1))}).NextPage(ctx)
 			return err
 		})

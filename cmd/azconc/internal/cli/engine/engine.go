@@ -1,3 +1,4 @@
+// Package engine starts the emulator of azconc dev, demo and bench: the service in memory, or Azurite.
 package engine
 
 import (
@@ -103,13 +104,10 @@ type Server interface {
 	Stop() error
 }
 
-// Account is an account of an emulator.
-type Account = emulator.Account
-
 // Running is a started emulator and its accounts, the well-known one first.
 type Running struct {
 	Server
-	Accounts []Account
+	Accounts []emulator.Account
 	// Name names the emulator in messages.
 	Name string
 }
@@ -144,11 +142,11 @@ func startAzurite(ctx context.Context, f *cli.Factory, o Options, accounts []str
 	}
 	server, err := azurite.Start(ctx, options)
 	if err != nil {
-		return nil, Explain(f, err)
+		return nil, explain(f, err)
 	}
 	r := &Running{Server: &process{server, f}, Name: "Azurite " + azurite.Version}
 	for _, a := range server.Accounts() {
-		r.Accounts = append(r.Accounts, Account{Name: a.Name, Key: a.Key, BlobURL: a.BlobURL, QueueURL: a.QueueURL, TableURL: a.TableURL})
+		r.Accounts = append(r.Accounts, emulator.Account{Name: a.Name, Key: a.Key, BlobURL: a.BlobURL, QueueURL: a.QueueURL, TableURL: a.TableURL})
 	}
 	return r, nil
 }
@@ -159,10 +157,10 @@ type process struct {
 	f *cli.Factory
 }
 
-func (p *process) Stop() error { return Explain(p.f, p.Server.Stop()) }
+func (p *process) Stop() error { return explain(p.f, p.Server.Stop()) }
 
-// Explain prints the output of Azurite or npm, which does not fit into one line, and turns the error's advice into a hint.
-func Explain(f *cli.Factory, err error) error {
+// explain prints the output of Azurite or npm, which does not fit into one line, and turns the error's advice into a hint.
+func explain(f *cli.Factory, err error) error {
 	if tool, ok := errors.AsType[*azurite.ToolError](err); ok {
 		return fail.WithHint(errors.New(tool.Problem), tool.Hint)
 	}
@@ -175,9 +173,7 @@ func Explain(f *cli.Factory, err error) error {
 	return err
 }
 
-// Notes returns a writer that prints whole lines as notes.
-func Notes(f *cli.Factory) *notes { return &notes{f: f} }
-
+// notes is a writer that prints whole lines as notes.
 type notes struct {
 	f    *cli.Factory
 	line string

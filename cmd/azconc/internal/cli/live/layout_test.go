@@ -34,7 +34,7 @@ func TestNamesAreShortenedWhereTheyAreAlike(t *testing.T) {
 			}
 			d.round(rows, nil)
 			seen := map[string]bool{}
-			for _, r := range d.tabs[0].table.Rows() {
+			for _, r := range d.table.Rows() {
 				seen[r[2]] = true
 			}
 			if len(seen) != 12 && (name != "two segments" || width > 40) { // 10 characters have no room for two differences
@@ -49,9 +49,9 @@ func TestANarrowScreenLeavesColumnsOut(t *testing.T) {
 	for width, want := range map[int]string{120: "STATE SINCE AGE LOCK FENCE HOLDER", 80: "STATE AGE LOCK FENCE HOLDER", 40: "STATE AGE LOCK"} {
 		d := newDesk(t, width, 12)
 		r := Row{Section: "locks", ID: "x", Since: at.Add(-time.Hour), Cells: []string{"held", "2026-01-02T02:04:05Z", "many/service-01/region-1/deploy", "7", "a-host-with-a-name"}}
-		d.tabs[0].Columns = []Column{
+		d.view.Sections = []Section{{Key: "locks", Columns: []Column{
 			{Title: "state"}, {Title: "since", Drop: 3}, {Title: "age", Age: true, Right: true}, {Title: "lock", Long: true}, {Title: "fence", Right: true, Drop: 2}, {Title: "holder", Long: true, Drop: 1},
-		}
+		}}}
 		d.round([]Row{r}, nil)
 		var got string
 		for _, l := range strings.Split(ansi.Strip(d.View().Content), "\n") {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -14,21 +15,16 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
 
-// desk is a screen without a terminal, and what it asks of its engine.
+// desk is a screen without a terminal.
 type desk struct {
 	t *testing.T
 	*model
-	delays []time.Duration
-	done   []*Action
-	stops  int
+	f *cli.Factory
 }
-
-func (d *desk) after(t time.Duration) { d.delays = append(d.delays, t) }
-func (d *desk) do(a *Action)          { d.done = append(d.done, a) }
-func (d *desk) stop()                 { d.stops++ }
 
 var locks = []Section{
 	{Key: "locks", Title: "Locks", Columns: []Column{{Title: "state"}, {Title: "age", Age: true, Right: true}, {Title: "lock", Long: true}, {Title: "fence", Right: true}, {Title: "holder", Long: true}}},
@@ -38,9 +34,12 @@ var locks = []Section{
 var at = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func newDesk(t *testing.T, width, height int) *desk {
-	d := &desk{t: t}
+	t.Helper()
+	streams, _, _, _ := cli.TestStreams()
+	d := &desk{t: t, f: cli.NewFactory(streams, cli.Env{})}
+	t.Cleanup(d.f.Close)
 	redact := func(s string) string { return strings.ReplaceAll(s, "sig=secret", "REDACTED") }
-	d.model = newModel(View{Title: "azconc top", Sections: locks}, "acct", 5*time.Second, d, redact)
+	d.model = newModel(View{Title: "azconc top", Sections: locks}, "acct", redact)
 	d.say(tea.WindowSizeMsg{Width: width, Height: height})
 	return d
 }
@@ -121,23 +120,17 @@ func (d *desk) hides(not ...string) {
 }
 
 func lockOf(name, holder string) Row {
-	r := Row{Section: "locks", ID: name, Cells: []string{"held", name, "7", holder}}
+	r := Row{Section: "locks", ID: name, Cells: []string{"held", name, "7", holder}, Commands: []string{"azconc lock break " + name}}
 	if holder == "" {
-		r.Cells[0], r.Idle = "free", true
-		return r
+		r.Cells[0], r.Idle, r.Commands = "free", true, nil
 	}
-	r.Break = &Action{Question: "Break " + name + "?", Command: "azconc lock break " + name, Do: func(context.Context, func(string)) (string, error) { return "", nil }}
 	return r
 }
 
-func queueOf(name string) []Row {
-	act := func(verb string) *Action {
-		return &Action{Question: verb + " " + name + "?", Command: "azconc queue " + verb + " " + name}
-	}
-	return []Row{
-		{Section: "queues", ID: name, Cells: []string{"~3", name}, Peek: act("peek"), Redrive: act("redrive")},
-		{Section: "queues", ID: name + "-poison", Cells: []string{"~1", "  poison: " + name + "-poison"}, Inside: true, Peek: act("peek"), Redrive: act("redrive")},
-	}
+func queueOf(name string) Row {
+	return Row{Section: "queues", ID: name, Cells: []string{"~3", name}, Commands: []string{"azconc queue peek " + name}, Parts: []Row{
+		{ID: name + "-poison", Cells: []string{"~1", "  poison: " + name + "-poison"}, Commands: []string{"azconc queue peek " + name + "-poison"}},
+	}}
 }
 
 func many(n int) (rows []Row) {
@@ -151,10 +144,23 @@ func many(n int) (rows []Row) {
 	return rows
 }
 
-// rounds of one part of locks
+// round is a round of one part of locks.
 func (d *desk) round(rows []Row, err error) {
 	d.t.Helper()
-	d.say(roundMsg{round{Began: at, Parts: []part{{"locks in jobs", rows, err}}, Cost: cost{Total: 42, Minute: 36, Round: 3}}})
+	d.fetch(nil, Source{"locks in jobs", func(context.Context) ([]Row, error) { return rows, err }})
+}
+
+// fetch is a round at a time of its own, whose sources are those, or an error.
+func (d *desk) fetch(failed error, sources ...Source) {
+	d.t.Helper()
+	b := fetch(d.t.Context(), d.f, View{Sources: func(context.Context) ([]Source, string, error) { return sources, "", failed }}, d.board)
+	b.at, b.requests, b.cost, b.pace = at, 42, 3, 5*time.Second
+	for i := range b.faults {
+		if !b.faults[i].since.IsZero() {
+			b.faults[i].since = at
+		}
+	}
+	d.say(b)
 }
 
 func TestEverySizeShowsWhatItCan(t *testing.T) {
@@ -165,15 +171,15 @@ func TestEverySizeShowsWhatItCan(t *testing.T) {
 	for _, size := range [][2]int{{80, 24}, {200, 50}, {30, 8}, {10, 3}, {1, 1}, {500, 5}} {
 		for _, n := range []int{0, 3, most} {
 			d := newDesk(t, size[0], size[1])
-			d.round(append(many(n), queueOf("orders")...), nil)
-			for _, keys := range [][]string{{"end"}, {"home"}, {"pgdown", "pgdown", "down"}, {"b"}, {"n"}, {"?"}, {"down", "pgdown"}, {"esc"}, {"/", "4", "9"}, {"enter", "G", "h", "p"}, {"esc"}, {"tab"}, {"enter"}, {"x", "s"}, {"tab", "pgup"}} {
+			d.round(append(many(n), queueOf("orders")), nil)
+			for _, keys := range [][]string{{"end"}, {"home"}, {"pgdown", "pgdown", "down"}, {"enter"}, {"down", "pgdown"}, {"esc"}, {"/", "4", "9"}, {"enter", "G"}, {"esc"}, {"tab"}, {"enter"}, {"x", "s"}, {"tab", "pgup"}} {
 				d.press(keys...)
 			}
 			d.round(nil, errors.New("no answer"))
 			if size[0] < 80 || size[1] < 8 {
 				continue
 			}
-			d.shows("azconc top  acct  03:04:05Z  every 5s", "requests: 42 so far, 36 in the last minute, 3 in a round")
+			d.shows("azconc top  acct  03:04:05Z  every 5s", "requests: 42 so far, 3 in a round")
 		}
 	}
 	d := newDesk(t, 80, 24)
@@ -190,67 +196,23 @@ func TestEverySizeShowsWhatItCan(t *testing.T) {
 	d.shows("lock-499")
 }
 
-func TestNothingIsChangedWithoutAYes(t *testing.T) {
-	d := newDesk(t, 80, 24)
-	d.round(append(many(3), queueOf("orders")...), nil)
-	for _, no := range []string{"n", "esc", "enter", "q", "b", "space", "Y"} {
-		d.press("b")
-		d.shows("Break jobs/some/quite/long/prefix/of/a/name/lock-000?", "azconc lock break jobs/some", "y: yes   any other key: no")
-		if d.press(no); len(d.done) != 0 {
-			t.Fatalf("%s is a yes", no)
-		}
-		d.hides("Break jobs")
-		d.shows("nothing was done")
-	}
-	d.press("b", "y")
-	if len(d.done) != 1 || d.done[0].Question != "Break jobs/some/quite/long/prefix/of/a/name/lock-000?" {
-		t.Fatalf("%+v", d.done)
-	}
-	d.press("p")
-	d.shows("still at work: azconc lock break")
-	d.say(doneMsg{action: d.done[0], text: "breaking\n", err: nil})
-	d.shows("breaking")
-	if last := d.delays[len(d.delays)-1]; last != 0 {
-		t.Errorf("the next round begins after %v, want at once", last)
-	}
-	d.press("down", "b")
-	d.shows("b breaks a lock that is held: select one")
-	d.press("r")
-	d.shows("r moves poison messages back: select a queue that has some")
-	d.press("tab", "r")
-	d.shows("redrive orders?")
-	d.press("y")
-	d.say(doneMsg{action: d.done[1], text: "moved 2", err: errors.New("dial: sig=secret")})
-	d.shows("moved 2: dial: sig=REDACTED")
-	d.press("p", "y")
-	d.say(doneMsg{action: d.done[2], text: "message 1\ntext \x1b[2J sig=secret 日本"})
-	d.shows("message 1", "text \ufffd[2J REDACTED 日本", "any other key: back")
-	d.press("x")
-	d.shows("Locks: 3  [Queues: 1, 1 in use]")
-	if len(d.done) != 3 {
-		t.Errorf("%d actions", len(d.done))
-	}
-}
-
-// A refresh must not put another lock under the cursor, or under an open question.
+// A refresh must not put another lock under the cursor.
 func TestARefreshKeepsTheSelectedName(t *testing.T) {
 	d := newDesk(t, 80, 24)
 	d.round([]Row{lockOf("a", "x"), lockOf("b", "x"), lockOf("c", "x")}, nil)
 	d.press("down")
 	d.round([]Row{lockOf("0", "x"), lockOf("a", "x"), lockOf("b", "x"), lockOf("c", "x")}, nil)
 	d.shows("> held        b")
-	d.press("b")
+	d.press("enter")
 	d.round([]Row{lockOf("c", "x")}, nil)
-	d.shows("Break b?", "> held        b")
-	if last := d.delays[len(d.delays)-1]; last != hold {
-		t.Errorf("a round begins %v after one that came during a question", last)
-	}
+	d.shows("lock: b", "azconc lock break b")
 	d.press("n")
 	d.shows("> held        c")
 	d.hides("  held        b")
 	d.round(nil, nil) // an empty refresh leaves nothing selected, and the next one selects again
-	d.press("b", "down", "p")
+	d.press("enter", "down", "tab")
 	d.round([]Row{lockOf("d", "x"), lockOf("e", "x")}, nil)
+	d.press("tab")
 	d.shows("> held        d")
 }
 
@@ -259,19 +221,16 @@ func TestAPartThatFailsKeepsItsRowsAndSaysSo(t *testing.T) {
 	d.round(many(1), nil)
 	d.round(nil, errors.New("dial tcp: refused, sig=secret"))
 	d.shows("lock-000", "! locks in jobs, as of 03:04:05Z: dial tcp: refused, sig=REDACTED")
-	d.say(roundMsg{round{Err: errors.New("no list")}})
+	d.fetch(errors.New("no list"))
 	d.shows("lock-000", "! as of 03:04:05Z: no list")
 	d.round(many(2), nil)
 	d.hides("!", "refused")
 	d.shows("lock-001")
-	if last := d.delays[len(d.delays)-1]; last != 5*time.Second {
-		t.Errorf("the next round begins after %v", last)
+	var sources []Source
+	for i := range 9 {
+		sources = append(sources, Source{fmt.Sprint("part ", i), func(context.Context) ([]Row, error) { return nil, errors.New("no") }})
 	}
-	faults := make([]part, 9)
-	for i := range faults {
-		faults[i] = part{fmt.Sprint("part ", i), nil, errors.New("no")}
-	}
-	d.say(roundMsg{round{Began: time.Now(), Parts: faults}})
+	d.fetch(nil, sources...)
 	d.shows("! part 2: no", "! and 6 more", "nothing is known")
 }
 
@@ -286,7 +245,7 @@ func TestStoredTextDoesNotReachTheTerminal(t *testing.T) {
 		}
 		d.round(evil, nil)
 		for range evil {
-			d.press("b", "n", "down")
+			d.press("enter", "n", "down")
 		}
 		if d.press("/", "日", "enter"); width == 80 {
 			d.shows("日", "/日")
@@ -297,51 +256,39 @@ func TestStoredTextDoesNotReachTheTerminal(t *testing.T) {
 
 func TestKeysOfTheView(t *testing.T) {
 	d := newDesk(t, 80, 24)
-	d.round(append(many(3), queueOf("orders")...), nil)
-	d.press("h")
-	d.hides("free ")
-	d.shows("in use only", "Locks: 2, 2 in use")
-	d.press("h", "/", "0", "0", "1", "x", "backspace")
+	d.round(append(many(3), queueOf("orders")), nil)
+	d.press("/", "0", "0", "1", "x", "backspace")
 	d.shows("lock-001", "/001")
-	d.hides("lock-000", "Queues: 1")
-	d.press("b", "q") // are typed
+	d.hides("lock-000", "~3")
+	d.say(tea.PasteMsg{Content: "b"})
+	d.press("q") // is typed
 	d.shows("nothing contains 001bq")
 	d.press("esc")
 	d.shows("lock-000", "Queues: 1")
-	d.press("/", "p", "o", "i", "s", "enter")
-	d.shows("poison: orders-poison", "~3  orders", "/pois") // a part is shown with what it is a part of
-	d.press("esc", "space")
-	d.shows("paused")
-	if d.delays[len(d.delays)-1] != hold {
-		t.Error("a pause sends requests")
-	}
-	d.round(many(1), nil)
-	if d.delays[len(d.delays)-1] != hold {
-		t.Error("a round that was under way ends the pause")
-	}
-	d.press("space")
-	if d.delays[len(d.delays)-1] != 0 {
-		t.Error("the pause does not end at once")
-	}
-	d.press("?")
-	d.shows("An election is stored as a lock")
+	d.press("/", "p", "o", "i", "s", "enter", "tab")
+	d.shows("> ", "~3  orders", "poison: orders-poison", "/pois") // a part is shown with what it is a part of
+	d.press("esc", "enter")
+	d.shows("queue: orders", "azconc queue peek orders")
 	if d.press("q") {
-		t.Error("q leaves the screen, and not the help")
+		t.Error("q leaves the screen, and not the details")
 	}
-	if !d.press("q") || !d.press("ctrl+c") || d.stops != 2 {
+	if !d.press("q") || !d.press("ctrl+c") {
 		t.Error("it is not left")
 	}
-	d.press("b")
+	d.press("/")
 	if !d.press("ctrl+c") {
-		t.Error("ctrl+c does not leave a question")
+		t.Error("ctrl+c does not leave the filter")
 	}
+	d.say(noteMsg("a warning"))
+	d.press("esc")
+	d.shows("a warning")
 }
 
 func TestTheKeysFitTheScreen(t *testing.T) {
-	for _, width := range []int{40, 80} {
+	for width, last := range map[int]string{40: "s longest", 80: "esc all rows"} {
 		d := newDesk(t, width, 24)
-		d.round(queueOf("orders"), nil)
-		d.shows("r redrive  p peek  ", "? help  q quit")
+		d.round([]Row{queueOf("orders")}, nil)
+		d.shows("tab next", last)
 	}
 }
 
@@ -352,10 +299,14 @@ func TestTabEnterAndTheLongestHeld(t *testing.T) {
 		r.Since = at.Add(-since)
 		return r
 	}
-	d.round(append([]Row{held("a", time.Minute), held("b", time.Hour), lockOf("c", ""), held("d", time.Second)}, queueOf("orders")...), nil)
+	d.round([]Row{held("a", time.Minute), held("b", time.Hour), lockOf("c", ""), held("d", time.Second), queueOf("orders")}, nil)
 	d.shows("AGE", "1m ", "1h ", "1s ")
 	d.press("s")
-	if got := fmt.Sprint(ids(d.tabs[0].rows)); got != "[b a d c]" {
+	var ids []string
+	for _, r := range d.sections[0].rows {
+		ids = append(ids, r.ID)
+	}
+	if got := fmt.Sprint(ids); got != "[b a d c]" {
 		t.Errorf("%s: not the longest held first, and free ones last", got)
 	}
 	d.shows("longest held first", "> held    1m  a") // the cursor stays on its row
@@ -370,6 +321,28 @@ func TestTabEnterAndTheLongestHeld(t *testing.T) {
 	d.shows("> held    1h  b")
 }
 
+func TestRoundsDoNotOverlap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var began []time.Duration
+		zero := time.Now()
+		var work sync.WaitGroup
+		work.Go(func() {
+			watch(ctx, 5*time.Second, func(context.Context, board) board {
+				began = append(began, time.Since(zero))
+				bubble.Sleep(7 * time.Second)
+				return board{}
+			}, func(board) {})
+		})
+		bubble.Sleep(30 * time.Second)
+		cancel()
+		work.Wait()
+		if want := []time.Duration{0, 12 * time.Second, 24 * time.Second}; !slices.Equal(began, want) {
+			t.Errorf("rounds begin at %v, want %v: an interval after the end of the last one", began, want)
+		}
+	})
+}
+
 // TestAMinuteHasAtMost200Requests counts those of 20 locks in a container and 20 queues with poison queues: 84 in a round.
 func TestAMinuteHasAtMost200Requests(t *testing.T) {
 	for _, c := range []struct {
@@ -379,21 +352,18 @@ func TestAMinuteHasAtMost200Requests(t *testing.T) {
 	}{{84, true, 150}, {84, false, 84}, {300, true, 0}, {3, true, 30}, {3, false, 9}} {
 		synctest.Test(t, func(t *testing.T) {
 			var sent, total []int64 // by second
-			n := 0
-			e := newEngine(func(context.Context) round {
-				n++
-				rows := many(1)
-				if c.changes {
-					rows[0].Cells[2] = fmt.Sprint(n)
-				}
-				sent, total = append(sent, time.Now().Unix()), append(total, c.round)
-				return round{Began: time.Now(), Parts: []part{{"locks", rows, nil}}, Cost: cost{Round: c.round}}
-			}, 5*time.Second)
-			m := newModel(View{Title: "azconc top", Sections: locks}, "", 5*time.Second, e, func(s string) string { return s })
-			e.send = func(msg tea.Msg) { m.Update(msg) }
 			ctx, cancel := context.WithCancel(t.Context())
 			var work sync.WaitGroup
-			work.Go(func() { e.run(ctx) })
+			work.Go(func() {
+				watch(ctx, 5*time.Second, func(context.Context, board) board {
+					rows := many(1)
+					if c.changes {
+						rows[0].Cells[2] = fmt.Sprint(len(sent))
+					}
+					sent, total = append(sent, time.Now().Unix()), append(total, c.round)
+					return board{parts: []part{{name: "locks", rows: rows}}, cost: c.round}
+				}, func(board) {})
+			})
 			bubble.Sleep(10 * time.Minute)
 			cancel()
 			work.Wait()
@@ -418,11 +388,4 @@ func TestAMinuteHasAtMost200Requests(t *testing.T) {
 			}
 		})
 	}
-}
-
-func ids(rows []Row) (ids []string) {
-	for _, r := range rows {
-		ids = append(ids, r.ID)
-	}
-	return ids
 }

@@ -63,7 +63,7 @@ func session(t *testing.T, ctx context.Context, view View, env ...string) (out *
 	done := make(chan error, 1)
 	go func() {
 		defer f.Close()
-		done <- Show(ctx, f, view, Options{Interval: time.Hour})
+		done <- Show(ctx, f, view)
 	}()
 	return out, keys, func() error {
 		t.Helper()
@@ -78,27 +78,27 @@ func session(t *testing.T, ctx context.Context, view View, env ...string) (out *
 	}
 }
 
-func oneLock(do func(context.Context, func(string)) (string, error)) View {
-	row := lockOf("nightly", "web-1")
-	row.Break.Do = do
-	return View{Title: "azconc top", Sections: locks, Sources: Only(
-		Source{"locks in jobs", func(context.Context) ([]Row, error) { return []Row{row}, nil }},
+func oneLock() View {
+	return viewOf(
+		Source{"locks in jobs", func(context.Context) ([]Row, error) { return []Row{lockOf("nightly", "web-1")}, nil }},
 		Source{"queue gone", func(context.Context) ([]Row, error) { return nil, errors.New("not there") }},
-	)}
+	)
+}
+
+func viewOf(sources ...Source) View {
+	return View{Title: "azconc top", Sections: locks, Interval: time.Hour, Sources: func(context.Context) ([]Source, string, error) { return sources, "", nil }}
 }
 
 const leftScreen = "\x1b[?1049l" // the screen that was there before
 
 func TestTheScreenIsLeftAsItWas(t *testing.T) {
-	view := oneLock(func(context.Context, func(string)) (string, error) { return "broken nightly", nil })
 	for name, env := range map[string]string{"with colours": "LANG=C.UTF-8", "without": "NO_COLOR=1"} {
 		t.Run(name, func(t *testing.T) {
-			out, keyboard, end := session(t, t.Context(), view, env)
+			out, keyboard, end := session(t, t.Context(), oneLock(), env)
 			out.until(t, "nightly")
-			_, _ = io.WriteString(keyboard, "b")
-			out.until(t, "any other key: no")
-			_, _ = io.WriteString(keyboard, "y")
-			out.until(t, "broken nightly")
+			_, _ = io.WriteString(keyboard, "\r")
+			out.until(t, "any other key: back")
+			_, _ = io.WriteString(keyboard, "x")
 			_, _ = io.WriteString(keyboard, "q")
 			if err := end(); err != nil {
 				t.Error(err)
@@ -121,32 +121,15 @@ func TestTheScreenIsLeftAsItWas(t *testing.T) {
 
 // A signal, or --timeout, ends the screen like q, and is the exit code's reason.
 func TestTheEndOfTheContextLeavesTheScreen(t *testing.T) {
-	for _, busy := range []bool{false, true} {
-		ctx, cancel := context.WithCancelCause(t.Context())
-		view := oneLock(func(ctx context.Context, note func(string)) (string, error) {
-			note("at work")
-			<-ctx.Done()
-			return "moved 1", ctx.Err()
-		})
-		out, keyboard, end := session(t, ctx, view)
-		out.until(t, "nightly")
-		if busy {
-			_, _ = io.WriteString(keyboard, "b")
-			out.until(t, "any other key: no")
-			_, _ = io.WriteString(keyboard, "y")
-			out.until(t, "at work")
-		}
-		cancel(&fail.TimeoutError{After: time.Second})
-		if err := end(); !strings.Contains(errText(err), "timed out") {
-			t.Errorf("the screen ends with %v", err)
-		}
-		text := out.String()
-		if !strings.Contains(text, leftScreen) {
-			t.Errorf("%q", text)
-		}
-		if _, after, _ := strings.Cut(text, leftScreen); strings.Contains(after, "moved 1") != busy {
-			t.Errorf("what was under way: %q", after)
-		}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	out, _, end := session(t, ctx, oneLock())
+	out.until(t, "nightly")
+	cancel(&fail.TimeoutError{After: time.Second})
+	if err := end(); !strings.Contains(errText(err), "timed out") {
+		t.Errorf("the screen ends with %v", err)
+	}
+	if text := out.String(); !strings.Contains(text, leftScreen) {
+		t.Errorf("%q", text)
 	}
 }
 
@@ -159,13 +142,12 @@ func errText(err error) string {
 
 // A hung account delays neither keys nor the end.
 func TestAnAccountThatDoesNotAnswerDoesNotHoldTheScreen(t *testing.T) {
-	view := oneLock(nil)
-	view.Sources = Only(Source{"locks in jobs", func(ctx context.Context) ([]Row, error) { <-ctx.Done(); return nil, ctx.Err() }})
+	view := viewOf(Source{"locks in jobs", func(ctx context.Context) ([]Row, error) { <-ctx.Done(); return nil, ctx.Err() }})
 	out, keyboard, end := session(t, t.Context(), view)
 	out.until(t, "asking the service")
-	_, _ = io.WriteString(keyboard, "?")
-	out.until(t, "An election is stored")
-	_, _ = io.WriteString(keyboard, "x")
+	_, _ = io.WriteString(keyboard, "/a")
+	out.until(t, "enter: keep")
+	_, _ = io.WriteString(keyboard, "\r")
 	_, _ = io.WriteString(keyboard, "q")
 	if err := end(); err != nil {
 		t.Error(err)
@@ -176,16 +158,14 @@ func TestOnlyATerminalOnBothSidesGetsAScreen(t *testing.T) {
 	for _, c := range []struct {
 		in, out bool
 		term    string
-		o       Options
 		json    bool
 		want    bool
 	}{
-		{true, true, "xterm", Options{}, false, true},
-		{false, true, "xterm", Options{}, false, false},
-		{true, false, "xterm", Options{}, false, false},
-		{true, true, "dumb", Options{}, false, false},
-		{true, true, "xterm", Options{Tables: true}, false, false},
-		{true, true, "xterm", Options{}, true, false},
+		{true, true, "xterm", false, true},
+		{false, true, "xterm", false, false},
+		{true, false, "xterm", false, false},
+		{true, true, "dumb", false, false},
+		{true, true, "xterm", true, false},
 	} {
 		f := cli.NewFactory(&cli.Streams{InTerminal: c.in, OutTerminal: c.out}, cli.Env{"TERM=" + c.term})
 		cmd := &cobra.Command{Use: "planted"}
@@ -198,7 +178,7 @@ func TestOnlyATerminalOnBothSidesGetsAScreen(t *testing.T) {
 		if err := f.Begin(cmd, nil); err != nil {
 			t.Fatal(err)
 		}
-		if got := onScreen(f, c.o); got != c.want {
+		if got := onScreen(f); got != c.want {
 			t.Errorf("%+v: %v", c, got)
 		}
 	}

@@ -2,7 +2,6 @@ package live
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -16,11 +15,10 @@ import (
 
 // The styles. Nothing is said by a colour alone.
 var (
-	plain  = lipgloss.NewStyle()
-	title  = plain.Bold(true)
-	faint  = plain.Faint(true)
-	alarm  = plain.Foreground(lipgloss.Red)
-	notice = plain.Bold(true).Foreground(lipgloss.Yellow)
+	plain = lipgloss.NewStyle()
+	title = plain.Bold(true)
+	faint = plain.Faint(true)
+	alarm = plain.Foreground(lipgloss.Red)
 )
 
 // margin is where the cursor is.
@@ -34,128 +32,75 @@ var tableStyles = table.Styles{
 	}),
 }
 
+// faultsMost is how many lines say what is wrong.
+const faultsMost = 4
+
 // head returns the lines above the body: the view, what it costs, and what is wrong.
 func (m *model) head() []string {
 	b := &m.board
-	now := "no answer yet"
-	if !b.at.IsZero() {
-		now = b.at.UTC().Format(time.TimeOnly) + "Z"
-	}
-	words := []string{title.Render(m.view.Title)}
+	words, cost := []string{title.Render(m.view.Title)}, ""
 	if m.account != "" {
 		words = append(words, show.Cell(m.account))
 	}
-	words = append(words, now, "every "+show.Duration(m.pace()))
-	if m.paused {
-		words = append(words, notice.Render("paused"))
-	}
-	if m.inUse {
-		words = append(words, "in use only")
+	if !b.at.IsZero() {
+		words = append(words, b.at.UTC().Format(time.TimeOnly)+"Z", "every "+show.Duration(b.pace.Round(time.Second)))
+		cost = fmt.Sprintf("requests: %d so far, %d in a round", b.requests, b.cost)
 	}
 	if m.longest {
 		words = append(words, "longest held first")
 	}
-	if m.query() != "" && !m.filter.Focused() {
-		words = append(words, "/"+m.query())
+	if m.filter != "" && !m.typing {
+		words = append(words, "/"+show.Cell(m.filter))
 	}
-	lines := []string{strings.Join(words, "  "), b.cost.String()}
+	lines := []string{strings.Join(words, "  "), cost}
 	for i, e := range b.faults {
 		if i == faultsMost-1 && len(b.faults) > faultsMost {
 			lines = append(lines, alarm.Render(fmt.Sprintf("! and %d more", len(b.faults)-i)))
 			break
 		}
-		lines = append(lines, alarm.Render(ansi.Truncate("! "+e.text(m.redact), m.width, "…")))
+		lines = append(lines, alarm.Render(ansi.Truncate("! "+m.redact(e.text()), m.width, "…")))
 	}
 	if b.note != "" {
 		lines = append(lines, faint.Render(show.Cell(b.note)))
 	}
-	return append(lines, "", m.sections())
+	return append(lines, "", m.tabs())
 }
 
-// faultsMost is how many lines say what is wrong.
-const faultsMost = 4
-
-// sections names the sections, the one that is shown with what is in it; it alone where there is no room for the others.
-func (m *model) sections() string {
+// tabs names the sections, the one that is shown with what is in it; it alone where there is no room for the others.
+func (m *model) tabs() string {
 	var names []string
-	for i, t := range m.tabs {
+	for i, s := range m.view.Sections {
+		rows := m.sections[i].rows
 		count, used := 0, 0
-		for _, r := range t.rows {
-			if !r.Inside {
-				count++
-				if !r.Idle {
-					used++
-				}
+		for _, r := range m.board.rows(s.Key) {
+			if count++; !r.Idle {
+				used++
 			}
 		}
-		if i != m.at {
-			names = append(names, fmt.Sprintf("%s: %d", t.Title, count))
-			continue
+		name := fmt.Sprintf("%s: %d", s.Title, count)
+		if i == m.at {
+			name = title.Render(fmt.Sprintf("[%s, %d in use]", name, used))
+			if len(rows) > m.table.Height() {
+				name += fmt.Sprintf(" row %d of %d", m.table.Cursor()+1, len(rows))
+			}
 		}
-		names = append(names, title.Render(fmt.Sprintf("[%s: %d, %d in use]", t.Title, count, used)))
-		if n := t.table.Cursor() + 1; len(t.rows) > t.table.Height() {
-			names[i] += fmt.Sprintf(" row %d of %d", n, len(t.rows))
-		}
+		names = append(names, name)
 	}
-	if all := strings.Join(names, "  "); m.at >= len(names) || ansi.StringWidth(all) <= m.width {
+	if all := strings.Join(names, "  "); ansi.StringWidth(all) <= m.width {
 		return all
 	}
 	return names[m.at]
 }
 
-// foot returns the lines below the body: the question, or the status and the keys.
+// foot returns the lines below the body.
 func (m *model) foot() []string {
 	switch {
-	case m.asked != nil:
-		lines := append([]string{""}, m.wrapped(m.redact(m.asked.Question), notice)...)
-		lines = append(lines, m.wrapped("  "+m.redact(m.asked.Command), plain)...)
-		return append(lines, title.Render("y: yes   any other key: no"))
-	case m.filter.Focused():
-		return []string{m.filter.View(), faint.Render("enter: keep  esc: all rows")}
+	case m.typing:
+		return []string{ansi.TruncateLeft("/"+show.Cell(m.filter), max(0, ansi.StringWidth(m.filter)+2-m.width), "…"), "enter: keep  esc: all rows"}
 	case m.reading:
-		return []string{"", faint.Render("up, down: scroll   any other key: back")}
+		return []string{"", "up, down: scroll   any other key: back"}
 	}
-	status := plain
-	if m.failed {
-		status = alarm
-	}
-	return append(m.wrapped(show.OneLine(m.redact(m.status)), status), faint.Render(m.keys()))
-}
-
-// wrappedMost is how many lines a question takes.
-const wrappedMost = 4
-
-func (m *model) wrapped(text string, s lipgloss.Style) (lines []string) {
-	all := strings.Split(ansi.Wrap(show.Cell(text), m.width, "/-"), "\n")
-	if len(all) > wrappedMost {
-		all = all[:wrappedMost]
-		all[wrappedMost-1] = ansi.Truncate(all[wrappedMost-1], m.width-1, "") + "…"
-	}
-	for _, l := range all {
-		lines = append(lines, s.Render(l))
-	}
-	return lines
-}
-
-// keys names the keys that do something now, as many as there is room for.
-func (m *model) keys() string {
-	var keys []string
-	if row := m.selected(); row != nil {
-		for _, k := range []struct {
-			action *Action
-			text   string
-		}{{row.Break, "b break"}, {row.Redrive, "r redrive"}, {row.Peek, "p peek"}} {
-			if k.action != nil {
-				keys = append(keys, k.text)
-			}
-		}
-	}
-	for more := []string{"tab next", "enter more", "/ filter", "s longest"}; ; more = more[:len(more)-1] {
-		line := strings.Join(slices.Concat(keys, more, []string{"? help", "q quit"}), "  ")
-		if len(line) <= m.width || len(more) == 0 {
-			return line
-		}
-	}
+	return []string{show.OneLine(m.status), faint.Render("tab next  enter more  q quit  s longest  / filter  esc all rows")}
 }
 
 // room is the height of the body.
@@ -166,10 +111,10 @@ func (m *model) body() []string {
 	switch {
 	case m.reading:
 		return strings.Split(m.page.View(), "\n")
-	case m.at >= len(m.tabs) || len(m.tabs[m.at].rows) == 0:
+	case len(m.sections[m.at].rows) == 0:
 		return []string{m.nothing()}
 	}
-	return strings.Split(m.tabs[m.at].table.View(), "\n")
+	return strings.Split(m.table.View(), "\n")
 }
 
 // nothing says why there are no rows.
@@ -177,10 +122,8 @@ func (m *model) nothing() string {
 	switch {
 	case m.board.at.IsZero():
 		return "asking the service …"
-	case m.query() != "":
-		return "nothing contains " + m.query() + ": esc shows all"
-	case m.inUse:
-		return "nothing is in use: h shows all"
+	case m.filter != "":
+		return "nothing contains " + show.Cell(m.filter) + ": esc shows all"
 	case len(m.board.faults) > 0:
 		return "nothing is known"
 	}
@@ -191,27 +134,18 @@ func (m *model) nothing() string {
 	return "there are no " + strings.Join(names, ", ")
 }
 
-// text is the screen: at most as many lines as it has, none wider than it.
-func (m *model) text() string {
+// View returns the screen: as many lines as it has, none wider than it. A very low one keeps the keys.
+func (m *model) View() tea.View {
 	head, foot, body := m.head(), m.foot(), m.body()
-	if over := len(head) + 1 + len(foot) - m.height; over > 0 { // a very low terminal keeps the question
-		head = head[:max(0, len(head)-over)]
-	}
 	for len(head)+len(body)+len(foot) < m.height {
 		body = append(body, "")
 	}
 	all := append(append(head, body...), foot...)
-	if over := len(all) - m.height; over > 0 {
-		all = all[over:]
-	}
+	all = all[len(all)-m.height:]
 	for i, l := range all {
 		all[i] = ansi.Truncate(l, m.width, "")
 	}
-	return strings.Join(all, "\n")
-}
-
-func (m *model) View() tea.View {
-	v := tea.NewView(m.text())
+	v := tea.NewView(strings.Join(all, "\n"))
 	v.AltScreen = true
 	return v
 }

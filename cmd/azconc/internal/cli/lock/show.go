@@ -9,7 +9,6 @@ import (
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
-	"github.com/azconc/azconc/cmd/azconc/internal/cli/live"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/pessimistic"
@@ -82,29 +81,18 @@ func (r listResult) Text(w io.Writer) {
 
 func newListCmd(f *cli.Factory) *cobra.Command {
 	var prefix string
-	var held, watch bool
-	var view live.Options
+	var held bool
 	cmd := &cobra.Command{
 		Use:   "list <container>",
 		Short: "List the locks of a container",
-		Long: `List the locks of a container.
+		Long: `List the locks of a container. azconc top shows them live.
 
-With --watch, the view of azconc top shows them, and its semaphores, until it is left; in a pipe, a table follows every
---interval, or with -o json a line. A round costs 1 request per 5,000 blobs.`,
-		Example: "  azconc lock list jobs\n  azconc lock list jobs --held -o json\n  azconc lock list jobs --watch --interval 10s",
+Requests: 1 per 5,000 blobs.`,
+		Example: "  azconc lock list jobs\n  azconc lock list jobs --held -o json",
 	}
 	addPrefix(cmd, &prefix)
 	cmd.Flags().BoolVar(&held, "held", false, "only locks that are held")
-	view.AddWatch(cmd.Flags(), &watch)
 	return cli.On(f, cmd, ref.ParseContainer, opener(f), func(ctx context.Context, in ref.Blob, k *pessimistic.Locker) (cli.Result, error) {
-		if err := view.CheckWatch(cmd.Flags(), watch); err != nil {
-			return nil, err
-		}
-		if watch {
-			return nil, live.Show(ctx, f, live.View{
-				Title: "azconc lock list " + in.Container, Sections: Sections(), Sources: live.Only(LocksIn(f, in, prefix, held)),
-			}, view)
-		}
 		r := listResult{Outcome: "listed", Container: in.Container, Locks: []shown{}}
 		for info, err := range k.List(ctx, &pessimistic.ListOptions{Prefix: prefix, Held: held}) {
 			if err != nil {

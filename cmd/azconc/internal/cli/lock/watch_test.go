@@ -3,7 +3,6 @@ package lock
 import (
 	"testing"
 
-	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/pessimistic"
 )
@@ -12,7 +11,7 @@ import (
 func TestARowSaysHowManyWait(t *testing.T) {
 	columns := holdings("lock")
 	for waiting, want := range map[int]string{0: "", 2: "2"} {
-		row := lockRow(&cli.Factory{}, ref.Blob{Container: "jobs"}, pessimistic.LockInfo{Name: "nightly", Held: true, Owner: "web-1", Waiting: waiting})
+		row := lockRow(ref.Blob{Container: "jobs"}, pessimistic.LockInfo{Name: "nightly", Held: true, Owner: "web-1", Waiting: waiting})
 		if last := len(row.Cells) - 1; len(columns) != len(row.Cells)+1 || columns[last+1].Title != "waiting" || row.Cells[last] != want {
 			t.Errorf("%d wait: %q below %v", waiting, row.Cells, columns)
 		}

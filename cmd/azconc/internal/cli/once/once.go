@@ -34,7 +34,8 @@ func NewCmd(f *cli.Factory) *cobra.Command {
 type table string
 
 func (t *table) add(set *pflag.FlagSet) {
-	set.StringVar((*string)(t), "results", "azconconce", "`table` of the results; created if it is missing")
+	*t = "azconconce"
+	queue.TableFlag(set, (*string)(t), "results", "`table` of the results; created if it is missing (default "+string(*t)+")")
 }
 
 // open returns the keys in the container of on, with their results. k is a Locker of that container.
@@ -46,21 +47,11 @@ func (t table) open(f *cli.Factory, k *pessimistic.Locker, opts *idem.Options) (
 	return idem.New(k, tables.NewClient(string(t)), opts)
 }
 
-func (t table) check() error {
-	if t == "" {
-		return fail.Usagef("--results is empty")
-	}
-	return queue.CheckTable("--results", string(t))
-}
-
 // on makes cmd a verb that runs nothing.
 func on(f *cli.Factory, cmd *cobra.Command, parse func(string) (ref.Blob, error), do func(context.Context, ref.Blob, *idem.Once) (cli.Result, error)) *cobra.Command {
 	var results table
 	results.add(cmd.Flags())
 	open := func(on ref.Blob) (*idem.Once, error) {
-		if err := results.check(); err != nil {
-			return nil, err
-		}
 		k, err := lock.Locker(f, on, nil)
 		if err != nil {
 			return nil, err

@@ -79,9 +79,6 @@ AZCONC_ONCE_SLOT, the time of the slot.
 			if r.key, err = parseKey(in.Args[0]); err != nil {
 				return err
 			}
-			if err := r.results.check(); err != nil {
-				return err
-			}
 			if err := r.slotFlags.parse(in, r.key.Blob); err != nil {
 				return err
 			}

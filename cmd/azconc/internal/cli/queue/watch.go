@@ -11,11 +11,10 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/idempotent"
-	"github.com/azconc/azconc/idempotent/redrive"
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
-// Sections is the section of the rows of Queues and All.
+// Sections is the section of the rows of Named and All.
 func Sections() []live.Section {
 	return []live.Section{{Key: "queues", Title: "Queues", Columns: []live.Column{
 		{Title: "messages", Right: true}, {Title: "visible", Right: true, Drop: 1}, {Title: "queue", Long: true},
@@ -25,13 +24,13 @@ func Sections() []live.Section {
 // most is how many queues a view shows that does not name them.
 const most = 20
 
-// All returns the sources of the queues with a prefix. Requests: 1 per 5,000 queues.
-func All(ctx context.Context, f *cli.Factory, prefix string) (parts []live.Source, note string, err error) {
+// All returns the sources of the account's queues. Requests: 1 per 5,000 queues.
+func All(ctx context.Context, f *cli.Factory) (parts []live.Source, note string, err error) {
 	service, err := f.QueueService()
 	if err != nil {
 		return nil, "", err
 	}
-	names, err := namesOf(ctx, service, prefix)
+	names, err := namesOf(ctx, service, "")
 	if err != nil {
 		return nil, "", err
 	}
@@ -74,7 +73,7 @@ func one(f *cli.Factory, name string, poison bool) live.Source {
 			return nil, err
 		}
 		value := &seen{Queue: name, depth: d}
-		row := queueRow(f, name, d)
+		row := queueRow(name, d)
 		row.Value = value
 		if !poison {
 			return []live.Row{row}, nil
@@ -87,13 +86,14 @@ func one(f *cli.Factory, name string, poison bool) live.Source {
 			return nil, err
 		}
 		value.Poison = &seen{Queue: name + poisonSuffix, depth: d}
-		below := queueRow(f, name+poisonSuffix, d)
-		below.Cells[2], below.Inside = "  poison: "+name+poisonSuffix, true
+		below := queueRow(name+poisonSuffix, d)
+		below.Cells[2] = "  poison: " + name + poisonSuffix
 		if d.Messages > 0 {
-			row.Redrive = redriving(f, name+poisonSuffix, name)
-			below.Redrive, row.Idle = row.Redrive, false
+			row.Idle = false
+			row.Commands = append(row.Commands, fmt.Sprintf("azconc queue redrive %s%s %[1]s", name, poisonSuffix))
 		}
-		return []live.Row{row, below}, nil
+		row.Parts = []live.Row{below}
+		return []live.Row{row}, nil
 	}}
 }
 
@@ -105,7 +105,7 @@ func depthOf(ctx context.Context, f *cli.Factory, name string) (depth, error) {
 	return look(ctx, queue)
 }
 
-func queueRow(f *cli.Factory, name string, d depth) live.Row {
+func queueRow(name string, d depth) live.Row {
 	visible := "not permitted"
 	switch {
 	case d.Visible == nil:
@@ -118,61 +118,7 @@ func queueRow(f *cli.Factory, name string, d depth) live.Row {
 	if d.Messages > 0 {
 		count = "~" + count // approximate (REST: "Get Queue Metadata")
 	}
-	return live.Row{Section: "queues", ID: name, Idle: d.Messages == 0, Cells: []string{count, visible, name}, Peek: peeking(f, name)}
-}
-
-// peekMost is how many messages a user reads at a time.
-const peekMost = 10
-
-func peeking(f *cli.Factory, name string) *live.Action {
-	return &live.Action{
-		Question: fmt.Sprintf("Look at the first %d messages of %s? That is 1 request, and changes nothing.", peekMost, name),
-		Command:  fmt.Sprintf("azconc queue peek %s --max %d", name, peekMost),
-		Do: func(ctx context.Context, _ func(string)) (string, error) {
-			queue, err := f.Queue(name)
-			if err != nil {
-				return "", err
-			}
-			messages, err := peek(ctx, queue, reading{most: peekMost, encoding: "auto"})
-			if err != nil {
-				return "", err
-			}
-			var text strings.Builder
-			receiveResult{Messages: messages}.Text(&text)
-			if len(messages) == 0 {
-				text.WriteString("no message of " + name + " is visible")
-			}
-			return text.String(), nil
-		},
-	}
-}
-
-func redriving(f *cli.Factory, from, into string) *live.Action {
-	return &live.Action{
-		Question: fmt.Sprintf("Move every message of %s to %s, as if it had never been tried?", from, into),
-		Command:  fmt.Sprintf("azconc queue redrive %s %s", from, into),
-		Do: func(ctx context.Context, note func(string)) (string, error) {
-			source, err := f.Queue(from)
-			if err != nil {
-				return "", err
-			}
-			target, err := f.Queue(into)
-			if err != nil {
-				return "", err
-			}
-			moved := 0
-			r, err := redrive.Run(ctx, source, target, &redrive.Options{Hooks: f.Monitor.Hooks(), Each: func(redrive.Message) {
-				moved++
-				note(fmt.Sprint("moved ", moved))
-			}})
-			if err != nil {
-				return fmt.Sprint("moved ", r.Moved), err
-			}
-			var text strings.Builder
-			redriveResult{Moved: r.Moved, Left: r.Left, Hidden: max(0, r.Hidden)}.Text(&text)
-			return text.String(), nil
-		},
-	}
+	return live.Row{Section: "queues", ID: name, Idle: d.Messages == 0, Cells: []string{count, visible, name}, Commands: []string{"azconc queue peek " + name}}
 }
 
 // session is a session as the view prints it in JSON.

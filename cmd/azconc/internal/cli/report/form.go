@@ -1,15 +1,21 @@
+// Package report gives the result of a command the form that -o and --query ask for: text for people, JSON, a table, or lines of
+// values separated by tabs.
+//
+// All forms but text are made of the JSON of the result. A query is a JMESPath expression and is applied to that JSON. Columns are
+// the members that the type of the result has, present or not: those of a script's input must not depend on the data. What a query
+// selects has no type: its members are in alphabetical order, and a list, [name, size], has its values in the order of the expression.
+// Otherwise a table and TSV are what the Azure CLI prints, except that ETags are shown, a null is empty, and a bool is true or false.
 package report
 
 import (
 	"bytes"
+	"cmp"
 	"io"
-	"strings"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
-	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 )
 
-// Forms are the values of -o. Text is the default.
+// The values of -o. Text is the default.
 const (
 	Text  = "text"
 	JSON  = "json"
@@ -24,39 +30,29 @@ const Forms = "{" + Text + " | " + JSON + " | " + Table + " | " + TSV + "}"
 type Output struct {
 	form  string
 	given bool // -o is given
-	query *Query
+	query *query
 }
 
 // Parse reads the values of -o and --query; given says whether -o is on the command line. A query without -o makes JSON, as it does
 // with the Azure CLI, whose default form that is. An error is a usage error.
-func Parse(form string, given bool, query string) (Output, error) {
-	o := Output{form: form, given: given}
-	switch form {
-	case Text, JSON, Table, TSV:
-	default:
+func Parse(form string, given bool, query string) (o Output, err error) {
+	o = Output{form: form, given: given}
+	switch {
+	case form != Text && form != JSON && form != Table && form != TSV:
 		return o, fail.WithHint(fail.Usagef("--output %q is none of text, json, table and tsv", form), "-o json is the whole result; --query selects from it")
-	}
-	if query == "" {
+	case query == "":
 		return o, nil
-	}
-	if form == Text && given {
+	case form == Text && given:
 		return o, fail.WithHint(fail.Usagef("--query does not apply to -o text"), "-o tsv prints bare values, -o json and -o table what their names say")
-	}
-	if form == Text {
+	case form == Text:
 		o.form = JSON
 	}
-	var err error
-	o.query, err = Compile(query)
+	o.query, err = compile(query)
 	return o, err
 }
 
 // Form returns the form of the result: text, json, table or tsv.
-func (o Output) Form() string {
-	if o.form == "" {
-		return Text
-	}
-	return o.form
-}
+func (o Output) Form() string { return cmp.Or(o.form, Text) }
 
 // Asked returns what asks for another form than text, such as "-o json", and "" for text.
 func (o Output) Asked() string {
@@ -78,42 +74,34 @@ type Texter interface {
 // there is one.
 func (o Output) Write(w io.Writer, result any) (hint string, err error) {
 	var b bytes.Buffer
-	if o.Form() == Text {
+	switch {
+	case o.Form() == Text:
 		if r, ok := result.(Texter); ok {
 			r.Text(&b)
 		}
-		_, err := w.Write(b.Bytes())
-		return "", err
-	}
-	switch {
 	case o.form == JSON && o.query == nil:
-		err = encoded(&b, result)
-	case o.query == nil:
-		var v *sheet
-		if v, err = sheetOf(result); err == nil {
-			v.write(&b, o.form)
-		}
+		err = encode(&b, result)
 	default:
-		var selected any
-		if selected, err = o.query.apply(result); err != nil {
-			break
+		var s *sheet
+		if o.query == nil {
+			s, err = sheetOf(result)
+		} else {
+			s, hint, err = o.query.apply(result)
 		}
-		if selected == nil {
-			hint = o.query.hint(result)
+		if err != nil {
+			return "", err
 		}
-		if o.form == JSON {
-			err = encoded(&b, selected)
-			break
+		switch o.form {
+		case JSON:
+			err = encode(&b, s.data)
+		case TSV:
+			s.tsv(&b)
+		default:
+			s.table(&b)
 		}
-		(&sheet{data: selected}).write(&b, o.form)
 	}
 	if err == nil {
 		_, err = w.Write(b.Bytes())
 	}
 	return hint, err
-}
-
-// cell makes a text one line that a terminal does not interpret.
-func cell(text string) string {
-	return strings.NewReplacer("\n", " ", "\t", " ").Replace(show.Printable(text))
 }

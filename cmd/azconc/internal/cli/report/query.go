@@ -1,7 +1,6 @@
 package report
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -11,53 +10,33 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 )
 
-// Query is a JMESPath expression. It may be applied more than once, but not concurrently.
-type Query struct {
+// query is a JMESPath expression. It may be applied more than once, but not concurrently.
+type query struct {
 	text string
 	path *jmespath.JMESPath
 }
 
 const queryHint = `it is JMESPath over what -o json prints, such as --query etag, --query 'blobs[].name' or --query '{etag: etag, requests: requests}'`
 
-// Compile reads an expression. An error is a usage error. The library reports unknown functions and wrong numbers of arguments when
-// it evaluates them, which is after the command has done its work, so the expression is tried on an empty result first. That does not
-// reach the calls in a filter or a projection.
-func Compile(text string) (*Query, error) {
+// wrongCall is what the library says of unknown functions and wrong numbers of arguments.
+var wrongCall = regexp.MustCompile(`unknown function|arity|number of arg`)
+
+// compile reads an expression. An error is a usage error. The library reports wrong calls when it evaluates them, which is after the
+// command has done its work, so the expression is tried on an empty result first. That does not reach the calls in a filter or a
+// projection.
+func compile(text string) (*query, error) {
 	path, err := jmespath.Compile(text)
-	q := &Query{text, path}
+	q := &query{text, path}
 	if err == nil {
-		if _, err = q.search(map[string]any{}); err != nil && !wrongCall.MatchString(err.Error()) {
-			err = nil
+		if _, err = q.search(map[string]any{}); err == nil || !wrongCall.MatchString(err.Error()) {
+			return q, nil
 		}
 	}
-	if err == nil {
-		return q, nil
-	}
-	why := lowerFirst(strings.TrimPrefix(err.Error(), "SyntaxError: "))
-	if wrong, ok := errors.AsType[jmespath.SyntaxError](err); ok {
-		at := min(max(wrong.Offset, 0), len(text))
-		if why = "unexpected " + text[at:]; at == len(text) {
-			why = "it is incomplete"
-		}
-		why = fmt.Sprintf("at character %d: %s", len([]rune(text[:at]))+1, why)
-	}
-	return nil, fail.WithHint(fail.Usagef("--query '%s' is not an expression: %s", text, why), queryHint)
-}
-
-var (
-	wrongCall = regexp.MustCompile(`unknown function|arity|number of arg`)
-	typeNames = regexp.MustCompile(`\[\]jmespath\.jpType\{(.*)\}`)
-)
-
-func lowerFirst(s string) string {
-	if s == "" {
-		return s
-	}
-	return strings.ToLower(s[:1]) + s[1:]
+	return nil, fail.WithHint(fail.Usagef("--query '%s' is not an expression: %s", text, strings.TrimPrefix(err.Error(), "SyntaxError: ")), queryHint)
 }
 
 // search applies the expression. The library panics on some.
-func (q *Query) search(data any) (selected any, err error) {
+func (q *query) search(data any) (selected any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			selected, err = nil, fmt.Errorf("%v", p)
@@ -66,44 +45,23 @@ func (q *Query) search(data any) (selected any, err error) {
 	return q.path.Search(data)
 }
 
-// EvaluationError is a query that cannot be applied to the result of a command that has done its work.
-type EvaluationError struct {
-	Query string
-	Err   error
-}
+// typeNames is how the library names the types that it expects.
+var typeNames = regexp.MustCompile(`\[\]jmespath\.jpType\{(.*)\}`)
 
-func (e *EvaluationError) Error() string {
-	why := typeNames.ReplaceAllStringFunc(e.Err.Error(), func(types string) string {
-		return strings.ReplaceAll(typeNames.FindStringSubmatch(types)[1], `"`, "")
-	})
-	return fmt.Sprintf("--query '%s' does not apply to the result: %s; the command itself has succeeded", e.Query, lowerFirst(why))
-}
-
-func (e *EvaluationError) Unwrap() error { return e.Err }
-
-// apply returns what the expression selects from a result.
-func (q *Query) apply(result any) (any, error) {
+// apply returns what the expression selects from a result, and a way out if that is nothing: az prints lists, and this command
+// objects.
+func (q *query) apply(result any) (s *sheet, hint string, err error) {
 	data, err := decoded(result)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	selected, err := q.search(data)
 	if err != nil {
-		return nil, fail.WithHint(&EvaluationError{Query: q.text, Err: err}, "-o json without --query prints the whole result")
+		return nil, "", fail.WithHint(fmt.Errorf("--query '%s' does not apply to the result: %s; the command itself has succeeded",
+			q.text, typeNames.ReplaceAllString(err.Error(), "$1")), "-o json without --query prints the whole result")
 	}
-	return selected, nil
-}
-
-// hint is a way out for an expression that selects nothing, if there is one: az prints lists, and this command objects.
-func (q *Query) hint(result any) string {
-	if !strings.HasPrefix(q.text, "[") {
-		return ""
+	if selected == nil && strings.HasPrefix(q.text, "[") {
+		hint = "the result is an object, not a list: name a member first, such as blobs[]"
 	}
-	first := "outcome"
-	if columns, _, list := shape(result); list != "" {
-		first = list
-	} else if len(columns) > 0 {
-		first = columns[0]
-	}
-	return "the result is an object, not a list: name a member first, such as " + first + "[]"
+	return &sheet{data: selected}, hint, nil
 }

@@ -6,22 +6,12 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 )
 
 // Rower is a result, or an element of its list, whose row in a table is not its JSON.
 type Rower interface {
-	TableRow() Row
-}
-
-// Row is a row with its members in order.
-type Row []Member
-
-// Member is a member of a row.
-type Member struct {
-	Name  string
-	Value any
+	TableRow() map[string]any
 }
 
 // sheet is what a table or TSV shows: a list of objects, lists or scalars, or one of them alone.
@@ -31,8 +21,8 @@ type sheet struct {
 	heading string   // of the only column of a list of scalars
 }
 
-// encoded writes the JSON of a value in one line.
-func encoded(w *bytes.Buffer, value any) error {
+// encode writes the JSON of a value in one line.
+func encode(w *bytes.Buffer, value any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	return e.Encode(value)
@@ -42,7 +32,7 @@ func encoded(w *bytes.Buffer, value any) error {
 // map[string]any.
 func decoded(value any) (data any, err error) {
 	var b bytes.Buffer
-	if err := encoded(&b, value); err != nil {
+	if err := encode(&b, value); err != nil {
 		return nil, err
 	}
 	d := json.NewDecoder(&b)
@@ -73,75 +63,51 @@ func numbers(v any) any {
 
 // plain writes a number as JSON does, an integer as such.
 func plain(f float64) string {
-	text, err := json.Marshal(f)
-	if err != nil {
-		return strconv.FormatFloat(f, 'g', -1, 64)
-	}
+	text, _ := json.Marshal(f) // nothing makes an infinite one
 	return string(text)
 }
 
 // sheetOf returns what a table shows without a query: the elements of the result's list, if it has exactly one, or the result itself.
+// What is a list, and which columns there are, depends on the type and not on the data.
 func sheetOf(result any) (*sheet, error) {
-	if r, ok := result.(Rower); ok {
-		return sheetOfRows(r.TableRow())
-	}
-	columns, rows, list := shape(result)
-	if elements := reflect.ValueOf(rows); elements.Kind() == reflect.Slice && elements.Type().Elem().Implements(reflect.TypeFor[Rower]()) {
-		all := make([]Row, elements.Len())
-		for i := range all {
-			all[i] = elements.Index(i).Interface().(Rower).TableRow() //nolint:forcetypeassert // as Implements says
-		}
-		return sheetOfRows(all...)
-	}
-	data, err := decoded(rows)
-	if data == nil && list != "" {
-		data = []any{}
-	}
-	return &sheet{data, columns, list}, err
-}
-
-// sheetOfRows has the columns in the order in which the rows have them.
-func sheetOfRows(rows ...Row) (*sheet, error) {
-	s, objects := &sheet{}, []any{}
-	for _, r := range rows {
-		object := map[string]any{}
-		for _, m := range r {
-			value, err := decoded(m.Value)
-			if err != nil {
-				return nil, err
-			}
-			object[m.Name] = value
-			if !slices.Contains(s.columns, m.Name) {
-				s.columns = append(s.columns, m.Name)
+	s, rows := new(sheet), reflect.Indirect(reflect.ValueOf(result))
+	if rows.Kind() == reflect.Struct && !own(rows.Type()) {
+		columns, lists := members(rows.Type())
+		s.columns = columns
+		if len(lists) == 1 {
+			rows = rows.FieldByIndex(lists[0].Index)
+			s.columns, s.heading = nil, memberName(lists[0])
+			if element := rows.Type().Elem(); element.Kind() == reflect.Struct && !own(element) {
+				s.columns, _ = members(element)
 			}
 		}
-		objects = append(objects, object)
 	}
-	s.data = objects
-	return s, nil
+	value := rows.Interface()
+	if r, ok := value.(Rower); ok {
+		value = r.TableRow()
+	} else if rows.Kind() == reflect.Slice {
+		elements := make([]any, rows.Len())
+		for i := range elements {
+			elements[i] = rows.Index(i).Interface()
+			if r, ok := elements[i].(Rower); ok {
+				elements[i] = r.TableRow()
+			}
+		}
+		value = elements
+	}
+	data, err := decoded(value)
+	s.data = data
+	return s, err
 }
 
-// shape returns the value that a result is about, the members of its objects, and the name of the list, if it is one. What is a list,
-// and which members there are, depends on the type and not on the data.
-func shape(result any) (columns []string, rows any, list string) {
-	value := reflect.Indirect(reflect.ValueOf(result))
-	if value.Kind() != reflect.Struct || isMarshaler(value.Type()) {
-		return nil, result, ""
+// own reports whether the columns of a type are not its fields.
+func own(t reflect.Type) bool {
+	for _, known := range []reflect.Type{reflect.TypeFor[json.Marshaler](), reflect.TypeFor[Rower]()} {
+		if t.Implements(known) || reflect.PointerTo(t).Implements(known) {
+			return true
+		}
 	}
-	columns, lists := members(value.Type())
-	if len(lists) != 1 {
-		return columns, result, ""
-	}
-	found := value.FieldByIndex(lists[0].Index)
-	columns = nil
-	if element := found.Type().Elem(); element.Kind() == reflect.Struct && !isMarshaler(element) {
-		columns, _ = members(element)
-	}
-	return columns, found.Interface(), memberName(lists[0])
-}
-
-func isMarshaler(t reflect.Type) bool {
-	return t.Implements(reflect.TypeFor[json.Marshaler]()) || reflect.PointerTo(t).Implements(reflect.TypeFor[json.Marshaler]())
+	return false
 }
 
 // members returns the names of the members of a struct's JSON in their order, and its lists but for those that are optional or tagged

@@ -32,14 +32,13 @@ import (
 
 // untranscribed are the commands that the transcripts leave out.
 var untranscribed = map[string]string{
-	"azconc completion":  "prints text only",
-	"azconc help":        "prints text only",
-	"azconc blob edit":   "needs a terminal: see edit_test.go",
-	"azconc bench":       "measures time: see bench_test.go in package bench",
-	"azconc demo":        "starts an emulator: see demo_test.go",
-	"azconc dev install": "starts Azurite: see dev_test.go",
-	"azconc dev run":     "starts an emulator: see dev_test.go",
-	"azconc dev up":      "starts an emulator: see dev_test.go",
+	"azconc completion": "prints text only",
+	"azconc help":       "prints text only",
+	"azconc blob edit":  "needs a terminal: see edit_test.go",
+	"azconc bench":      "measures time: see bench_test.go in package bench",
+	"azconc demo":       "starts an emulator: see demo_test.go",
+	"azconc dev run":    "starts an emulator: see dev_test.go",
+	"azconc dev up":     "starts an emulator: see dev_test.go",
 }
 
 // TestGoldenResults runs the transcripts in testdata/results, each on a service of its own. Of every command it compares the exit

@@ -129,9 +129,9 @@ exclude each other. A result is an object, and a list has a name in it: blobs[].
   azconc blob list jobs --query 'blobs[?size > ` + "`1000`" + `].{Name: name, Size: size}' -o table
   ETAG=$(azconc blob show jobs/state.json --query etag -o tsv)
 
-TSV is written as the Azure CLI writes it: nothing is escaped; a list in a row is its length, and an object is empty; a bool is True or
-False in a row, and true or false alone. A null is empty, and one that is all the query selects prints nothing. Without --query the
-columns are those that the result can have, whether it has them or not. A later version may have more: scripts name theirs in --query.
+TSV escapes nothing, like the Azure CLI: a list in a row is its length, and an object is empty. A bool is true or false. A null is
+empty, and one that is all the query selects prints nothing. Without --query the columns are those that the result can have, whether it
+has them or not. A later version may have more: scripts name theirs in --query.
 
 An expression that is not JMESPath is refused before anything is sent. One that does not apply to the result fails when the command
 has done its work, with exit code 1. With -o table and -o tsv a failure prints nothing on stdout.`

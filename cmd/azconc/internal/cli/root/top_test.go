@@ -2,14 +2,11 @@ package root
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/idempotent"
@@ -104,17 +101,11 @@ func TestTopShowsWhatTheServiceSaysAndCountsItsRequests(t *testing.T) {
 			{"top --queue orders", 4, []string{"orders-poison"}, []string{"nightly", "mail"}},
 			{"top --queue mail", 3, []string{"mail"}, []string{"poison"}},
 			{"top --sessions jobs", 1, []string{"jobs/azconcsession/"}, []string{"nightly"}},
-			{"queue list --watch --prefix mai --timeout 1s", 3, []string{"mail"}, []string{"orders"}},
-			{"lock list jobs --watch --held --timeout 1s", 1, []string{"jobs/nightly", "2 of 3"}, []string{"report"}},
 		} {
+			before := s.Requests()
 			r := runOn(t.Context(), s, nil, nil, strings.Fields(c.args)...)
-			ended := fail.ExitOK
-			if strings.Contains(c.args, "--timeout") {
-				ended = fail.ExitTimeout
-			}
-			cost := fmt.Sprintf("requests: %d so far, %[1]d in the last minute, %[1]d in a round\n", c.requests)
-			if r.code != ended || !strings.Contains(r.stderr, cost) {
-				t.Errorf("azconc %s: exit %d, want %s%s", c.args, r.code, cost, r.stderr)
+			if sent := s.Requests() - before; r.code != 0 || sent != c.requests {
+				t.Errorf("azconc %s: exit %d, %d requests, want %d: %s", c.args, r.code, sent, c.requests, r.stderr)
 			}
 			for _, want := range c.has {
 				if !strings.Contains(r.out, want) {
@@ -128,43 +119,32 @@ func TestTopShowsWhatTheServiceSaysAndCountsItsRequests(t *testing.T) {
 			}
 		}
 		v := runOn(t.Context(), s, nil, nil, "top", "-o", "json").json(t)
-		if v["requests"] != 10.0 || v["requests_round"] != 10.0 || v["requests_last_minute"] != 10.0 || len(v["locks"].([]any)) != 2 || len(v["queues"].([]any)) != 2 {
+		if v["requests"] != 10.0 || len(v["locks"].([]any)) != 2 || len(v["queues"].([]any)) != 2 {
 			t.Errorf("%v", v)
 		}
 	})
 }
 
-// A part that fails leaves the others as they are, and a round that fails leaves the next one.
-func TestTopGoesOnWhenTheServiceFails(t *testing.T) {
+// A part that fails leaves the others as they are.
+func TestTopShowsWhatItKnowsWhenTheServiceFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := busy(t)
-		began, last := time.Now(), false
 		wire := transport(func(r *http.Request) (*http.Response, error) {
-			if round := int(time.Since(began)/(10*time.Second)) + 1; round == 2 || last && strings.Contains(r.URL.Path, "orders") {
+			if strings.Contains(r.URL.Path, "orders") {
 				return nil, errors.New("dial tcp: connection refused")
 			}
 			return s.Do(r)
 		})
-		r := runOn(t.Context(), wire, nil, nil, strings.Fields("top jobs --queue orders --count 3 --interval 10s -o json")...)
-		lines := strings.Split(strings.TrimSpace(r.out), "\n")
-		if r.code != 0 || len(lines) != 3 {
-			t.Fatalf("exit %d, %d lines: %s", r.code, len(lines), r.stderr)
-		}
-		for i, want := range []struct{ locks, faults int }{{2, 0}, {0, 2}, {2, 0}} {
-			var v struct{ Locks, Errors []any }
-			if err := json.Unmarshal([]byte(lines[i]), &v); err != nil || len(v.Locks) != want.locks || len(v.Errors) != want.faults {
-				t.Errorf("round %d: %v, %s", i+1, err, lines[i])
-			}
-		}
-		if !strings.Contains(r.stderr, "locks in jobs: dial tcp: connection refused") {
-			t.Error(r.stderr)
-		}
-		last = true
-		r = runOn(t.Context(), wire, nil, nil, strings.Fields("top jobs --queue orders")...)
-		if r.code != fail.ExitFailed || !strings.Contains(r.out, "nightly") || strings.Contains(r.out, "orders") || !strings.Contains(r.stderr, "1 part could not be seen") {
+		r := runOn(t.Context(), wire, nil, nil, strings.Fields("top jobs --queue orders")...)
+		if r.code != fail.ExitFailed || !strings.Contains(r.out, "nightly") || strings.Contains(r.out, "orders") || !strings.Contains(r.stderr, "queue orders: dial tcp: connection refused") ||
+			!strings.Contains(r.stderr, "1 part could not be seen") {
 			t.Errorf("one part fails: exit %d, %s%s", r.code, r.out, r.stderr)
 		}
-		v := runOn(t.Context(), wire, nil, nil, strings.Fields("top --queue orders -o json")...).json(t)
+		v := runOn(t.Context(), wire, nil, nil, strings.Fields("top jobs --queue orders -o json")...).json(t)
+		if v["outcome"] != "failed" || len(v["locks"].([]any)) != 2 || len(v["errors"].([]any)) != 1 {
+			t.Errorf("one part fails: %v", v)
+		}
+		v = runOn(t.Context(), wire, nil, nil, strings.Fields("top --queue orders -o json")...).json(t)
 		if v["outcome"] != "failed" || v["exit_code"] != 1.0 {
 			t.Errorf("no part is known: %v", v)
 		}
@@ -193,16 +173,11 @@ func TestANameDoesNotBreakATable(t *testing.T) {
 
 func TestAWrongFlagOfTopSendsNothing(t *testing.T) {
 	for args, want := range map[string]string{
-		"top jobs/a":                            "jobs/a",
-		"top jobs jobs":                         "jobs is named twice",
-		"top --queue Orders":                    "--queue",
-		"top --sessions a/b":                    "--sessions",
-		"top --interval 100ms":                  "--interval 100ms is less than 1s",
-		"top --count -1":                        "--count -1 is negative",
-		"lock list jobs --interval 5s":          "--interval does not apply without --watch",
-		"queue list --interval 5s":              "--interval does not apply without --watch",
-		"queue list --watch --interval 999ms":   "--interval 999ms is less than 1s",
-		"lock list jobs --watch --interval -1s": "--interval -1s is less than 1s",
+		"top jobs/a":           "jobs/a",
+		"top jobs jobs":        "jobs is named twice",
+		"top --queue Orders":   "--queue",
+		"top --sessions a/b":   "--sessions",
+		"top --interval 100ms": "--interval 100ms is less than 1s",
 	} {
 		if r := runOn(t.Context(), silent(t), nil, nil, strings.Fields(args)...); r.code != fail.ExitUsage || !strings.Contains(r.stderr, want) {
 			t.Errorf("azconc %s: exit %d, %s", args, r.code, r.stderr)

@@ -8,9 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -21,7 +19,6 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
-	"github.com/azconc/azconc/cmd/azconc/internal/cli/report"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/tables"
 )
@@ -126,19 +123,14 @@ func (r entityResult) flat() (json.RawMessage, error) {
 }
 
 // TableRow has the properties as columns, without their types.
-func (r entityResult) TableRow() report.Row {
-	row := report.Row{{Name: "PartitionKey", Value: r.Partition}, {Name: "RowKey", Value: r.Row}, {Name: "odata.etag", Value: r.ETag}}
-	data, err := json.Marshal(r.Entity)
-	if err != nil {
-		return row
-	}
+func (r entityResult) TableRow() map[string]any {
+	row := map[string]any{"PartitionKey": r.Partition, "RowKey": r.Row, "odata.etag": r.ETag}
 	var properties map[string]json.RawMessage
-	if json.Unmarshal(data, &properties) != nil {
-		return row
-	}
-	for _, name := range slices.Sorted(maps.Keys(properties)) {
-		if !strings.HasSuffix(name, "@odata.type") {
-			row = append(row, report.Member{Name: name, Value: properties[name]})
+	if data, err := json.Marshal(r.Entity); err == nil && json.Unmarshal(data, &properties) == nil {
+		for name, value := range properties {
+			if !strings.HasSuffix(name, "@odata.type") {
+				row[name] = value
+			}
 		}
 	}
 	return row

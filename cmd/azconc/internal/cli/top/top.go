@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -23,7 +24,7 @@ type options struct {
 	Containers []ref.Blob // with locks
 	Sessions   []ref.Blob // containers with sessions
 	Queues     []string
-	live.Options
+	Interval   time.Duration
 }
 
 // NewCmd returns azconc top.
@@ -36,32 +37,30 @@ func verb() cli.Verb[options] {
 		Short: "Watch locks, elections, semaphores, queues and sessions",
 		Long: `Watch the locks, elections and semaphores of containers, queues with their poison queues, and the sessions of consumers.
 
-Without names, everything in the account is shown, up to 20 containers and 20 queues; with names, these alone. Keys: b breaks
-the selected lock, r moves the messages of the selected queue's poison queue back, and p looks at messages, each after a
-question that shows the command that does the same. The others are listed with ?.
+Without names, everything in the account is shown, up to 20 containers and 20 queues; with names, these alone. Keys: tab shows the
+next section, enter all of a row with the commands that act on it, s what is held for longest first, and / filters. On a narrow
+screen columns are left out, and names are shortened where they are alike.
 
 A round of requests costs 1 per container of locks and 1 per container of sessions, for up to 5,000 blobs each, and 2 per queue;
 without names 1 more for each page of containers and of queues. The screen counts them. It has at most 200 requests a minute, and
-fewer when nothing changes: rounds are then up to four times as far apart. On a narrow screen columns are left out, and names are
-shortened where they are alike; enter shows all of a row.
+fewer when nothing changes: rounds are then up to four times as far apart.
 
-It shows what the service says. An election is stored as a lock: its holder leads, and its fence is the term. The count of a
-queue's messages is approximate, and of those that can be received 32 are seen at most. How many wait for a lock is stored
-nowhere, and how long a lease still lasts is known to its holder alone.
+It shows what the service says. An election is stored as a lock: its holder leads, and its fence is the term. A free lock shows its
+last holder. A semaphore shows how many of the slots that were ever used are held. The count of a queue's messages is approximate (~),
+and of those that can be received 32 are seen at most. How many wait for a lock is as far as its holder knows, and how long a lease still
+lasts is known to its holder alone.
 
-In a pipe, with -o json and with --count, tables are printed: one by default.`,
+In a pipe and with -o json, what one round has fetched is printed.`,
 		Example: `  azconc top
   azconc top jobs --queue orders --sessions jobs
-  azconc top jobs --count 3 --interval 10s`,
+  azconc top -o json --query locks`,
 		Args: cobra.ArbitraryArgs,
 		Flags: func(opts *options, set *pflag.FlagSet) {
 			set.StringSliceVar(&opts.Queues, "queue", nil, "show this `queue` with its poison queue; may be repeated")
 			set.StringSliceVar(&sessions, "sessions", nil, "show the sessions in this `container`; may be repeated")
-			opts.AddInterval(set)
-			set.IntVar(&opts.Count, "count", 1, "print this many tables; 0 is no end")
+			set.DurationVar(&opts.Interval, "interval", 5*time.Second, "time between two rounds of requests, at least 1s; longer if a minute had more than 200 requests, or nothing changes")
 		},
 		Parse: func(opts *options, in cli.Input) (err error) {
-			opts.Tables = in.Flags.Changed("count")
 			if opts.Containers, err = containers(in.Args); err != nil {
 				return err
 			}
@@ -73,14 +72,18 @@ In a pipe, with -o json and with --count, tables are printed: one by default.`,
 					return err
 				}
 			}
-			return opts.Check()
+			if opts.Interval < time.Second {
+				return fail.Usagef("--interval %s is less than 1s", show.Duration(opts.Interval))
+			}
+			return nil
 		},
 		Run: func(ctx context.Context, f *cli.Factory, opts *options) error {
-			v := live.View{Title: "azconc top", Sections: sections(), Sources: live.Only(named(f, opts)...)}
-			if len(opts.Containers)+len(opts.Sessions)+len(opts.Queues) == 0 {
-				v.Sources = func(ctx context.Context) ([]live.Source, string, error) { return everything(ctx, f) }
-			}
-			return live.Show(ctx, f, v, opts.Options)
+			return live.Show(ctx, f, live.View{Title: "azconc top", Sections: sections(), Interval: opts.Interval, Sources: func(ctx context.Context) ([]live.Source, string, error) {
+				if len(opts.Containers)+len(opts.Sessions)+len(opts.Queues) == 0 {
+					return everything(ctx, f)
+				}
+				return named(f, opts), "", nil
+			}})
 		},
 	}
 }
@@ -110,7 +113,7 @@ func sections() []live.Section {
 
 func named(f *cli.Factory, opts *options) (parts []live.Source) {
 	for _, c := range opts.Containers {
-		parts = append(parts, lock.LocksIn(f, c, "", false))
+		parts = append(parts, lock.LocksIn(f, c))
 	}
 	for _, q := range opts.Queues {
 		parts = append(parts, queue.Named(f, q))
@@ -143,7 +146,7 @@ func everything(ctx context.Context, f *cli.Factory) (parts []live.Source, note 
 				continue // of the service: logs and the static site
 			}
 			if seen++; seen <= most {
-				locks = append(locks, lock.LocksIn(f, c, "", false))
+				locks = append(locks, lock.LocksIn(f, c))
 				sessions = append(sessions, queue.SessionsIn(f, c))
 			}
 		}
@@ -152,7 +155,7 @@ func everything(ctx context.Context, f *cli.Factory) (parts []live.Source, note 
 	if seen > most {
 		notes = append(notes, fmt.Sprintf("%d of %s are shown: name others", most, show.Plural(seen, "container")))
 	}
-	queues, note, err := queue.All(ctx, f, "")
+	queues, note, err := queue.All(ctx, f)
 	if note != "" {
 		notes = append(notes, note)
 	}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// chore is one part of the workload: what workers do with one kind of azconc's operations, and the proof that it went
+// well.
+type chore struct {
+	// work does the chore in a worker, until ctx ends. Once the weather is over it only finishes what was begun.
+	work func(ctx context.Context, w *worker)
+	// judge holds what the journals say against what the service has.
+	judge func(ctx context.Context, s *site, j *judgement) error
+}
+
+var chores = []chore{
+	{workTallies, judgeTallies}, {workLocks, judgeLocks}, {workTurns, judgeTurns}, {workMessages, judgeMessages}, {workOnces, judgeOnces},
+}
+
+// judgement collects what is found.
+type judgement struct {
+	records  records
+	troubles []trouble
+	verdicts []*verdict
+}
+
+// verdict is the judgement of one promise: how much was held against it, and what broke it.
+type verdict struct {
+	what     string
+	judged   int
+	problems []string
+}
+
+// say begins a verdict.
+func (j *judgement) say(what string) *verdict {
+	v := &verdict{what: what}
+	j.verdicts = append(j.verdicts, v)
+	return v
+}
+
+func (v *verdict) wrong(format string, args ...any) {
+	v.problems = append(v.problems, fmt.Sprintf(format, args...))
+}
+
+// check adds an error, if there is one.
+func (v *verdict) check(err error) {
+	if err != nil {
+		v.wrong("%v", err)
+	}
+}
+
+// trouble is a time in which what a process did may have stayed unknown to others: it was killed or stopped, its network
+// was cut, or the service was away.
+type trouble struct {
+	process  string // empty: all
+	what     string
+	from, to int64
+}
+
+// troubled reports whether a process had trouble between two moments.
+func (j *judgement) troubled(process string, from, to int64) bool {
+	return slices.ContainsFunc(j.troubles, func(t trouble) bool {
+		return (t.process == "" || t.process == process) && t.from < to && t.to > from
+	})
+}
+
+// forgot reports whether the service forgot all leases between two moments: Azurite does when it is restarted.
+func (j *judgement) forgot(from, to int64) bool {
+	return slices.ContainsFunc(j.troubles, func(t trouble) bool { return t.what == restart && t.from < to && t.to > from })
+}
+
+// count judges the calls of one lane that each added 1 to a number that no other lane changes: note.N is what the change
+// saw, and found is the number at the end.
+func (v *verdict) count(lane, of string, calls records, found int64) {
+	var least, most int64
+	for _, c := range calls {
+		v.judged++
+		if c.End == 0 || c.Out == unknown {
+			most++
+		}
+		if c.Out != ok {
+			continue
+		}
+		v.between(lane, of, least, most, c.N)
+		least, most = c.N+1, c.N+1
+	}
+	v.between(lane, of, least, most, found)
+}
+
+// between judges a number of changes.
+func (v *verdict) between(lane, of string, least, most, found int64) {
+	if found < least {
+		v.wrong("lost: %s in %s has %d changes, of which at least %d were applied", lane, of, found, least)
+	}
+	if found > most {
+		v.wrong("applied twice: %s in %s has %d changes, and %d were made at most", lane, of, found, most)
+	}
+}
+
+// Growth that is not a leak: buffers of connections, and goroutines of requests that happen to be under way.
+const (
+	heapSlack      = 4 << 20
+	goroutineSlack = 60
+	leastVitals    = 30
+)
+
+// judgeVitals judges that no process that lived long enough held more in the last quarter of its life than in the second.
+// The first is left out: caches and pools fill.
+func (j *judgement) judgeVitals() {
+	v := j.say("memory and goroutines flat")
+	for process, notes := range j.records.of("vitals").by(func(n note) string { return n.Process }) {
+		if len(notes) < leastVitals {
+			continue
+		}
+		v.judged++
+		median := func(quarter int, of func(note) int64) int64 {
+			var values []int64
+			for _, n := range notes[len(notes)*quarter/4 : len(notes)*(quarter+1)/4] {
+				values = append(values, of(n))
+			}
+			slices.Sort(values)
+			return values[len(values)/2]
+		}
+		heap, goroutines := func(n note) int64 { return n.N }, func(n note) int64 { return n.V }
+		if was, is := median(1, heap), median(3, heap); is > was+was/4+heapSlack {
+			v.wrong("%s: live memory grew from %d to %d KiB", process, was>>10, is>>10)
+		}
+		if was, is := median(1, goroutines), median(3, goroutines); is > was+was/4+goroutineSlack {
+			v.wrong("%s: goroutines grew from %d to %d", process, was, is)
+		}
+	}
+}
