@@ -127,6 +127,7 @@ const filterGrace = 2 * time.Second
 
 func (c *execChange) Apply(ctx context.Context, base BaseContent) ([]byte, error) {
 	var out bytes.Buffer
+	out.Grow(len(base.Data) + bytes.MinRead)
 	command := &proc.Shell{
 		Line: c.command, What: "the filter", Stdin: bytes.NewReader(base.Data), Stdout: &out, Stderr: c.stderr,
 		Env: append(monitor.Environ(ctx, c.env),
