@@ -122,7 +122,7 @@ func TestTheRemovalOfQueuesAndTablesIsObserved(t *testing.T) {
 		ctx, table, queue := t.Context(), s.TableService().NewClient("stock"), s.Queue("orders")
 		to, qo := &tables.TableOptions{Hooks: r.hooks()}, &settings.QueueOptions{Hooks: r.hooks()}
 		for _, err := range []error{
-			optest.ErrorOf(tables.EnsureTable(ctx, table, to)),
+			optest.ErrorOf(tables.CreateTable(ctx, table, to)),
 			optest.ErrorOf(tables.Upsert(ctx, tables.NewEntity[tables.Properties](table, "p", "r"), tables.Properties{}, to)),
 			optest.ErrorOf(tables.DeleteTable(ctx, table, to)),
 			optest.ErrorOf(settings.ClearQueue(ctx, queue, qo)),

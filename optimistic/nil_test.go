@@ -35,7 +35,6 @@ func TestANilArgumentIsNamed(t *testing.T) {
 		"document: target is nil": optest.ErrorOf(optimistic.NewDocument[int](nil, nil)),
 
 		"append: client is nil":                optest.ErrorOf(appends.Append(ctx, nil, []byte("x"), nil)),
-		"seal: client is nil":                  optest.ErrorOf(appends.Seal(ctx, nil, nil)),
 		"stage: client is nil":                 optest.ErrorOf(blobs.StageBlock(ctx, nil, "1", []byte("x"), nil)),
 		"commit: client is nil":                optest.ErrorOf(blobs.CommitBlocks(ctx, nil, nil, nil)),
 		"copy: destination is nil":             optest.ErrorOf(blobs.Copy(ctx, nil, block.BlobClient(), nil)),
@@ -54,7 +53,7 @@ func TestANilArgumentIsNamed(t *testing.T) {
 		"create queue: client is nil":          optest.ErrorOf(settings.CreateQueue(ctx, nil, nil)),
 		"delete queue: client is nil":          optest.ErrorOf(settings.DeleteQueue(ctx, nil, nil)),
 		"clear queue: client is nil":           optest.ErrorOf(settings.ClearQueue(ctx, nil, nil)),
-		"create table: client is nil":          optest.ErrorOf(tables.EnsureTable(ctx, nil, nil)),
+		"create table: client is nil":          optest.ErrorOf(tables.CreateTable(ctx, nil, nil)),
 		"delete table: client is nil":          optest.ErrorOf(tables.DeleteTable(ctx, nil, nil)),
 		"upsert: the client of target is nil":  optest.ErrorOf(tables.Upsert(ctx, tables.Entity[optest.Counter]{PartitionKey: "p"}, optest.Counter{}, nil)),
 		"transact: table is nil":               optest.ErrorOf(tables.Transact(ctx, nil, "p", func(context.Context, *tables.Tx) error { return nil }, nil)),
@@ -94,7 +93,6 @@ func TestATargetWithoutAClientIsRefused(t *testing.T) {
 	refused(t, "container acl", settings.NewContainerACL(nil))
 	refused(t, "queue", settings.NewLastWriterWinsQueueMetadata(nil))
 	refused(t, "queue acl", settings.NewLastWriterWinsQueueACL(nil))
-	refused(t, "blob service", settings.NewLastWriterWinsBlobService(nil))
 	refused(t, "queue service", settings.NewLastWriterWinsQueueService(nil))
 	refused(t, "entity", tables.NewEntity[optest.Counter]((*aztables.Client)(nil), "p", "r"))
 }

@@ -10,7 +10,7 @@ import (
 func TestAMinimumTimeEndsOnTERMAndTimeout(t *testing.T) {
 	s := onMemory(t)
 	args := []string{"lock", "run", "locks/least", "--hold-at-least", "1h"}
-	if code, _, said := s.run(append(args, "--timeout", "1s", "--", "true")...); code != 0 {
+	if code, _, said := s.run(append(args, "--timeout", "5s", "--", "true")...); code != 0 {
 		t.Errorf("with --timeout: exit %d, %s", code, said)
 	}
 	cmd, said := s.command(append(args, "--", "sh", "-c", "echo done >done")...)

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/optimistic"
-	"github.com/azconc/azconc/optimistic/internal/optest"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
@@ -35,54 +34,6 @@ func TestASealResolvesALostAppend(t *testing.T) {
 	})
 }
 
-func TestASealIsHarmlessUnderEveryFault(t *testing.T) {
-	for name, fault := range optest.Every(aztest.Op("Append Blob Seal")) {
-		for _, o := range []*SealOptions{nil, {Position: 5, Pinned: true}} {
-			t.Run(fmt.Sprint(name, o != nil), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					s := aztest.New(nil)
-					client := makeLog(t, s, "start")
-					s.SetFaults(fault)
-					res, err := Seal(t.Context(), client, o)
-					s.SetFaults()
-					if err != nil || !res.Changed {
-						t.Errorf("Seal = %+v, %v\n%v", res, err, s.Log())
-					}
-					if p := optest.PropertiesOf(t, client.BlobClient()); p.IsSealed == nil || !*p.IsSealed {
-						t.Error("it is not sealed")
-					}
-				})
-			})
-		}
-	}
-}
-
-// TestASealAtAnotherVersionLeavesTheOutcomeUnknown: the response is lost and the blob is found sealed at another version. It
-// may have grown before.
-func TestASealAtAnotherVersionLeavesTheOutcomeUnknown(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := aztest.New(nil)
-		client := makeLog(t, s, "start")
-		etag := *optest.PropertiesOf(t, client.BlobClient()).ETag
-		s.SetFaults(aztest.Fault{Kind: aztest.LoseRequest, Match: aztest.Writes, Count: 1})
-		go func() {
-			bubble.Sleep(time.Microsecond)
-			if _, err := Append(context.Background(), client, []byte("more"), nil); err != nil {
-				t.Error(err)
-			}
-			if _, err := Seal(context.Background(), client, nil); err != nil {
-				t.Error(err)
-			}
-		}()
-		if _, err := Seal(t.Context(), client, &SealOptions{Conditions: optimistic.Conditions{IfMatch: etag}}); !errors.Is(err, optimistic.ErrOutcomeUnknown) {
-			t.Errorf("err = %v, want unknown", err)
-		}
-		if _, err := Seal(t.Context(), client, &SealOptions{Conditions: optimistic.Conditions{IfMatch: etag}}); !errors.Is(err, optimistic.ErrConflict) {
-			t.Errorf("err = %v, want a conflict", err)
-		}
-	})
-}
-
 func TestAppendOptionsAreChecked(t *testing.T) {
 	s := aztest.New(nil)
 	client := makeLog(t, s, "")
@@ -99,11 +50,6 @@ func TestAppendOptionsAreChecked(t *testing.T) {
 	for _, data := range [][]byte{nil, make([]byte, maxAppendBlock+1)} {
 		if _, err := Append(t.Context(), client, data, nil); err == nil {
 			t.Errorf("%d bytes: no error", len(data))
-		}
-	}
-	for _, c := range []optimistic.Conditions{{IfTags: `"a" = 'b'`}, {IfNoneMatch: "*"}} {
-		if _, err := Seal(t.Context(), client, &SealOptions{Conditions: c}); err == nil {
-			t.Errorf("Seal with %+v: no error", c)
 		}
 	}
 	if s.Requests() != 0 {

@@ -135,7 +135,8 @@ func (c *copying) next(ctx context.Context, _ *protocol.Refusal) (*protocol.Chan
 			return nil, c.Fail(err)
 		}
 		now := ptr.Value(props.ETag)
-		if !allow(source, now, ptr.Value(props.LastModified)) || now == c.out.SourceETag {
+		held := source.Check(c.Op, c.Resource, optimistic.State{Exists: true, ETag: now, LastModified: ptr.Value(props.LastModified)})
+		if held != nil || now == c.out.SourceETag {
 			return nil, &optimistic.ConflictError{
 				Op: c.Op, Resource: resource.Path(c.from.URL()), Reason: azerr.SourceChanged, Base: source.IfMatch, Current: now,
 				Attempts: c.Res.Attempts, Elapsed: time.Since(c.Began),
@@ -281,16 +282,4 @@ func (c *copying) wait(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// allow evaluates the conditions on a version as the service does on a read.
-func allow(c optimistic.Conditions, etag azcore.ETag, modified time.Time) bool {
-	switch {
-	case c.IfMatch != "" && c.IfMatch != azcore.ETagAny && c.IfMatch != etag,
-		c.IfNoneMatch == azcore.ETagAny || c.IfNoneMatch != "" && c.IfNoneMatch == etag,
-		!c.IfUnmodifiedSince.IsZero() && modified.After(c.IfUnmodifiedSince),
-		!c.IfModifiedSince.IsZero() && !modified.After(c.IfModifiedSince):
-		return false
-	}
-	return true
 }

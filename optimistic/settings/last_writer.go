@@ -11,7 +11,6 @@ import (
 	"slices"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
 
 	"github.com/azconc/azconc/optimistic"
@@ -111,11 +110,11 @@ func NewLastWriterWinsQueueACL(client *azqueue.QueueClient) optimistic.Target[[]
 	}
 }
 
-// NewLastWriterWinsBlobService returns the settings of an account's Blob service (analytics logging, metrics, CORS rules and
-// so on) as a Target.
+// NewLastWriterWinsQueueService returns the settings of an account's Queue service (analytics logging, metrics and CORS rules) as a
+// Target.
 //
 // Last writer wins, as with NewLastWriterWinsQueueMetadata: there is no version, no condition and no room for a lineage. The service
-// keeps sections that a request leaves out (REST: "Set Blob Service Properties"), so a write sends only the sections
+// keeps sections that a request leaves out (REST: "Set Queue Service Properties"), so a write sends only the sections
 // that have changed, and writers of different sections do not affect each other. To empty a list of CORS rules, set it
 // to an empty slice, not nil. Lost responses are handled as with NewLastWriterWinsQueueACL. OperationID, IfTags and LeaseID are refused.
 // Settings may take up to 30 s to take effect.
@@ -123,71 +122,45 @@ func NewLastWriterWinsQueueACL(client *azqueue.QueueClient) optimistic.Target[[]
 // A write that an intermediary delivers twice may overwrite a change that another client has made in between.
 //
 // Cost: 1 request to read, 1 to write.
-func NewLastWriterWinsBlobService(client *service.Client) optimistic.Target[service.SetPropertiesOptions] {
-	return serviceProperties("(blob service)", "Blob Service Properties", client,
-		func(ctx context.Context) (service.SetPropertiesOptions, error) {
-			resp, err := client.GetProperties(ctx, nil)
-			return service.SetPropertiesOptions{
-				CORS: resp.CORS, DefaultServiceVersion: resp.DefaultServiceVersion, DeleteRetentionPolicy: resp.DeleteRetentionPolicy,
-				HourMetrics: resp.HourMetrics, Logging: resp.Logging, MinuteMetrics: resp.MinuteMetrics, StaticWebsite: resp.StaticWebsite,
-			}, err
-		},
-		func(ctx context.Context, changed service.SetPropertiesOptions) (service.SetPropertiesResponse, error) {
-			return client.SetProperties(ctx, &changed)
-		})
-}
-
-// NewLastWriterWinsQueueService returns the settings of an account's Queue service as a Target. The name warns of lost
-// changes, and the limits are those of NewLastWriterWinsBlobService.
 func NewLastWriterWinsQueueService(client *azqueue.ServiceClient) optimistic.Target[azqueue.SetPropertiesOptions] {
-	return serviceProperties("(queue service)", "Queue Service Properties", client,
-		func(ctx context.Context) (azqueue.SetPropertiesOptions, error) {
-			resp, err := client.GetServiceProperties(ctx, nil)
-			return azqueue.SetPropertiesOptions{
-				CORS: resp.CORS, HourMetrics: resp.HourMetrics, Logging: resp.Logging, MinuteMetrics: resp.MinuteMetrics,
-			}, err
+	type properties = azqueue.SetPropertiesOptions
+	return lastWriter[properties]{
+		client: client, resource: func() string { return "(queue service)" },
+		get: func(ctx context.Context) (properties, protocol.Lineage, error) {
+			resp, err := wire.Request(ctx, "Get Queue Service Properties", func(ctx context.Context) (azqueue.GetServicePropertiesResponse, error) {
+				return client.GetServiceProperties(ctx, nil)
+			})
+			return properties{CORS: resp.CORS, HourMetrics: resp.HourMetrics, Logging: resp.Logging, MinuteMetrics: resp.MinuteMetrics}, protocol.Lineage{}, err
 		},
-		func(ctx context.Context, changed azqueue.SetPropertiesOptions) (azqueue.SetPropertiesResponse, error) {
-			return client.SetProperties(ctx, &changed)
-		})
-}
-
-// serviceProperties returns the settings of a service as a Target. op is what the REST operations get and set.
-func serviceProperties[T, R any](name, op string, client any, get func(context.Context) (T, error), set func(context.Context, T) (R, error)) optimistic.Target[T] {
-	return lastWriter[T]{
-		client: client, resource: func() string { return name },
-		get: func(ctx context.Context) (T, protocol.Lineage, error) {
-			value, err := wire.Request(ctx, "Get "+op, get)
-			return value, protocol.Lineage{}, err
-		},
-		set: func(_ protocol.State, was, value T, _ protocol.Lineage) (T, protocol.Lineage, setter, error) {
-			none := protocol.Lineage{}
+		set: func(_ protocol.State, was, value properties, _ protocol.Lineage) (properties, protocol.Lineage, setter, error) {
 			before, err := sections(was)
 			if err != nil {
-				return value, none, nil, err
+				return value, protocol.Lineage{}, nil, err
 			}
 			after, err := sections(value)
 			if err != nil {
-				return value, none, nil, err
+				return value, protocol.Lineage{}, nil, err
 			}
 			for name, text := range after {
 				switch {
 				case bytes.Equal(text, before[name]):
 					delete(after, name)
 				case string(text) == "null":
-					return value, none, nil, fmt.Errorf("service properties: %s cannot be unset, because the service keeps what a request leaves out; set it to a value that disables it", name)
+					return value, protocol.Lineage{}, nil, fmt.Errorf("service properties: %s cannot be unset, because the service keeps what a request leaves out; set it to a value that disables it", name)
 				}
 			}
 			if len(after) == 0 {
-				return value, none, nil, nil
+				return value, protocol.Lineage{}, nil, nil
 			}
 			text, err := json.Marshal(after)
-			return value, none, func(ctx context.Context) error {
-				var changed T // a new one each time, because the SDK sets defaults in it
+			return value, protocol.Lineage{}, func(ctx context.Context) error {
+				var changed properties // a new one each time, because the SDK sets defaults in it
 				if err := json.Unmarshal(text, &changed); err != nil {
 					return fmt.Errorf("decode: %w", err)
 				}
-				_, err := wire.Request(ctx, "Set "+op, func(ctx context.Context) (R, error) { return set(ctx, changed) })
+				_, err := wire.Request(ctx, "Set Queue Service Properties", func(ctx context.Context) (azqueue.SetPropertiesResponse, error) {
+					return client.SetProperties(ctx, &changed)
+				})
 				return err
 			}, err
 		},

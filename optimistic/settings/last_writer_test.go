@@ -8,7 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
 
 	"github.com/azconc/azconc/optimistic"
@@ -124,7 +123,7 @@ func TestServicePropertiesUnderEveryFault(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				q := newServices()
 				q.SetFaults(fault)
-				res, err := optimistic.Update(t.Context(), NewLastWriterWinsBlobService(q.BlobService()), func(_ context.Context, p *service.SetPropertiesOptions) error {
+				res, err := optimistic.Update(t.Context(), NewLastWriterWinsQueueService(q.QueueService()), func(_ context.Context, p *azqueue.SetPropertiesOptions) error {
 					p.Logging.Write = new(true)
 					return nil
 				}, nil)

@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
 
 	"github.com/azconc/azconc/pkg/aztest"
@@ -40,15 +39,6 @@ func (q *services) options() policy.ClientOptions { return policy.ClientOptions{
 // QueueService returns a client of the Queue service.
 func (q *services) QueueService() *azqueue.ServiceClient {
 	client, err := azqueue.NewServiceClientWithNoCredential("http://127.0.0.1:10001/"+aztest.Account, &azqueue.ClientOptions{ClientOptions: q.options()})
-	if err != nil {
-		panic(err)
-	}
-	return client
-}
-
-// BlobService returns a client of the Blob service.
-func (q *services) BlobService() *service.Client {
-	client, err := service.NewClientWithNoCredential("http://127.0.0.1:10000/"+aztest.Account, &service.ClientOptions{ClientOptions: q.options()})
 	if err != nil {
 		panic(err)
 	}

@@ -9,7 +9,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/google/uuid"
 )
 
 // EDM is a type of the Entity Data Model that the Table service supports.
@@ -111,7 +114,7 @@ func typed(t EDM, text string) (Property, error) {
 			p.Value = at.Format(dateTime)
 		}
 	case EDMGUID:
-		ok = isGUID(text)
+		ok = len(text) == 36 && uuid.Validate(text) == nil // which takes other forms too
 	case EDMBinary:
 		_, err := base64.StdEncoding.DecodeString(text)
 		ok = err == nil
@@ -152,22 +155,6 @@ func formatDouble(f float64) string {
 	return s
 }
 
-func isGUID(s string) bool {
-	if len(s) != 36 {
-		return false
-	}
-	for i := range len(s) {
-		if i == 8 || i == 13 || i == 18 || i == 23 {
-			if s[i] != '-' {
-				return false
-			}
-		} else if !strings.ContainsRune("0123456789abcdefABCDEF", rune(s[i])) {
-			return false
-		}
-	}
-	return true
-}
-
 // special reports whether the property is a Double that JSON cannot represent as a number.
 func (p Property) special() bool {
 	return p.Type == EDMDouble && (p.Value == "NaN" || strings.HasSuffix(p.Value, "Infinity"))
@@ -200,12 +187,4 @@ func (p Property) size(name string) int {
 }
 
 // utf16Size returns the size of a text in bytes, as the service stores it.
-func utf16Size(s string) (n int) {
-	for _, r := range s {
-		n += 2
-		if r > 0xffff {
-			n += 2
-		}
-	}
-	return n
-}
+func utf16Size(s string) int { return 2 * len(utf16.Encode([]rune(s))) }

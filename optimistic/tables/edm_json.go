@@ -184,16 +184,10 @@ func literalText(raw json.RawMessage) (text string, quoted bool, err error) {
 		err = json.Unmarshal(raw, &text)
 		return text, true, err
 	case strings.HasPrefix(text, "{"), strings.HasPrefix(text, "["):
-		return "", false, fmt.Errorf("a property holds a single value, not %s; store the JSON as text, or its members as properties of their own", kindOf(text))
+		kind := map[byte]string{'{': "an object", '[': "a list"}[text[0]]
+		return "", false, fmt.Errorf("a property holds a single value, not %s; store the JSON as text, or its members as properties of their own", kind)
 	}
 	return text, false, nil
-}
-
-func kindOf(text string) string {
-	if text[0] == '{' {
-		return "an object"
-	}
-	return "a list"
 }
 
 // looksLike returns the type that the service gives to a literal without an annotation, except that an integer beyond

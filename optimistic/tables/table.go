@@ -9,12 +9,11 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/optimistic/internal/sealed"
-	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/ptr"
 )
 
-// TableOptions are the options of CreateTable, EnsureTable, DeleteTable and Upsert. The zero value is the default, as is nil.
+// TableOptions are the options of CreateTable, DeleteTable and Upsert. The zero value is the default, as is nil.
 type TableOptions struct {
 	// Hooks receive a span for the call, and one for each request. Default: none.
 	Hooks observe.Hooks
@@ -46,17 +45,6 @@ func CreateTable(ctx context.Context, client *aztables.Client, opts *TableOption
 	}.Do(ctx)
 	r.Created = r.Changed
 	return optimistic.Result(r), err
-}
-
-// EnsureTable creates a table unless it exists. Created tells whether a response said that this call created it.
-//
-// Cost: 1 request, and 1 more for every lost response. Safe for concurrent use.
-func EnsureTable(ctx context.Context, client *aztables.Client, opts *TableOptions) (optimistic.Result, error) {
-	r, err := CreateTable(ctx, client, opts)
-	if azerr.Has(err, "TableAlreadyExists") {
-		return r, nil
-	}
-	return r, err
 }
 
 // DeleteTable deletes a table with all its entities: last writer wins, because the service accepts no condition here.

@@ -77,48 +77,46 @@ func (l *lane) under(ctx context.Context, asked note, h *pessimistic.Hold) {
 		work = ctx
 	}
 	l.hold(work, asked, h, time.Duration(50+l.roll(2000))*time.Millisecond, func(ctx context.Context) {
-		switch l.roll(8) {
-		case 0:
-			l.writeBlob(ctx, asked.Of, h)
-		case 1:
-			l.writeEntity(ctx, asked.Of, h)
+		if kind := l.roll(8); kind < len(fencedKinds) {
+			l.write(ctx, fencedKinds[kind], asked.Of, h)
 		}
 	})
 	if l.Plant.has(noFence) { // it works on when the lock is lost
 		for range 10 {
-			l.writeBlob(ctx, asked.Of, h)
+			l.write(ctx, "blob", asked.Of, h)
 			l.rest(ctx, 200*time.Millisecond)
 		}
 	}
 }
 
-func (l *lane) writeBlob(ctx context.Context, name string, h *pessimistic.Hold) {
-	n := l.journal.begin(note{Kind: "fenced", Lane: l.name, Of: "blob " + name, V: int64(h.Fence())})
+// fencedKinds are what is written under a lock.
+var fencedKinds = []string{"blob", "entity"}
+
+func (l *lane) write(ctx context.Context, kind, name string, h *pessimistic.Hold) {
+	n := l.journal.begin(note{Kind: "fenced", Lane: l.name, Of: kind + " " + name, V: int64(h.Fence())})
 	change := func(_ context.Context, f *fenced) error {
 		n.N = f.Fence
 		f.Fence, f.N = int64(h.Fence()), f.N+1
 		return nil
 	}
-	target := fencedBlob(l.site, name)
 	var err error
-	if l.Plant.has(noFence) {
-		_, err = optimistic.Update(ctx, target, change, nil)
-	} else {
-		_, err = optimistic.Update(ctx, blobs.Fenced(h, target), change, nil)
+	switch {
+	case kind == "entity":
+		_, err = tables.Transact(ctx, l.site.table("fenced"), name, func(ctx context.Context, tx *tables.Tx) error {
+			var f fenced
+			if _, err := tx.Get(ctx, "r", &f); err != nil {
+				return err
+			}
+			if err := change(ctx, &f); err != nil {
+				return err
+			}
+			return tx.Put("r", f)
+		}, &tables.TransactOptions{Holder: h})
+	case l.Plant.has(noFence):
+		_, err = optimistic.Update(ctx, fencedBlob(l.site, name), change, nil)
+	default:
+		_, err = optimistic.Update(ctx, blobs.Fenced(h, fencedBlob(l.site, name)), change, nil)
 	}
-	l.done(ctx, n, err)
-}
-
-func (l *lane) writeEntity(ctx context.Context, name string, h *pessimistic.Hold) {
-	n := l.journal.begin(note{Kind: "fenced", Lane: l.name, Of: "entity " + name, V: int64(h.Fence())})
-	_, err := tables.Transact(ctx, l.site.table("fenced"), name, func(ctx context.Context, tx *tables.Tx) error {
-		var f fenced
-		if _, err := tx.Get(ctx, "r", &f); err != nil {
-			return err
-		}
-		n.N = f.Fence
-		return tx.Put("r", fenced{int64(h.Fence()), f.N + 1})
-	}, &tables.TransactOptions{Holder: h})
 	l.done(ctx, n, err)
 }
 

@@ -44,10 +44,9 @@ type line struct {
 
 // newLine makes a line. The faults are drawn from the seed: the same requests in the same order meet the same ones.
 func newLine(a azurite.Account, name string, seed uint64) (*line, error) {
-	l := &line{}
-	var fronts []string
-	for i, service := range []string{a.BlobURL, a.QueueURL, a.TableURL} {
-		target, err := url.Parse(service)
+	l := &line{account: a}
+	for i, service := range []*string{&l.account.BlobURL, &l.account.QueueURL, &l.account.TableURL} {
+		target, err := url.Parse(*service)
 		if err != nil {
 			return nil, err
 		}
@@ -59,10 +58,9 @@ func newLine(a azurite.Account, name string, seed uint64) (*line, error) {
 		proxy := aztest.NewProxy(&url.URL{Scheme: target.Scheme, Host: target.Host}, seed^hash(name)+uint64(i), faults...)
 		server := &http.Server{Handler: l.gate(proxy.Handler()), ReadHeaderTimeout: 10 * time.Second}
 		l.proxies, l.servers = append(l.proxies, proxy), append(l.servers, server)
-		fronts = append(fronts, "http://"+listener.Addr().String())
+		*service = "http://" + listener.Addr().String() + "/" + a.Name
 		l.all.Go(func() { _ = server.Serve(listener) })
 	}
-	l.account = through(a, fronts[0], fronts[1], fronts[2])
 	return l, nil
 }
 

@@ -3,11 +3,9 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
@@ -60,31 +58,19 @@ var (
 
 // prepare creates what the workers need, before they start.
 func (s *site) prepare(ctx context.Context) error {
+	var err error
+	create := func(_ any, failed error) { err = errors.Join(err, failed) }
 	for _, name := range boxes {
-		if _, err := s.container(name).Create(ctx, nil); err != nil {
-			return err
-		}
+		create(s.container(name).Create(ctx, nil))
 	}
 	for _, name := range tableSet {
-		if _, err := s.table(name).CreateTable(ctx, nil); err != nil {
-			return err
-		}
+		create(s.table(name).CreateTable(ctx, nil))
 	}
-	for _, q := range queues {
-		for _, name := range []string{q, q + poisonSuffix} {
-			if _, err := s.queue(name).Create(ctx, nil); err != nil {
-				return err
-			}
-		}
+	for _, name := range queues {
+		create(s.queue(name).Create(ctx, nil))
+		create(s.queue(name+poisonSuffix).Create(ctx, nil))
 	}
-	return errors.Join(seedTallies(ctx, s), seedFenced(ctx, s))
-}
-
-// through returns the account behind other addresses.
-func through(a azurite.Account, blob, queue, table string) azurite.Account {
-	path := "/" + a.Name
-	a.BlobURL, a.QueueURL, a.TableURL = strings.TrimSuffix(blob, "/")+path, strings.TrimSuffix(queue, "/")+path, strings.TrimSuffix(table, "/")+path
-	return a
+	return errors.Join(err, seedTallies(ctx, s), seedFenced(ctx, s))
 }
 
 // must ends the process for what only a mistake of this program can cause.
@@ -96,43 +82,34 @@ func must(err error) {
 
 // service is an Azurite with its data on disk, which can be ended and started again.
 type service struct {
-	options  azurite.Options
-	server   *azurite.Server
-	turn     sync.Mutex // held by a restart
-	restarts int
+	options azurite.Options
+	server  *azurite.Server
+	turn    sync.Mutex // held by a restart
 }
 
-func startService(ctx context.Context, dir string) (*service, error) {
-	s := &service{options: azurite.Options{Location: dir}}
-	if err := s.start(ctx); err != nil {
+func startService(ctx context.Context, dir string) (s *service, err error) {
+	s = &service{options: azurite.Options{Location: dir}}
+	if s.server, err = azurite.Start(ctx, &s.options); err != nil {
 		return nil, err
 	}
 	a := s.server.Account()
 	for raw, port := range map[string]*int{a.BlobURL: &s.options.BlobPort, a.QueueURL: &s.options.QueuePort, a.TableURL: &s.options.TablePort} {
 		u, err := url.Parse(raw)
-		if err == nil {
-			*port, err = strconv.Atoi(u.Port())
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", raw, err)
-		}
+		must(err)
+		*port, err = strconv.Atoi(u.Port())
+		must(err)
 	}
 	return s, nil
-}
-
-func (s *service) start(ctx context.Context) (err error) {
-	s.server, err = azurite.Start(ctx, &s.options)
-	return err
 }
 
 // restart ends the service by SIGTERM in the midst of its requests, and starts it on the same folder and ports. Not by
 // SIGKILL: Azurite writes its data to disk some seconds after it has acknowledged them, so that it would lose writes
 // that a real account never loses. It does forget all leases when it is restarted, as no account does: for
 // their holders it is as if another client had broken them.
-func (s *service) restart(ctx context.Context) error {
-	s.restarts++
+func (s *service) restart(ctx context.Context) (err error) {
 	if err := s.server.Stop(); err != nil {
 		return err
 	}
-	return s.start(ctx)
+	s.server, err = azurite.Start(ctx, &s.options)
+	return err
 }

@@ -116,8 +116,8 @@ func (c *Call) Commit(ctx context.Context, w Change) (azcore.ETag, error) {
 		case out.Ambiguous() || out.Transient():
 			wait := c.pause(ctx, pauses, out)
 			if ambiguous && c.fades(w, wait) {
-				if done, etag, err := c.lookEarly(ctx, w, err); done {
-					return etag, err
+				if done, err := c.lookEarly(ctx, w, err); done {
+					return "", err
 				}
 			}
 			if pauses.NextAfter(ctx, wait) != nil {
@@ -152,20 +152,15 @@ func (c *Call) Commit(ctx context.Context, w Change) (azcore.ETag, error) {
 			if ctx.Err() != nil {
 				return c.lastLook(ctx, w, context.Cause(ctx))
 			}
-			return "", c.Unknown(w, "the resource could not be read back", errors.Join(azerr.Clean(err), azerr.Clean(lookErr)))
+			return "", c.Unknown(w, whyUnread, errors.Join(azerr.Clean(err), azerr.Clean(lookErr)))
 		}
 		f, why := c.Judge(w, now)
-		switch f {
-		case Committed, Performed:
-			return "", c.proved(ctx, f, now)
-		case Refused:
+		switch {
+		case f == Refused:
 			c.Resolved(ctx)
 			return "", c.Observed(c.refusal(w, out, err), w, now)
-		case Unprovable:
-			return "", c.Unknown(w, why, err)
-		}
-		if out.Kind != azerr.Conflict || pauses.Next(ctx, 0) != nil {
-			return "", c.Unknown(w, why, err)
+		case f != Undecided || out.Kind != azerr.Conflict || pauses.Next(ctx, 0) != nil:
+			return "", c.concluded(ctx, w, now, f, why, err)
 		}
 	}
 }
@@ -191,17 +186,16 @@ func (c *Call) fades(w Change, pause time.Duration) bool {
 }
 
 // lookEarly judges w before a pause. done is false if it is undecided, or could not be read.
-func (c *Call) lookEarly(ctx context.Context, w Change, cause error) (done bool, etag azcore.ETag, err error) {
+func (c *Call) lookEarly(ctx context.Context, w Change, cause error) (done bool, err error) {
 	now, err := c.Look(ctx, w.Look)
 	if err != nil {
-		return false, "", nil
+		return false, nil
 	}
 	f, why := c.Judge(w, now)
 	if f == Undecided {
-		return false, "", nil
+		return false, nil
 	}
-	etag, err = c.concluded(ctx, w, now, f, why, cause)
-	return true, etag, err
+	return true, c.concluded(ctx, w, now, f, why, cause)
 }
 
 // lastLook judges w if there is no time or budget left to send it again. It also runs if ctx has ended, for at most
@@ -211,22 +205,22 @@ func (c *Call) lastLook(ctx context.Context, w Change, cause error) (azcore.ETag
 	defer cancel()
 	now, err := c.Look(detached, w.Look)
 	if err != nil {
-		return "", c.Unknown(w, "the resource could not be read back", errors.Join(azerr.Clean(cause), azerr.Clean(err)))
+		return "", c.Unknown(w, whyUnread, errors.Join(azerr.Clean(cause), azerr.Clean(err)))
 	}
 	f, why := c.Judge(w, now)
-	return c.concluded(ctx, w, now, f, why, cause)
+	return "", c.concluded(ctx, w, now, f, why, cause)
 }
 
 // concluded returns the result of a write after a look that shows its fate, or after the last look.
-func (c *Call) concluded(ctx context.Context, w Change, now State, f Fate, why string, cause error) (azcore.ETag, error) {
+func (c *Call) concluded(ctx context.Context, w Change, now State, f Fate, why string, cause error) error {
 	switch f {
 	case Committed, Performed:
-		return "", c.proved(ctx, f, now)
+		return c.proved(ctx, f, now)
 	case Refused:
 		c.Resolved(ctx)
-		return "", c.Observed(&azerr.ConflictError{Op: c.Op, Resource: c.Resource, Reason: azerr.Changed, Base: w.Base.ETag, Err: azerr.Clean(cause)}, w, now)
+		return c.Observed(&azerr.ConflictError{Op: c.Op, Resource: c.Resource, Reason: azerr.Changed, Base: w.Base.ETag, Err: azerr.Clean(cause)}, w, now)
 	default:
-		return "", c.Unknown(w, why, cause)
+		return c.Unknown(w, why, cause)
 	}
 }
 

@@ -47,13 +47,8 @@ func (c *Call) findCreated(ctx context.Context, w Change, pauses *retry.Loop, ca
 		}
 		f, why := c.Judge(w, now)
 		switch {
-		case f == Committed, f == Performed:
-			return "", false, c.proved(ctx, f, now)
-		case f == Refused:
-			c.Resolved(ctx)
-			return "", false, c.Observed(&azerr.ConflictError{Op: c.Op, Resource: c.Resource, Reason: azerr.Exists, Err: azerr.Clean(cause)}, w, now)
-		case f == Unprovable:
-			return "", false, c.Unknown(w, why, cause)
+		case f != Undecided:
+			return "", false, c.concluded(ctx, w, now, f, why, cause)
 		case c.S.Recreate:
 			return "", true, nil
 		case pauses.Next(ctx, 0) != nil:

@@ -15,10 +15,7 @@ import (
 // by one slow call; but if it is small, one client may dominate, so the mean decides.
 func (l Lineage) crowd(now time.Time) float64 {
 	recent := l.Writes[:min(len(l.Writes), crowdWindow)]
-	if !slices.ContainsFunc(recent, func(e Entry) bool { return e.Passed > 0 }) {
-		return 1 // the mean of nothing but 0, whatever the age of the entries, which takes longer to find out
-	}
-	if recent[0].Passed == 0 && (len(recent) == 1 || recent[1].Passed == 0) {
+	if len(recent) == 0 || recent[0].Passed == 0 && (len(recent) == 1 || recent[1].Passed == 0) {
 		return 1 // the last two calls met nobody: the crowd has left, or never was, if another program wrote the entries
 	}
 	var window [crowdWindow]int
@@ -36,7 +33,7 @@ func (l Lineage) crowd(now time.Time) float64 {
 			newest = seconds
 		}
 		if seconds-newest <= crowdSeconds {
-			passed = append(passed, e.Passed-l.placeInTurn(i)) // those before it in the same turn are of the same process
+			passed = append(passed, e.Passed-l.placeInBurst(i)) // those before it in the same burst are of the same process
 		}
 	}
 	if len(passed) == 0 {
@@ -73,8 +70,8 @@ type sighting struct {
 	since   time.Time     // and when that was
 
 	foreign time.Time // when a writer without a lineage was last seen
-	turn    int       // the writes of the turn that the next call of this process may go on with; 0 if there is none
-	ticket  int       // of that turn
+	burst   int       // the writes of the burst that the next call of this process may go on with; 0 if there is none
+	ticket  int       // of that burst
 	behind  int       // the calls of this process that have begun since, other than the one that goes on
 }
 
@@ -93,7 +90,7 @@ var crowds sightings
 const sightingsKept = 1024
 
 // begin returns the sighting of a resource, or the zero value, to a call that begins. The first such call after a commit
-// goes on with the turn, if it is not over. Each of the others has one more call of the process before it.
+// goes on with the burst, if it is not over. Each of the others has one more call of the process before it.
 func (s *sightings) begin(resource string) sighting {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,7 +98,7 @@ func (s *sightings) begin(resource string) sighting {
 	v, ok := s.seen[resource]
 	if ok {
 		next := v
-		if next.turn = 0; v.turn == 0 {
+		if next.burst = 0; v.burst == 0 {
 			next.behind++
 		}
 		s.seen[resource] = next
@@ -115,7 +112,7 @@ func (s *sightings) add(resource string, v sighting) {
 	defer s.mu.Unlock()
 	s.advance()
 	before, known := s.seen[resource]
-	if known && before.lineage == v.lineage && v.at.Sub(before.at) < time.Second && (before.count > v.count || before.count == v.count && v.turn == 0) {
+	if known && before.lineage == v.lineage && v.at.Sub(before.at) < time.Second && (before.count > v.count || before.count == v.count && v.burst == 0) {
 		before.trip, before.best, before.foreign = v.trip, v.best, v.foreign // no more is known about the resource than before
 		if before.count == v.count {
 			before.at = v.at

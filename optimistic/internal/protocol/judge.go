@@ -79,16 +79,13 @@ func (w Change) judge(now State) (Fate, string) {
 		return Committed, "" // it is gone as requested, no matter who deleted it
 	case w.AnyBase:
 		return Undecided, "nothing shows whether the unconditional write was applied"
+	case w.Remove && !now.Exists:
+		return Unprovable, "it is gone, and nothing shows by whose deletion"
 	case now.Exists == w.Base.Exists && (!now.Exists || now.ETag == w.Base.ETag):
-		if w.Remove && !now.Exists {
-			return Unprovable, "it is gone, and nothing shows by whose deletion"
-		}
 		if !now.Exists {
 			return Undecided, WhyAbsent
 		}
 		return Undecided, "it is still as it was, and the request may still be under way"
-	case w.Remove && !now.Exists:
-		return Unprovable, "it is gone, and nothing shows by whose deletion"
 	case !now.Exists:
 		return Unprovable, "it was deleted, and nothing shows whether the write was applied before"
 	case w.Base.Exists && now.Lineage.replaced(w.Base.ETag), !w.Base.Exists && now.Lineage.replaced(""):

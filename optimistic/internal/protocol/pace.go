@@ -22,7 +22,7 @@ import (
 //
 // In simulation (pace_test.go), 8, 32 and 128 clients, 5 ms from the service, need 3.3, 3.9 and 4.7 requests per commit, and
 // full jitter 5.6, 10 and 20, for up to 1.7 times the commits. Where the service is near, a process writes several times in a
-// row, and they need 2.7, 3.0 and 3.3 at 1 ms: see turn.go.
+// row, and they need 2.7, 3.0 and 3.3 at 1 ms: see burst.go.
 type pace struct {
 	resource string
 	random   func() float64
@@ -34,7 +34,7 @@ type pace struct {
 	ticket   int           // the count at the beginning of the call; see ticketed
 	ticketed bool
 	own      bool // the call follows another one of this process, so its place is not a guess
-	turn     int  // the writes of the turn so far; see turn.go
+	burst    int  // the writes of the burst so far; see burst.go
 	looked   int  // the count at the last look
 	refusals int
 }
@@ -62,8 +62,8 @@ func (p *pace) begin(now time.Time) time.Duration {
 	if p.last.crowd < 2 {
 		return 0
 	}
-	if p.last.turn > 0 && since < p.trip { // the turn goes on
-		p.turn, p.ticket = p.last.turn, p.last.ticket
+	if p.last.burst > 0 && since < p.trip { // the burst goes on
+		p.burst, p.ticket = p.last.burst, p.last.ticket
 		return 0
 	}
 	return p.slots(p.last.crowd+float64(p.last.behind)+p.random()*float64(p.run()), slot) - 2*p.trip - since
@@ -73,12 +73,12 @@ func (p *pace) begin(now time.Time) time.Duration {
 // crowd before it writes.
 func (p *pace) read(l Lineage, now time.Time) (wait time.Duration, again bool) {
 	if p.competes(now) {
-		p.ticket, p.ticketed, p.own, p.turn = l.count, true, false, 0
+		p.ticket, p.ticketed, p.own, p.burst = l.count, true, false, 0
 		p.see(l, l.count, now)
 		return 0, false
 	}
 	if p.ticketed && (l.count < p.ticket || p.own && p.last.lineage != "" && p.last.lineage != l.first.ID) {
-		p.ticketed, p.own, p.turn = false, false, 0 // another lineage
+		p.ticketed, p.own, p.burst = false, false, 0 // another lineage
 	}
 	crowd := p.see(l, l.count, now)
 	if p.ticketed {
@@ -147,7 +147,7 @@ func (p *pace) refused(base Lineage, backoff retry.Backoff, now time.Time) time.
 // committed notes that the write over base was applied.
 func (p *pace) committed(base Lineage, now time.Time) {
 	if p.ticketed {
-		p.turn++
+		p.burst++
 		p.see(base, base.count+1, now)
 	}
 }
@@ -156,8 +156,8 @@ func (p *pace) committed(base Lineage, now time.Time) {
 func (p *pace) see(l Lineage, count int, now time.Time) float64 {
 	crowd := l.crowd(now)
 	next := sighting{lineage: l.first.ID, count: count, crowd: crowd, at: now, trip: p.trip, best: p.best, foreign: p.last.foreign}
-	if count > l.count && p.turn < p.run() {
-		next.turn, next.ticket = p.turn, p.ticket
+	if count > l.count && p.burst < p.run() {
+		next.burst, next.ticket = p.burst, p.ticket
 	}
 	next.gap, next.from, next.since = p.last.gap, p.last.from, p.last.since
 	if n := count - next.from; next.lineage != p.last.lineage || next.since.IsZero() || n < 0 {
@@ -196,11 +196,11 @@ func mean(m *time.Duration, x time.Duration, weight time.Duration) {
 // next: 1.7 round trips for a crowd of 8, less for a larger one, in which collisions cost the commits of fewer others,
 // and for a smaller one, where waiting costs more than they do. Writers of a service that is busy with them measure long
 // round trips and would wait for ever longer, so the rate at which they see others commit is a bound, and so is the time
-// of a round trip to a service that is not busy. Where writers take turns, the slots are others: see slotInTurns.
+// of a round trip to a service that is not busy. Where they write in bursts, the slots are others: see slotInBursts.
 func (p *pace) slot(crowd float64) time.Duration {
 	trips := 1.74
 	if p.run() > 1 {
-		trips = slotInTurns(crowd)
+		trips = slotInBursts(crowd)
 	} else if octaves := math.Log2(max(crowd, 1) / 8); octaves > 0 {
 		if p.trip < 2*p.best { // otherwise requests wait for each other, and a collision costs everyone time
 			trips -= 0.055 * octaves
@@ -237,7 +237,7 @@ func (p *pace) outlasts(base Lineage, wait time.Duration, size int, now time.Tim
 	if p.last.gap > 0 {
 		gap = min(2*p.trip, p.last.gap)
 	}
-	if p.run() > 1 { // a turn is quicker, also while the next read is under way
+	if p.run() > 1 { // a burst is quicker, also while the next read is under way
 		gap, wait = min(gap, 4*p.best), wait+p.trip
 	}
 	return gap > 0 && 3*wait > time.Duration(size)*gap

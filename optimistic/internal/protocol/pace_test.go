@@ -258,9 +258,9 @@ func TestContendingWritersTakeTurns(t *testing.T) {
 	}
 }
 
-// TestTurnsHaveNoDearState: near the service, crowds of 40 clients and more could fall into a state in which turns were begun and
+// TestBurstsHaveNoDearState: near the service, crowds of 40 clients and more could fall into a state in which bursts were begun and
 // broken, for 7 requests per commit, and stayed there.
-func TestTurnsHaveNoDearState(t *testing.T) {
+func TestBurstsHaveNoDearState(t *testing.T) {
 	for _, tt := range []struct {
 		clients int
 		seeds   uint64

@@ -5,9 +5,9 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
-	"io"
+	"maps"
 	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -20,31 +20,21 @@ type entry struct {
 }
 
 // archive packs the binary and the common files: a zip for Windows, a gzipped tar for all others.
-func (r *release) archive(target, binary string, common map[string][]byte) error {
-	data, err := os.ReadFile(binary)
-	if err != nil {
-		return err
-	}
+func (r *release) archive(target, binary string, data []byte, common map[string][]byte) error {
 	folder := r.name(target) + "/"
-	entries := []entry{{folder + filepath.Base(binary), data, 0o755}}
-	for _, name := range sortedKeys(common) {
+	entries := []entry{{folder + binary, data, 0o755}}
+	for _, name := range slices.Sorted(maps.Keys(common)) {
 		entries = append(entries, entry{folder + name, common[name], 0o644})
 	}
+	pack, extension := gzipped, ".tar.gz"
 	if strings.HasPrefix(target, "windows/") {
-		packed, err := zipped(entries, r.time)
-		if err != nil {
-			return err
-		}
-		return r.write(r.name(target)+".zip", packed)
+		pack, extension = zipped, ".zip"
 	}
-	packed, err := tarred(entries, r.time)
+	packed, err := pack(entries, r.time)
 	if err != nil {
 		return err
 	}
-	if packed, err = gzipped(packed); err != nil {
-		return err
-	}
-	return r.write(r.name(target)+".tar.gz", packed)
+	return r.write(r.name(target)+extension, packed)
 }
 
 // tarred is a tar of the entries in their order, owned by root, of one time. USTAR has no field that could differ elsewhere.
@@ -63,10 +53,31 @@ func tarred(entries []entry, at time.Time) ([]byte, error) {
 			return nil, err
 		}
 	}
-	if err := w.Close(); err != nil {
+	err := w.Close()
+	return b.Bytes(), err
+}
+
+// gzipped is a tar in gzip.
+func gzipped(entries []entry, at time.Time) ([]byte, error) {
+	packed, err := tarred(entries, at)
+	if err != nil {
 		return nil, err
 	}
-	return b.Bytes(), nil
+	return compressed(packed)
+}
+
+// compressed has neither a name nor a time.
+func compressed(data []byte) ([]byte, error) {
+	var b bytes.Buffer
+	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := w.Write(data); err != nil {
+		return nil, err
+	}
+	err = w.Close()
+	return b.Bytes(), err
 }
 
 func zipped(entries []entry, at time.Time) ([]byte, error) {
@@ -83,24 +94,6 @@ func zipped(entries []entry, at time.Time) ([]byte, error) {
 			return nil, err
 		}
 	}
-	if err := w.Close(); err != nil {
-		return nil, err
-	}
-	return b.Bytes(), nil
-}
-
-// gzipped has neither a name nor a time.
-func gzipped(data []byte) ([]byte, error) {
-	var b bytes.Buffer
-	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := io.Copy(w, bytes.NewReader(data)); err != nil {
-		return nil, err
-	}
-	if err := w.Close(); err != nil {
-		return nil, err
-	}
-	return b.Bytes(), nil
+	err := w.Close()
+	return b.Bytes(), err
 }

@@ -19,7 +19,7 @@ import (
 func (r *release) common(ctx context.Context) (map[string][]byte, error) {
 	files := make(map[string][]byte)
 	for name, path := range map[string]string{"README.md": "README.md", "LICENSE": "LICENSE", "CHANGELOG.md": ".github/CHANGELOG.md"} {
-		data, err := r.command(ctx, "git", "show", "HEAD:"+path) // as committed, whatever the line ends of the checkout
+		data, err := r.in(ctx, r.source, "git", "show", "HEAD:"+path) // as committed, whatever the line ends of the checkout
 		if err != nil {
 			return nil, err
 		}

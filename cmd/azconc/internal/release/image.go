@@ -23,7 +23,7 @@ const nobody = "65532:65532"
 // authorities and a directory for temporary files; no shell.
 //
 //	skopeo copy oci-archive:azconc_1.2.3_image.tar docker://registry.example/azconc:1.2.3
-func (r *release) image(binaries map[string]string) error {
+func (r *release) image(binaries map[string][]byte) error {
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, target := range r.targets {
 		arch, linux := strings.CutPrefix(target, "linux/")
@@ -70,11 +70,7 @@ func (r *release) image(binaries map[string]string) error {
 	return r.write("azconc_"+r.number()+"_image.tar", packed)
 }
 
-func (r *release) imageOf(arch, binary string) (v1.Image, error) {
-	data, err := os.ReadFile(binary)
-	if err != nil {
-		return nil, err
-	}
+func (r *release) imageOf(arch string, binary []byte) (v1.Image, error) {
 	var authorities bytes.Buffer
 	for root := range bundle.Roots() {
 		if root.Constraint != nil { // a PEM file cannot carry it
@@ -84,17 +80,14 @@ func (r *release) imageOf(arch, binary string) (v1.Image, error) {
 			return nil, err
 		}
 	}
-	content, err := tarred([]entry{
+	content, err := gzipped([]entry{
 		{"etc/", nil, os.ModeDir | 0o755}, {"etc/ssl/", nil, os.ModeDir | 0o755}, {"etc/ssl/certs/", nil, os.ModeDir | 0o755},
 		{"etc/ssl/certs/ca-certificates.crt", authorities.Bytes(), 0o644},
 		{"tmp/", nil, os.ModeDir | os.ModeSticky | 0o777},
 		{"usr/", nil, os.ModeDir | 0o755}, {"usr/bin/", nil, os.ModeDir | 0o755},
-		{"usr/bin/azconc", data, 0o755},
+		{"usr/bin/azconc", binary, 0o755},
 	}, r.time)
 	if err != nil {
-		return nil, err
-	}
-	if content, err = gzipped(content); err != nil {
 		return nil, err
 	}
 	image, err := mutate.Append(mutate.MediaType(empty.Image, types.OCIManifestSchema1), mutate.Addendum{

@@ -5,8 +5,8 @@
 //
 // It also prepares a tag for every module of the repository, as modules.go says, and pushes none.
 //
-// The same commit and the same Go make the same bits, whatever the directory, the umask and the time. The
-// program is a module of its own, so that what it needs is not azconc's.
+// The same commit and the same Go make the same bits, whatever the directory, the umask and the time. The program is a module of its
+// own, so that what it needs is not azconc's.
 package main
 
 import (
@@ -18,7 +18,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -42,7 +41,7 @@ func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("release", flag.ContinueOnError)
 	source := flags.String("source", ".", "the clone to build, which must have nothing uncommitted")
 	out := flags.String("out", "dist", "the `directory` for the release; it is emptied first")
-	wanted := flags.String("targets", strings.Join(targets, ","), "the `systems` to build for")
+	targets := flags.String("targets", "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64", "the `systems` to build for")
 	tags := flags.Bool("tags", true, "make the tags of all modules")
 	flags.Usage = func() {
 		fmt.Fprintln(os.Stderr, "usage: scripts/release [flags] v<major>.<minor>.<patch>")
@@ -55,13 +54,7 @@ func run(ctx context.Context, args []string) error {
 		flags.Usage()
 		return flag.ErrHelp
 	}
-	r := &release{version: flags.Arg(0)}
-	for t := range strings.SplitSeq(*wanted, ",") {
-		if !slices.Contains(targets, t) {
-			return fmt.Errorf("-targets: %q is none of %s", t, strings.Join(targets, ", "))
-		}
-		r.targets = append(r.targets, t)
-	}
+	r := &release{version: flags.Arg(0), targets: strings.Split(*targets, ",")}
 	var err error
 	if r.source, err = filepath.Abs(*source); err != nil {
 		return err

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
@@ -27,7 +26,7 @@ const rootModule = "github.com/azconc/azconc"
 // this repository alone. The commits follow one another and are on no branch. proxy gets the modules as tagged, in the form of a
 // GOPROXY. If the root's tag is there, on this commit, all are.
 func (r *release) tag(ctx context.Context, proxy string) (err error) {
-	if at, err := r.command(ctx, "git", "rev-list", "-n1", r.version); err == nil {
+	if at, err := r.in(ctx, r.source, "git", "rev-list", "-n1", r.version); err == nil {
 		if commit := strings.TrimSpace(string(at)); commit != r.commit {
 			return fmt.Errorf("the tag %s is there, on %s", r.version, commit)
 		}
@@ -43,10 +42,10 @@ func (r *release) tag(ctx context.Context, proxy string) (err error) {
 		return err
 	}
 	defer func() {
-		_, e := r.command(context.WithoutCancel(ctx), "git", "worktree", "remove", "--force", tree)
+		_, e := r.in(context.WithoutCancel(ctx), r.source, "git", "worktree", "remove", "--force", tree)
 		err = errors.Join(err, e, os.RemoveAll(tree))
 	}()
-	if _, err := r.command(ctx, "git", "worktree", "add", "--quiet", "--detach", tree, r.commit); err != nil {
+	if _, err := r.in(ctx, r.source, "git", "worktree", "add", "--quiet", "--detach", tree, r.commit); err != nil {
 		return err
 	}
 	dirs := []string{"", "pkg/telemetry"}
@@ -118,17 +117,6 @@ exec git commit -q -m "$3" go.mod go.sum`, "sh", r.commit, r.time.Format("2006-0
 	return err
 }
 
-// in runs a program in a directory.
-func (r *release) in(ctx context.Context, dir, name string, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Dir = dir
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w\n%s", name, err, out)
-	}
-	return out, nil
-}
-
 // publish puts a module, as it is in a commit, into a GOPROXY, and returns the lines that a go.sum has about it.
 func (r *release) publish(ctx context.Context, proxy, commit, dir string, m module.Version) (sums []string, err error) {
 	at := filepath.Join(proxy, filepath.FromSlash(m.Path), "@v")
@@ -139,7 +127,7 @@ func (r *release) publish(ctx context.Context, proxy, commit, dir string, m modu
 	if err := zip.CreateFromVCS(&packed, m, r.source, commit, dir); err != nil {
 		return nil, err
 	}
-	text, err := r.command(ctx, "git", "show", commit+":"+path.Join(dir, "go.mod"))
+	text, err := r.in(ctx, r.source, "git", "show", commit+":"+path.Join(dir, "go.mod"))
 	if err != nil {
 		return nil, err
 	}

@@ -27,7 +27,7 @@ func TestEachModuleResolvesAsTagged(t *testing.T) {
 	}
 	environ := resolving(t, proxy, version)
 	for _, module := range []string{"", "pkg/telemetry", "pkg/adapters/certmagic", "pkg/adapters/clientgo", "pkg/adapters/gocron", "pkg/adapters/watermill", "cmd/azconc"} {
-		tagged, err := r.command(t.Context(), "git", "show", path.Join(module, version)+":"+path.Join(module, "go.mod"))
+		tagged, err := r.in(t.Context(), r.source, "git", "show", path.Join(module, version)+":"+path.Join(module, "go.mod"))
 		if err != nil || strings.Contains(string(tagged), "replace") || module != "" && !strings.Contains(string(tagged), rootModule+" "+version) {
 			t.Errorf("%s: its go.mod as tagged: %v\n%s", module, err, tagged)
 		}

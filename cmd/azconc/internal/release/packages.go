@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/goreleaser/nfpm/v2"
@@ -25,37 +27,28 @@ var formats = []format{
 	{"rpm", rpm.DefaultRPM, "/usr/share/zsh/site-functions/", []string{"ca-certificates"}},
 }
 
-// packages makes the packages of the distributions for a Linux target.
-func (r *release) packages(target, binary string, common map[string][]byte) error {
+// packages makes the packages of the distributions for a Linux target. nfpm reads their contents from files, which are in work.
+func (r *release) packages(work, target, binary string, common map[string][]byte) error {
 	arch, linux := strings.CutPrefix(target, "linux/")
 	if !linux {
 		return nil
 	}
 	for _, f := range formats {
-		staged, err := os.MkdirTemp("", "azconc-package-")
-		if err != nil {
-			return err
-		}
-		err = r.pack(f, arch, binary, staged, common)
-		if e := os.RemoveAll(staged); err == nil {
-			err = e
-		}
-		if err != nil {
+		if err := r.pack(f, arch, binary, work, common); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// pack makes one package. nfpm reads its contents from files, which are staged first.
-func (r *release) pack(f format, arch, binary, staged string, common map[string][]byte) error {
+func (r *release) pack(f format, arch, binary, work string, common map[string][]byte) error {
 	contents := files.Contents{r.content(binary, "/usr/bin/azconc", 0o755)}
-	for i, name := range sortedKeys(common) {
+	for _, name := range slices.Sorted(maps.Keys(common)) {
 		data, to := common[name], ""
 		switch folder, base := filepath.Split(name); {
 		case folder == "man/":
 			to = "/usr/share/man/man1/" + base + ".gz"
-			packed, err := gzipped(data)
+			packed, err := compressed(data)
 			if err != nil {
 				return err
 			}
@@ -73,7 +66,7 @@ func (r *release) pack(f format, arch, binary, staged string, common map[string]
 		default:
 			to = "/usr/share/doc/azconc/" + base
 		}
-		file := filepath.Join(staged, "content"+string(rune('a'+i/26))+string(rune('a'+i%26)))
+		file := filepath.Join(work, strings.ReplaceAll(name, "/", "_"))
 		if err := os.WriteFile(file, data, 0o600); err != nil {
 			return err
 		}

@@ -4,20 +4,21 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
+	"debug/buildinfo"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-)
 
-// targets are the systems that a release is built for.
-var targets = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64", "windows/arm64"}
+	cdx "github.com/CycloneDX/cyclonedx-go"
+)
 
 // release is a release that is being built.
 type release struct {
@@ -26,20 +27,18 @@ type release struct {
 	targets     []string
 
 	commit string
-	time   time.Time // of the commit: the time of every file
+	time   time.Time         // of the commit: the time of every file
+	sums   map[string]string // the SHA-256 of what is written so far, by name
 }
-
-// number is the version as package managers write it.
-func (r *release) number() string { return strings.TrimPrefix(r.version, "v") }
 
 // describe reads the commit. It refuses a clone with uncommitted changes: nobody could build the same again.
 func (r *release) describe(ctx context.Context) error {
-	if out, err := r.command(ctx, "git", "status", "--porcelain"); err != nil {
+	if out, err := r.in(ctx, r.source, "git", "status", "--porcelain"); err != nil {
 		return err
 	} else if len(out) > 0 {
 		return fmt.Errorf("%s has uncommitted changes: commit them, or build from a clone:\n%s", r.source, out)
 	}
-	out, err := r.command(ctx, "git", "log", "-1", "--format=%H %ct")
+	out, err := r.in(ctx, r.source, "git", "log", "-1", "--format=%H %ct")
 	if err != nil {
 		return err
 	}
@@ -52,10 +51,10 @@ func (r *release) describe(ctx context.Context) error {
 	return nil
 }
 
-// command runs a program in the clone and returns its output.
-func (r *release) command(ctx context.Context, name string, args ...string) ([]byte, error) {
+// in runs a program in a directory and returns its output.
+func (r *release) in(ctx context.Context, dir, name string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Dir = r.source
+	cmd.Dir = dir
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
@@ -65,58 +64,51 @@ func (r *release) command(ctx context.Context, name string, args ...string) ([]b
 	return out, nil
 }
 
-// build makes everything, in a directory beside out that takes its place at the end: a failure leaves out as it was.
+// build makes everything. After a failure there are no checksums.
 func (r *release) build(ctx context.Context) (err error) {
-	if err := os.MkdirAll(filepath.Dir(r.out), 0o755); err != nil {
+	if err := errors.Join(os.RemoveAll(r.out), os.MkdirAll(r.out, 0o755)); err != nil {
 		return err
 	}
-	dist := r.out
-	if r.out, err = os.MkdirTemp(filepath.Dir(dist), ".release-"); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(r.out)) }()
 	work, err := os.MkdirTemp("", "azconc-release-")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
-
 	common, err := r.common(ctx)
 	if err != nil {
 		return err
 	}
-	binaries := make(map[string]string)
+	binaries := make(map[string][]byte)
 	for _, target := range r.targets {
-		if binaries[target], err = r.compile(ctx, work, target); err != nil {
+		binary, err := r.compile(ctx, work, target)
+		if err != nil {
 			return err
 		}
-		if err := r.archive(target, binaries[target], common); err != nil {
+		if binaries[target], err = os.ReadFile(binary); err != nil {
 			return err
 		}
-		if err := r.materials(target, binaries[target]); err != nil {
+		if err := r.archive(target, filepath.Base(binary), binaries[target], common); err != nil {
 			return err
 		}
-		if err := r.packages(target, binaries[target], common); err != nil {
+		if err := r.materials(target, binary); err != nil {
+			return err
+		}
+		if err := r.packages(work, target, binary, common); err != nil {
 			return err
 		}
 	}
-	if err := r.image(binaries); err != nil {
+	if err := errors.Join(r.image(binaries), r.formula()); err != nil {
 		return err
 	}
-	if err := r.formula(); err != nil {
-		return err
+	var list bytes.Buffer // in the form that sha256sum -c reads
+	for _, name := range slices.Sorted(maps.Keys(r.sums)) {
+		fmt.Fprintf(&list, "%s  %s\n", r.sums[name], name)
 	}
-	if err := r.checksums(); err != nil {
-		return err
-	}
-	if err := os.RemoveAll(dist); err != nil {
-		return err
-	}
-	if err := os.Chmod(r.out, 0o755); err != nil {
-		return err
-	}
-	return os.Rename(r.out, dist)
+	return r.write("checksums.txt", list.Bytes())
 }
+
+// number is the version without the v.
+func (r *release) number() string { return strings.TrimPrefix(r.version, "v") }
 
 // name is the name of what is made for a target, without an extension.
 func (r *release) name(target string) string {
@@ -130,47 +122,74 @@ func (r *release) write(name string, data []byte) error {
 		return err
 	}
 	fmt.Printf("%-44s %9d bytes\n", name, len(data))
+	if r.sums == nil {
+		r.sums = make(map[string]string)
+	}
+	r.sums[name] = fmt.Sprintf("%x", sha256.Sum256(data))
 	return os.Chmod(path, 0o644) // whatever the umask
 }
 
-const checksumsName = "checksums.txt"
+// rootPackage has the variables in which the linker writes the version and the commit. It says nothing when there is no variable
+// of that name, so a binary that runs here is asked. What Go would stamp itself differs between a clone and a linked worktree.
+const rootPackage = "github.com/azconc/azconc/cmd/azconc/internal/cli/root"
 
-// checksums lists the SHA-256 of every file, in the form that sha256sum -c reads.
-func (r *release) checksums() error {
-	sums, err := r.sums()
+// compile builds the command for a target and returns the path of the binary. A static binary runs in any image and on any
+// distribution; without its symbols it is a third smaller.
+func (r *release) compile(ctx context.Context, work, target string) (string, error) {
+	system, arch, _ := strings.Cut(target, "/")
+	binary := filepath.Join(work, strings.ReplaceAll(target, "/", "_"), "azconc")
+	if system == "windows" {
+		binary += ".exe"
+	}
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false",
+		"-ldflags", fmt.Sprintf("-s -w -X %[1]s.Version=%[2]s -X %[1]s.Commit=%[3]s", rootPackage, r.version, r.commit), "-o", binary, ".")
+	cmd.Dir = filepath.Join(r.source, "cmd", "azconc") // a module, whose go.mod says what a release contains
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+system, "GOARCH="+arch, "GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=", "GOFLAGS=", "GOWORK=off")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build for %s: %w\n%s", target, err, out)
+	}
+	if target == runtime.GOOS+"/"+runtime.GOARCH {
+		out, err := exec.CommandContext(ctx, binary, "version").Output()
+		if err != nil || !bytes.HasPrefix(out, fmt.Appendf(nil, "azconc %s (commit %.12s, ", r.version, r.commit)) {
+			return "", fmt.Errorf("the binary does not know what it was built from: azconc version printed %q (%v)", out, err)
+		}
+	}
+	return binary, nil
+}
+
+// materials writes the software bill of materials of a binary, in the form of CycloneDX: the modules that the linker put into
+// it, with the checksums that go.sum has. Targets differ: Windows links modules that Linux does not.
+func (r *release) materials(target, binary string) error {
+	info, err := buildinfo.ReadFile(binary)
 	if err != nil {
 		return err
 	}
-	var list bytes.Buffer
-	for _, name := range sortedKeys(sums) {
-		fmt.Fprintf(&list, "%s  %s\n", sums[name], name)
-	}
-	return r.write(checksumsName, list.Bytes())
-}
-
-// sums are the SHA-256 of what there is so far, by name.
-func (r *release) sums() (map[string]string, error) {
-	files, err := os.ReadDir(r.out)
-	if err != nil {
-		return nil, err
-	}
-	sums := make(map[string]string)
-	for _, f := range files {
-		data, err := os.ReadFile(filepath.Join(r.out, f.Name()))
-		if err != nil {
-			return nil, err
+	self := component("github.com/azconc/azconc", r.version, "", cdx.ComponentTypeApplication)
+	self.Properties = &[]cdx.Property{{Name: "commit", Value: r.commit}, {Name: "go", Value: info.GoVersion}, {Name: "target", Value: target}}
+	components := []cdx.Component{component("stdlib", strings.TrimPrefix(info.GoVersion, "go"), "", cdx.ComponentTypeLibrary)}
+	for _, module := range info.Deps {
+		if module.Replace != nil {
+			module = module.Replace
 		}
-		sum := sha256.Sum256(data)
-		sums[f.Name()] = hex.EncodeToString(sum[:])
+		components = append(components, component(module.Path, module.Version, module.Sum, cdx.ComponentTypeLibrary))
 	}
-	return sums, nil
+	bom := cdx.NewBOM()
+	bom.SerialNumber = "" // a random one would differ from build to build
+	bom.Metadata = &cdx.Metadata{Timestamp: r.time.Format(time.RFC3339), Component: &self}
+	bom.Components = &components
+	var b bytes.Buffer
+	if err := cdx.NewBOMEncoder(&b, cdx.BOMFileFormatJSON).SetPretty(true).Encode(bom); err != nil {
+		return err
+	}
+	return r.write(r.name(target)+".cdx.json", b.Bytes())
 }
 
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
+// component describes a module. Go's h1 is the hash of a list of hashes, not that of a file, so it is a property.
+func component(path, version, sum string, kind cdx.ComponentType) cdx.Component {
+	url := fmt.Sprintf("pkg:golang/%s@%s", path, version)
+	c := cdx.Component{Type: kind, BOMRef: url, Name: path, Version: version, PackageURL: url}
+	if sum != "" {
+		c.Properties = &[]cdx.Property{{Name: "go.sum", Value: sum}}
 	}
-	slices.Sort(keys)
-	return keys
+	return c
 }

@@ -71,7 +71,7 @@ func TestARelease(t *testing.T) {
 
 	t.Run("the same bits from another directory and umask", func(t *testing.T) {
 		again := built(t, cloned(t, "077"))
-		if x, y := read(t, dist, checksumsName), read(t, again, checksumsName); !bytes.Equal(x, y) {
+		if x, y := read(t, dist, "checksums.txt"), read(t, again, "checksums.txt"); !bytes.Equal(x, y) {
 			t.Errorf("the checksums differ:\n%s\n%s", x, y)
 		}
 	})

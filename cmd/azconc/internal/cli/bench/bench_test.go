@@ -188,10 +188,10 @@ func TestWhatIsLeftIsNamedWithItsRemoval(t *testing.T) {
 		s := far()
 		s.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: 403, Code: "AuthorizationPermissionMismatch", Match: aztest.Op("Delete Container")})
 		r := bench(t.Context(), t, s, "", "--workload", "lock", "--clients", "1", "--for", "100ms", "--yes", "-o", "json")
-		if r.code != 0 || len(r.Left) != 1 || r.Left[0].Kind != "container" || !strings.HasPrefix(r.Left[0].Name, "azconc-bench-") || r.Left[0].Name != r.Name || !open(s)["Container"] {
-			t.Errorf("exit %d: %s", r.code, r.stdout)
+		if r.code != 0 || len(r.Left) != 1 || r.Left[0].Kind != "container" || !strings.HasPrefix(r.Left[0].Name, "azconc-bench-") || !open(s)["Container"] {
+			t.Fatalf("exit %d: %s", r.code, r.stdout)
 		}
-		if want := "azconc container delete " + r.Name + " deletes it"; !strings.Contains(r.stderr, want) {
+		if want := "azconc container delete " + r.Left[0].Name + " deletes it"; !strings.Contains(r.stderr, want) {
 			t.Errorf("%q is not in %s", want, r.stderr)
 		}
 	})

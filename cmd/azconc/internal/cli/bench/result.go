@@ -12,7 +12,6 @@ import (
 type result struct {
 	Outcome string     `json:"outcome"` // done or declined
 	Service string     `json:"service"`
-	Name    string     `json:"name,omitempty"` // of what was created
 	CPUs    int        `json:"cpus,omitempty"`
 	Cells   []measured `json:"cells"`
 	Left    []resource `json:"left,omitempty"` // that could not be deleted

@@ -28,7 +28,7 @@ func run(ctx context.Context, f *cli.Factory, opts *options) error {
 		}
 	}
 	s := newSite(account, f.ClientOptions)
-	r := result{Outcome: "done", Service: where, Cells: []measured{}, Name: s.name, CPUs: runtime.NumCPU()}
+	r := result{Outcome: "done", Service: where, Cells: []measured{}, CPUs: runtime.NumCPU()}
 	f.Notef("measuring %s on %s, for up to %s", show.Plural(len(cells), "cell"), where, show.Duration(time.Duration(len(cells))*opts.For))
 	progress := f.Progress("measuring")
 	for i, c := range cells {

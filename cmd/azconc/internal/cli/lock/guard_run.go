@@ -31,9 +31,11 @@ type Acquisition struct {
 	Name    string              // AZCONC_LOCK_NAME. Defaults to What
 	Acquire func(ctx context.Context) (*pessimistic.Hold, error)
 
-	Env    func() []string                 // what else the command finds in its environment, once it is acquired; may be nil
-	Out    io.Writer                       // where the command's output goes, if not to ours
-	Finish func(ctx context.Context) error // after the command's success, before the release; ctx may have ended; may be nil
+	// What is nil is left out.
+	Env     func() []string                 // what else the command finds in its environment, once the lock is acquired
+	Out     io.Writer                       // where the command's output goes, if not to ours
+	Finish  func(ctx context.Context) error // after the command's success, before the release; ctx may have ended
+	Release func(ctx context.Context) error // in place of Hold.Release
 }
 
 // RunUnder acquires, runs the command, stops it if the lock is lost, and releases it when nothing of the command is left.
@@ -158,7 +160,11 @@ func (r *running) hold(h *pessimistic.Hold) error {
 	}
 	// With --hold-at-least the release waits, and a signal or --timeout ends that. The request is sent all the same.
 	releasing, sent := r.waiting()
-	released := h.Release(releasing)
+	release := h.Release
+	if r.Release != nil {
+		release = r.Release
+	}
+	released := release(releasing)
 	sent()
 	if released != nil && !errors.Is(released, pessimistic.ErrLost) {
 		r.status.write("released", map[string]any{"error": released.Error()})

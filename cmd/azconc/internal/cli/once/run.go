@@ -114,7 +114,7 @@ func (*doneBefore) Error() string { return "it was completed before" }
 // maxPayload bounds --payload, which is read into memory.
 const maxPayload = 4 << 20
 
-// run runs the command for the key, or replays its output.
+// run runs the command for the key, or for the slots of a job, or replays what it printed.
 func (r *runner) run(ctx context.Context) (err error) {
 	payload := []byte(strings.Join(r.Command, "\x00"))
 	if r.payload != "" {
@@ -122,7 +122,7 @@ func (r *runner) run(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if err := r.enterSlot(ctx); err != nil {
+	if err := r.findSlot(ctx); err != nil {
 		return err
 	}
 	o := r.LockerOptions(r.f)
@@ -135,9 +135,26 @@ func (r *runner) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	slots, err := r.slots(ctx, once)
+	if err != nil {
+		return err
+	}
+	for _, s := range slots {
+		if r.schedule != nil {
+			r.enter(s)
+		}
+		if err := r.runKey(ctx, k, once, payload); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runKey runs the command for the key, or replays what it printed.
+func (r *runner) runKey(ctx context.Context, k *pessimistic.Locker, once *idem.Once, payload []byte) error {
 	var run *idem.Run
 	kept := &proc.Head{Limit: maxKept}
-	err = lock.RunUnder(r.f, ctx, r.UnderFlags, lock.Acquisition{
+	err := lock.RunUnder(r.f, ctx, r.UnderFlags, lock.Acquisition{
 		Locker: k, What: r.key.String(), Name: r.lockName(),
 		Acquire: func(ctx context.Context) (_ *pessimistic.Hold, err error) {
 			var before idem.Result
@@ -157,8 +174,9 @@ func (r *runner) run(ctx context.Context) (err error) {
 			}
 			return env
 		},
-		Out:    io.MultiWriter(kept, r.f.Out),
-		Finish: func(ctx context.Context) error { return r.finish(ctx, run, kept) },
+		Out:     io.MultiWriter(kept, r.f.Out),
+		Finish:  func(ctx context.Context) error { return r.finish(ctx, run, kept) },
+		Release: func(ctx context.Context) error { return run.Release(ctx) },
 	})
 	if before, ok := errors.AsType[*doneBefore](err); ok {
 		return r.replay(before.out)

@@ -3,6 +3,7 @@ package once
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 	_ "time/tzdata" // images, and Windows, have no time zones
@@ -18,8 +19,8 @@ import (
 
 // slotFlags turn a job's name and the time into the key of a slot.
 type slotFlags struct {
-	expression, zone, overlap string
-	start                     time.Time // --at
+	expression, zone, overlap, catchUp string
+	start                              time.Time // --at
 
 	schedule *slot.Schedule // nil without --slot
 	job      string         // the key as it was given
@@ -34,20 +35,22 @@ are less than 64 s apart). A starter that knows the time passes it as --at. Othe
 over if it dies, and exit with 75 when the slot ends. With --overlap forbid, a slot also waits for an earlier one that is still
 worked on.
 
-Slots that were missed, back to the last one with a result (1000 at most), are named on stderr; --at runs one of them. After a
-change of --slot, or where machines have other rules for the time zone, azconc says so, and that it does not know what was missed.
-The result of a slot is kept for --keep, 90d by default, and at least while it is one of the last 1000.`
+Slots that were missed, back to the last one with a result (1000 at most), are named on stderr; --catch-up last or all runs the
+latest or all of them first, the oldest first, until one fails. After a change of --slot, or where machines have other rules for the
+time zone, azconc says so, and that it does not know what was missed. The result of a slot is kept for --keep, 90d by default, and at
+least while it is one of the last 1000.`
 
 func (s *slotFlags) add(set *pflag.FlagSet) {
 	set.StringVar(&s.expression, "slot", "", "`cron` expression of five fields: once for each time at which the job is due")
 	set.StringVar(&s.zone, "tz", "", "time `zone` of --slot, such as Europe/Berlin (default UTC)")
 	flags.Time(set, &s.start, "at", "the `time` of the slot, in place of the service's clock")
 	flags.OneOf(set, &s.overlap, "overlap", "whether to begin a slot while an earlier one is worked on", allow, forbid)
+	flags.OneOf(set, &s.catchUp, "catch-up", "which missed slots to run", "none", "last", "all")
 }
 
 func (s *slotFlags) parse(in cli.Input, key string) (err error) {
 	if s.expression == "" {
-		for _, name := range []string{"tz", "at", "overlap"} {
+		for _, name := range []string{"tz", "at", "overlap", "catch-up"} {
 			if in.Flags.Changed(name) {
 				return fail.Usagef("--%s needs --slot", name)
 			}
@@ -80,8 +83,8 @@ func (s *slotFlags) lockOf(key string) string {
 	return key
 }
 
-// enterSlot replaces the key, a job's name, by that of the slot that is due. Requests: 1, or none with --at.
-func (r *runner) enterSlot(ctx context.Context) error {
+// findSlot finds the slot that is due. Requests: 1, or none with --at.
+func (r *runner) findSlot(ctx context.Context) error {
 	if r.schedule == nil {
 		return nil
 	}
@@ -97,13 +100,38 @@ func (r *runner) enterSlot(ctx context.Context) error {
 	} else if r.due.Next.After(time.Now()) {
 		r.ends = r.due.Next
 	}
-	r.key.Blob = r.due.Key(r.job)
+	r.enter(r.due)
 	return nil
+}
+
+// enter replaces the key, a job's name, by that of one of its slots.
+func (r *runner) enter(s slot.Slot) { r.due, r.key.Blob = s, s.Key(r.job) }
+
+// slots returns the slots to run: those that were missed as far as --catch-up says, and the one that is due. Without --slot
+// that is one, which is not used.
+func (r *runner) slots(ctx context.Context, once *idem.Once) ([]slot.Slot, error) {
+	due := []slot.Slot{r.due}
+	if r.schedule == nil || r.catchUp == "none" {
+		return due, nil
+	}
+	earlier, err := slot.Missed(ctx, once, r.job, r.schedule, r.due)
+	switch {
+	case errors.Is(err, slot.ErrChanged):
+		r.f.Notef("%v", err)
+		return due, nil
+	case err != nil:
+		return nil, err
+	case r.catchUp == "last":
+		earlier = earlier[:min(len(earlier), 1)]
+	}
+	all := append(due, earlier...)
+	slices.Reverse(all)
+	return all, nil
 }
 
 // noteMissed names the slots before this one that have no result.
 func (r *runner) noteMissed(ctx context.Context, once *idem.Once) {
-	if r.schedule == nil {
+	if r.schedule == nil || r.catchUp != "none" {
 		return
 	}
 	f := r.f

@@ -179,11 +179,7 @@ func consumeRun(ctx context.Context, f *cli.Factory, opts *consumeOptions) error
 	if o.Poison, err = f.Queue(opts.Poison); err != nil {
 		return err
 	}
-	if o.CreateQueue = opts.Create; o.CreateQueue {
-		if err := createQueue(f, ctx, queue, opts.Queue); err != nil {
-			return err
-		}
-	}
+	o.CreateQueue = opts.Create
 	if o.Dedupe.NeedsMarkers() {
 		if o.Markers, err = openMarkers(f, cmp.Or(opts.Markers, defaultMarkers)); err != nil {
 			return err

@@ -2,13 +2,9 @@
 package queue
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"strings"
-	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -18,9 +14,6 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/idempotent"
 	"github.com/azconc/azconc/idempotent/claimcheck"
-	"github.com/azconc/azconc/optimistic"
-	"github.com/azconc/azconc/optimistic/settings"
-	"github.com/azconc/azconc/pkg/azerr"
 )
 
 func NewCmd(f *cli.Factory) *cobra.Command {
@@ -141,32 +134,4 @@ func openClaims(f *cli.Factory, in ref.Blob) (*claimcheck.ClaimCheck, error) {
 		return nil, err
 	}
 	return claimcheck.New(c, &claimcheck.Options{MaxBody: maxClaimed})
-}
-
-// createTimeout bounds the creation of a queue, which the Consumer repeats if there is no response.
-const createTimeout = 10 * time.Second
-
-// createQueue creates a queue if it is missing, and says so. If it was just deleted, or the service does not answer, the Consumer
-// creates it later.
-func createQueue(f *cli.Factory, ctx context.Context, queue *azqueue.QueueClient, name string) error {
-	asking, cancel := context.WithTimeout(ctx, createTimeout)
-	defer cancel()
-	r, err := settings.CreateQueue(asking, queue, nil)
-	if r.Created {
-		f.Notef("created queue %s", name)
-	}
-	out := azerr.Classify(err)
-	if errors.Is(err, optimistic.ErrExists) || out.Code == "QueueBeingDeleted" || out.Transient() || out.Ambiguous() || asking.Err() != nil && ctx.Err() == nil {
-		return nil
-	}
-	return endOf(ctx, err)
-}
-
-// endOf returns the end of ctx as the error, if it has ended. Whether the table or queue was created then does not matter to
-// the user, because creating it again does no harm.
-func endOf(ctx context.Context, err error) error {
-	if err != nil && ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return err
 }

@@ -14,7 +14,7 @@ func passed(counts ...int) Lineage {
 	return l
 }
 
-func TestTurnsAreRecognized(t *testing.T) {
+func TestBurstsAreRecognized(t *testing.T) {
 	for _, tt := range []struct {
 		l             Lineage
 		newest, place int
@@ -27,22 +27,22 @@ func TestTurnsAreRecognized(t *testing.T) {
 		{passed(29, 28, 31, 30, 29, 28), 2, 1},
 		{passed(28, 31, 30, 29, 28, 31, 30, 29), 1, 0},
 	} {
-		if newest, place := tt.l.newestTurn(), tt.l.placeInTurn(0); newest != tt.newest || place != tt.place {
-			t.Errorf("%+v: the newest turn has %d, and %d come before the newest write; want %d and %d", tt.l.Writes, newest, place, tt.newest, tt.place)
+		if newest, place := tt.l.newestBurst(), tt.l.placeInBurst(0); newest != tt.newest || place != tt.place {
+			t.Errorf("%+v: the newest burst has %d, and %d come before the newest write; want %d and %d", tt.l.Writes, newest, place, tt.newest, tt.place)
 		}
 	}
 }
 
-// TestOneCallGoesOnWithATurn: of the calls that begin after a commit, the first goes on, and the others line up behind.
-func TestOneCallGoesOnWithATurn(t *testing.T) {
+// TestOneCallGoesOnWithABurst: of the calls that begin after a commit, the first goes on, and the others line up behind.
+func TestOneCallGoesOnWithABurst(t *testing.T) {
 	l := passed(7, 6, 7, 6, 7, 6, 7, 6)
 	l.count = 100
 	now := time.Now()
-	commit := func(trip time.Duration, turn int) string {
+	commit := func(trip time.Duration, burst int) string {
 		resource := NewWriteID()
 		p := newPace(resource, func() float64 { return 0.5 })
 		p.noteTrip(trip)
-		p.turn, p.ticket, p.ticketed, p.own = turn, 93, true, true
+		p.burst, p.ticket, p.ticketed, p.own = burst, 93, true, true
 		p.committed(l, now)
 		return resource
 	}
@@ -60,11 +60,11 @@ func TestOneCallGoesOnWithATurn(t *testing.T) {
 	if second <= 0 || ticket != 101 || third <= second {
 		t.Errorf("the others wait %v with ticket %d, and %v: want them behind the crowd, one after the other", second, ticket, third)
 	}
-	if wait, _ := begin(commit(time.Millisecond, turnWrites-1)); wait <= 0 {
-		t.Error("a turn goes on for ever")
+	if wait, _ := begin(commit(time.Millisecond, burstWrites-1)); wait <= 0 {
+		t.Error("a burst goes on for ever")
 	}
 	if wait, _ := begin(commit(5*time.Millisecond, 0)); wait <= 0 {
-		t.Error("a turn begins where round trips are long")
+		t.Error("a burst begins where round trips are long")
 	}
 }
 
@@ -84,14 +84,14 @@ func TestACallLooksOnceIfNothingMoves(t *testing.T) {
 	}
 }
 
-// TestAWriterLeftAloneIsNoCrowd: the writes of its own turns are not those of others.
+// TestAWriterLeftAloneIsNoCrowd: the writes of its own bursts are not those of others.
 func TestAWriterLeftAloneIsNoCrowd(t *testing.T) {
 	now := time.Now()
 	if crowd := passed(3, 2, 1, 0, 3, 2, 1, 0, 3, 2, 1, 0, 3, 2, 1, 0).crowd(now); crowd != 1 {
-		t.Errorf("a writer that takes turns with itself sees %v calls in progress, want 1", crowd)
+		t.Errorf("a writer with bursts of its own sees %v calls in progress, want 1", crowd)
 	}
 	if crowd := passed(7, 6, 5, 4, 7, 6, 5, 4, 7, 6, 5, 4, 7, 6, 5, 4).crowd(now); crowd != 5 {
-		t.Errorf("two writers that take turns see a crowd of %v writes, want 5", crowd)
+		t.Errorf("two writers with bursts see a crowd of %v writes, want 5", crowd)
 	}
 }
 
