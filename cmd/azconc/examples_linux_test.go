@@ -61,7 +61,7 @@ var before = []struct{ of, lines string }{
 	{"--until gone", "azconc file delete reports/q3.xlsx"},
 	{"queue acl set orders --file", "azconc queue acl show orders >settings.json"},
 	{"queue properties set --file", "azconc queue properties show >settings.json"},
-	{"container acl set jobs --file acl.json", "azconc container acl show jobs >acl.json"},
+	{"container acl set jobs --file", "azconc container acl show jobs >settings.json"},
 	{"tf push", "azconc container create tfstate; echo '{\"version\": 4}' | tee errored.tfstate.read | azconc blob put tfstate/prod.tfstate --file -; echo '{\"version\": 4, \"serial\": 2}' >errored.tfstate; mkdir module; cp errored.tfstate errored.tfstate.read module"},
 	{"--claim-check bodies", "azconc queue send orders --file order.json"},
 }

@@ -110,17 +110,17 @@ func (f *Factory) localNames(cmd *cobra.Command, args []string) error {
 }
 
 // accountOf returns the account to use for service s: the one in the resource's URL, if the resource is a URL.
-func (f *Factory) accountOf(s azaccount.Service) (*azaccount.Account, error) {
-	at, ok := f.urls[s]
-	if ok && at.SAS != "" {
-		return azaccount.Signed(s, at.Endpoint, at.SAS), nil
+func (f *Factory) accountOf(s azaccount.Service, url ref.Account) (*azaccount.Account, error) {
+	if url.SAS != "" {
+		f.Redactor.know(azaccount.SecretsOf("", url.SAS)...)
+		return azaccount.Signed(s, url.Endpoint, url.SAS), nil
 	}
 	a, err := f.account()
 	if err != nil {
 		return nil, err
 	}
-	if ok {
-		if a, err = a.At(s, at.Endpoint); err != nil {
+	if url.Endpoint != "" {
+		if a, err = a.At(s, url.Endpoint); err != nil {
 			return nil, connectionError(err)
 		}
 	}

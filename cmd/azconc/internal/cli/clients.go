@@ -1,17 +1,26 @@
 package cli
 
 import (
+	"path"
+	"strings"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	azservice "github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/directory"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
+	azfiles "github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/service"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/share"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/azaccount"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/idempotent"
 	"github.com/azconc/azconc/optimistic/tables"
+	"github.com/azconc/azconc/pkg/azurite"
 )
 
 // Container returns the client of r's container.
@@ -53,21 +62,9 @@ func (f *Factory) BlobService() (*azservice.Client, error) { return f.blobServic
 
 func (f *Factory) blobServiceClient(r ref.Blob) (*azservice.Client, error) {
 	opts := &azservice.ClientOptions{ClientOptions: f.ClientOptions()}
-	if r.SAS != "" {
-		f.Redactor.know(azaccount.SecretsOf("", r.SAS)...)
-		return azaccount.Signed(azaccount.Blob, r.Endpoint, r.SAS).BlobService(opts)
-	}
-	a, err := f.account()
+	a, err := f.accountOf(azaccount.Blob, ref.Account{Endpoint: r.Endpoint, SAS: r.SAS})
 	if err != nil {
 		return nil, err
-	}
-	if r.Endpoint != "" {
-		if a, err = a.At(azaccount.Blob, r.Endpoint); err != nil {
-			return nil, connectionError(err)
-		}
-	}
-	if a.Endpoint(azaccount.Blob) == "" {
-		return nil, noAccount()
 	}
 	c, err := a.BlobService(opts)
 	return c, connectionError(err)
@@ -77,7 +74,7 @@ func (f *Factory) blobServiceClient(r ref.Blob) (*azservice.Client, error) {
 func (f *Factory) QueueService() (*azqueue.ServiceClient, error) {
 	opts := &azqueue.ClientOptions{ClientOptions: f.ClientOptions()}
 	opts.PerRetryPolicies = append(opts.PerRetryPolicies, idempotent.Policy())
-	a, err := f.accountOf(azaccount.Queue)
+	a, err := f.accountOf(azaccount.Queue, f.urls[azaccount.Queue])
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +94,7 @@ func (f *Factory) Queue(name string) (*azqueue.QueueClient, error) {
 // TableService returns the client of the account's Table service.
 func (f *Factory) TableService() (*aztables.ServiceClient, error) {
 	opts := &aztables.ClientOptions{ClientOptions: f.ClientOptions()}
-	a, err := f.accountOf(azaccount.Table)
+	a, err := f.accountOf(azaccount.Table, f.urls[azaccount.Table])
 	if err != nil {
 		return nil, err
 	}
@@ -112,4 +109,54 @@ func (f *Factory) Entity(r ref.Table) (tables.Entity[tables.Properties], error) 
 		return tables.Entity[tables.Properties]{}, err
 	}
 	return tables.NewEntity[tables.Properties](s.NewClient(r.Table), r.Partition, r.Row), nil
+}
+
+// FileService returns the client of the account's File service.
+func (f *Factory) FileService() (*azfiles.Client, error) {
+	opts := &azfiles.ClientOptions{ClientOptions: f.ClientOptions()}
+	a, err := f.account()
+	if err != nil {
+		return nil, err
+	}
+	endpoint := a.Endpoint(azaccount.File)
+	switch {
+	case strings.Contains(endpoint, "://"+azurite.DefaultAccount+".file."), endpoint == "" && a.Endpoint(azaccount.Blob) != "":
+		return nil, fail.WithHint(fail.Usagef("the connection has no File service"), "Azurite has none, and azconc dev up does; or give the connection of an account, or --file-endpoint")
+	case endpoint == "":
+		return nil, noAccount()
+	}
+	c, err := a.FileService(opts)
+	return c, connectionError(err)
+}
+
+// Share returns the client of r's share.
+func (f *Factory) Share(r ref.File) (*share.Client, error) {
+	s, err := f.FileService()
+	if err != nil {
+		return nil, err
+	}
+	return s.NewShareClient(r.Share), nil
+}
+
+// File returns the client of a file. It is the directory's, because the SDK would escape the slashes in a path.
+func (f *Factory) File(r ref.File) (*file.Client, error) {
+	dir, name := path.Split(r.Path)
+	d, err := f.Directory(ref.File{Share: r.Share, Path: strings.TrimSuffix(dir, "/")})
+	if err != nil {
+		return nil, err
+	}
+	return d.NewFileClient(name), nil
+}
+
+// Directory returns the client of a directory: the share's root if r has no path.
+func (f *Factory) Directory(r ref.File) (*directory.Client, error) {
+	s, err := f.Share(r)
+	if err != nil {
+		return nil, err
+	}
+	d := s.NewRootDirectoryClient()
+	for _, name := range strings.FieldsFunc(r.Path, func(c rune) bool { return c == '/' }) {
+		d = d.NewSubdirectoryClient(name)
+	}
+	return d, nil
 }

@@ -1,18 +1,21 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"mime"
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
+	"time"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 )
 
 // ContentType returns the default content type of a new blob of this name.
@@ -87,30 +90,14 @@ func (f *Factory) ContentUpTo(ctx context.Context, name string, limit int64, wha
 
 // WholeFile reads the file that --file names, however long it is.
 func (f *Factory) WholeFile(ctx context.Context, name string) ([]byte, error) {
-	content, size, err := f.OpenContent(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = content.Close() }()
-	return ReadSized(content, size)
+	return f.ContentUpTo(ctx, name, math.MaxInt64-1, "")
 }
 
-// ReadSized reads everything, into one buffer if it is as long as expected. A buffer that grows leaves several times the
-// content behind. The size is negative if it is unknown.
+// ReadSized reads everything, into one buffer if it is as long as expected. The size is negative if it is unknown.
 func ReadSized(r io.Reader, size int64) ([]byte, error) {
-	data := make([]byte, 0, max(size, 511)+1) // the end of the content is seen by a read that returns nothing
-	for {
-		n, err := r.Read(data[len(data):cap(data)])
-		data = data[:len(data)+n]
-		switch {
-		case err == io.EOF:
-			return data, nil
-		case err != nil:
-			return data, err
-		case len(data) == cap(data):
-			data = slices.Grow(data, len(data)) // as long again, so that little is left behind
-		}
-	}
+	data := bytes.NewBuffer(make([]byte, 0, max(size, 0)+bytes.MinRead))
+	_, err := data.ReadFrom(r)
+	return data.Bytes(), err
 }
 
 // Into calls read to write content to stdout or to a file. The file appears under its name only when the content is
@@ -135,6 +122,22 @@ func (f *Factory) Into(name string, p *Progress, read func(to io.Writer, restart
 		return false, err
 	}
 	return false, out.keep()
+}
+
+// Downloaded is the result of a read into a file.
+type Downloaded struct {
+	Outcome      string    `json:"outcome"`
+	Resource     string    `json:"resource"`
+	File         string    `json:"file"`
+	ETag         string    `json:"etag"`
+	LastModified time.Time `json:"last_modified"`
+	Size         int64     `json:"size"`
+	Restarts     int       `json:"restarts"`
+	Cost
+}
+
+func (r Downloaded) Text(w io.Writer) {
+	fmt.Fprintf(w, "%s %s etag %s, %s in %s\n", r.Outcome, r.Resource, r.ETag, show.Bytes(r.Size), r.File)
 }
 
 // CheckContentAlone refuses a form of the result if the content goes to stdout too: name is that of --file.

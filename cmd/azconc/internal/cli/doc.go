@@ -1,8 +1,9 @@
 // Package cli is the frame of azconc's command line: connection and clients, streams, results and reports.
 //
-// A noun has a package below this one, and a function NewCmd that lists its verbs; package root puts the nouns together. What the
-// verbs share is in packages too: flags has their common flags, ref the names of resources, fail the errors and exit codes, and show
-// the forms of values.
+// A noun has a package below this one, and a function NewCmd that lists its verbs; package root puts the nouns together. Packages noun
+// and lease have the verbs that several nouns have: on metadata, on settings that are one document, and on leases. What all verbs share
+// is in packages too: flags has their common flags, ref the names of resources, fail the errors and exit codes, and show the forms of
+// values.
 //
 // A verb is made by one of two skeletons:
 //

@@ -4,12 +4,16 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
+	"github.com/azconc/azconc/optimistic"
 )
 
 // On makes cmd a verb on one resource. Its first argument names the resource, which parse reads; open makes a client for it; and do
@@ -70,17 +74,30 @@ func takingWhatUseNames(cmd *cobra.Command) *cobra.Command {
 
 // Done is the result of a verb that makes or deletes something as a whole.
 type Done struct {
-	Outcome   string `json:"outcome"`
-	Resource  string `json:"resource"`
-	Ambiguous int    `json:"ambiguous"`
-	Cost
+	Outcome  string `json:"outcome"`
+	Resource string `json:"resource"`
+	ETag     string `json:"etag,omitempty"`
+	BaseETag string `json:"base_etag,omitempty"`
+	Sent
 }
 
 func (d Done) Text(w io.Writer) { fmt.Fprintln(w, d.Outcome, d.Resource) }
 
-// Done returns the result of a verb, some of whose responses were lost.
+// Done returns the result of a verb that has succeeded although some responses were lost.
 func (f *Factory) Done(outcome, resource string, ambiguous int) Done {
-	return Done{Outcome: outcome, Resource: resource, Ambiguous: ambiguous, Cost: f.Cost()}
+	return Done{Outcome: outcome, Resource: resource, Sent: Sent{Ambiguous: ambiguous, Resolved: ambiguous, Cost: f.Cost()}}
+}
+
+// DoneBy returns the result of a verb that consists of one operation.
+func (f *Factory) DoneBy(outcome string, on fmt.Stringer, r optimistic.Result) Done {
+	return Done{Outcome: outcome, Resource: on.String(), ETag: string(r.ETag), BaseETag: string(r.BaseETag), Sent: Sent{Ambiguous: r.Ambiguous, Resolved: r.Resolved, Cost: f.Cost()}}
+}
+
+// PrintLines prints what a list has found, a line each.
+func PrintLines[T fmt.Stringer](w io.Writer, items []T) {
+	for _, item := range items {
+		fmt.Fprintln(w, show.Line(item.String())) // with a line break, a name would be two
+	}
 }
 
 // List returns what items finds in the pages of a listing: all of it, or as many as most if that is not 0, and whether there is more.
@@ -96,4 +113,85 @@ func List[P, T any](ctx context.Context, pages *runtime.Pager[P], most int, item
 		}
 	}
 	return all, false, nil
+}
+
+// Verb is a command with options of type O, which its flags and arguments set.
+type Verb[O any] struct {
+	Use, Short, Long, Example string
+	Annotations               map[string]string
+
+	// Args checks the number of arguments. Defaults to those that Use names before its first flag or choice.
+	Args cobra.PositionalArgs
+
+	// Flags adds the flags, which check their values. Defaults to none.
+	Flags func(opts *O, set *pflag.FlagSet)
+
+	// Resource parses the first argument, the name of the resource. Defaults to nothing.
+	Resource func(opts *O, arg string) error
+
+	// Parse completes the options, or refuses them with a usage error, after Resource and before anything is sent. Defaults to
+	// nothing.
+	Parse func(opts *O, in Input) error
+
+	// Run carries out the command.
+	Run func(ctx context.Context, f *Factory, opts *O) error
+}
+
+// Input is a parsed command line.
+type Input struct {
+	Args  []string
+	Flags *pflag.FlagSet
+	Form  string // what asks for another form of the result than text, such as "-o json"; empty for text
+	Path  string // of the command, such as "lock run"
+	Env   Env
+}
+
+// Command returns the command as cobra runs it.
+func (v Verb[O]) Command(f *Factory) *cobra.Command {
+	return v.Seam(f, func(ctx context.Context, opts *O) error { return v.Run(ctx, f, opts) })
+}
+
+// Seam returns the command with run in place of Run, for tests of the options.
+func (v Verb[O]) Seam(f *Factory, run func(context.Context, *O) error) *cobra.Command {
+	opts := new(O)
+	cmd := &cobra.Command{
+		Use: v.Use, Short: v.Short, Long: v.Long, Example: v.Example, Annotations: v.Annotations, Args: v.Args,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			in := Input{Args: args, Flags: cmd.Flags(), Form: f.output.Asked(), Path: strings.TrimPrefix(cmd.CommandPath(), "azconc "), Env: f.Env}
+			if err := v.parse(opts, in); err != nil {
+				return err
+			}
+			return run(cmd.Context(), opts)
+		},
+	}
+	if v.Flags != nil {
+		v.Flags(opts, cmd.Flags())
+	}
+	return takingWhatUseNames(cmd)
+}
+
+func (v Verb[O]) parse(opts *O, in Input) error {
+	if v.Resource != nil {
+		if len(in.Args) == 0 {
+			return fail.Usagef("%s is missing", positional(v.Use)[0])
+		}
+		if err := v.Resource(opts, in.Args[0]); err != nil {
+			return err
+		}
+	}
+	if err := flags.Check(in.Flags); err != nil || v.Parse == nil {
+		return err
+	}
+	return v.Parse(opts, in)
+}
+
+// positional returns the arguments in a usage line, such as <queue> and <message-id>, up to the first flag or choice.
+func positional(use string) []string {
+	words := strings.Fields(use)[1:]
+	for i, w := range words {
+		if !strings.HasPrefix(w, "<") || !strings.HasSuffix(w, ">") {
+			return words[:i]
+		}
+	}
+	return words
 }

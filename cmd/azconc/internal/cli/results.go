@@ -1,12 +1,18 @@
 package cli
 
 import (
+	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/settings"
@@ -77,15 +83,6 @@ func (r WriteResult) Text(w io.Writer) {
 	fmt.Fprintln(w)
 }
 
-type DeleteResult struct {
-	Outcome  string `json:"outcome"`
-	Resource string `json:"resource"`
-	BaseETag string `json:"base_etag,omitempty"`
-	Sent
-}
-
-func (r DeleteResult) Text(w io.Writer) { fmt.Fprintf(w, "%s %s\n", r.Outcome, r.Resource) }
-
 // OwnMetadata returns the user's metadata: names in lower case, without those that azconc stores.
 func OwnMetadata(raw map[string]*string) map[string]string {
 	out := make(map[string]string, len(raw))
@@ -108,7 +105,7 @@ func (f *Factory) Cost() Cost {
 	return Cost{Requests: f.Requests.Load(), ElapsedMS: time.Since(f.Began).Milliseconds()}
 }
 
-// Sent is what a write has sent: the requests whose responses were lost, those of them whose outcome was then found out, and all.
+// Sent is what a write has sent: how many responses were lost, of how many of these the outcome was determined, and all requests.
 type Sent struct {
 	Ambiguous int `json:"ambiguous"`
 	Resolved  int `json:"resolved"`
@@ -119,3 +116,89 @@ type Sent struct {
 func SentFor(r optimistic.Result) Sent {
 	return Sent{Ambiguous: r.Ambiguous, Resolved: r.Resolved, Cost: Cost{Requests: int64(r.Requests), ElapsedMS: r.Elapsed.Milliseconds()}}
 }
+
+// Result is the result of a command: an object with snake_case names and an "outcome" for -o json, lines of text otherwise.
+type Result interface {
+	Text(w io.Writer)
+}
+
+// Print writes a command's result to stdout, in the form that -o and --query ask for.
+func (f *Factory) Print(r Result) error { return f.print(r, f.Redactor.Redact) }
+
+// PrintAsIs is Print for a result whose secrets are what the user wants: the connection string of an emulator.
+func (f *Factory) PrintAsIs(r Result) error {
+	return f.print(r, func(text string) string { return text })
+}
+
+func (f *Factory) print(r any, redact func(string) string) error {
+	if f.Quiet {
+		return nil
+	}
+	var b bytes.Buffer
+	hint, err := f.output.Write(&b, r)
+	if err != nil {
+		return err
+	}
+	text := b.String()
+	if f.OutTerminal {
+		text = show.Printable(text)
+	}
+	if _, err := io.WriteString(f.Out, redact(text)); err != nil {
+		return err
+	}
+	if hint != "" {
+		f.Notef("hint: %s", hint)
+	}
+	return nil
+}
+
+// printFailure prints the object of a command that failed, with -o json: a table or a line of values would be taken for a result. A
+// query that does not apply to it selects nothing.
+func (f *Factory) printFailure(object map[string]any) {
+	if f.JSON() && f.print(object, f.Redactor.Redact) != nil {
+		_, _ = io.WriteString(f.Out, "null\n")
+	}
+}
+
+// Report prints on stderr, and with -o json also on stdout, how a command failed, and returns its exit code.
+func (f *Factory) Report(ctx context.Context, cmd *cobra.Command, err error) int {
+	if err == nil {
+		return fail.ExitOK
+	}
+	if f.ctx != nil {
+		ctx = f.ctx
+	}
+	err = fail.Ended(ctx, err)
+	f.failure = err
+	v := fail.Judge(err)
+	command, on := f.where(cmd)
+	message, hint := fail.Message(err, v, command, on), fail.Hint(err, v, command, on)
+	if message != "" {
+		f.Notef("%s", strings.TrimPrefix(strings.TrimSpace(command+" "+on)+": "+message, ": "))
+	}
+	if hint != "" {
+		f.Notef("hint: %s", hint)
+	}
+	if _, wrong := errors.AsType[*fail.UsageError](err); wrong {
+		fmt.Fprintf(f.Err, "usage: %s\n", cmd.UseLine())
+	} else {
+		f.printFailure(fail.Object(err, v, on, message, hint))
+	}
+	return v.Code
+}
+
+// where returns the command and its resource, with which messages begin: "blob update", "c/n.json".
+func (f *Factory) where(cmd *cobra.Command) (command, on string) {
+	command = strings.TrimPrefix(strings.TrimPrefix(cmd.CommandPath(), "azconc"), " ")
+	if cmd.HasSubCommands() {
+		return command, ""
+	}
+	arg := 0
+	if cmd.Annotations[ResourceArg] != "" {
+		arg = 1
+	}
+	return command, ref.Display(cmd.Flags().Arg(arg))
+}
+
+// ResourceArg annotates a command whose second argument is the resource that it changes.
+const ResourceArg = "azconc-resource-is-second"

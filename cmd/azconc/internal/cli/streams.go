@@ -2,13 +2,17 @@ package cli
 
 import (
 	"bytes"
+	"context"
+	"fmt"
 	"io"
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/term"
 
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
@@ -36,20 +40,17 @@ func TestStreams() (s *Streams, in, out, err *bytes.Buffer) {
 
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
-// redactor redacts secrets in the output to stderr. It holds back an unfinished line, so that no secret is written in
-// two parts; Flush writes it, for a prompt. It writes the beginning of a very long line as soon as no secret can extend
-// into it. Memory is bounded, and the time is linear in the bytes written.
+// redactor redacts secrets in the output to stderr. It holds back an unfinished line, so that no secret is written in two parts; Flush
+// writes it, for a prompt. Of a very long line it holds back the end.
 type redactor struct {
 	mu      sync.Mutex
 	W       io.Writer
 	buf     []byte // of an unfinished line
-	limit   int    // of buf; 0 is heldLine
 	secrets []string
 }
 
 const (
 	heldLine = 64 << 10
-	heldMost = 1 << 20
 	// secretMost is longer than any secret with its name.
 	secretMost = 8 << 10
 )
@@ -79,36 +80,18 @@ func (r *redactor) Write(p []byte) (n int, err error) {
 
 func (r *redactor) add(p []byte) error {
 	end := bytes.LastIndexAny(p, "\r\n") + 1
-	if end == 0 {
-		r.buf = append(r.buf, p...)
-		if len(r.buf) < max(r.limit, heldLine) {
-			return nil
-		}
-		return r.pass()
+	text := ""
+	if end > 0 {
+		text = r.redact(string(append(r.buf, p[:end]...)))
+		r.buf = r.buf[:0]
 	}
-	line := r.redact(string(append(r.buf, p[:end]...)))
-	r.buf, r.limit = append(r.buf[:0], p[end:]...), 0
-	_, err := io.WriteString(r.W, line)
-	return err
-}
-
-// pass writes the beginning of a long line, up to a position outside of any secret.
-func (r *redactor) pass() error {
-	text := string(r.buf)
-	whole := r.redact(text)
-	for cut := len(text) - secretMost; cut > len(text)/2; cut -= secretMost / 2 {
-		if before := r.redact(text[:cut]); before+r.redact(text[cut:]) == whole {
-			r.buf, r.limit = append(r.buf[:0], text[cut:]...), 0
-			_, err := io.WriteString(r.W, before)
-			return err
-		}
+	if r.buf = append(r.buf, p[end:]...); len(r.buf) > heldLine {
+		long := r.redact(string(r.buf))
+		cut := max(0, len(long)-secretMost)
+		text += long[:cut]
+		r.buf = append(r.buf[:0], long[cut:]...)
 	}
-	if len(r.buf) < heldMost {
-		r.limit = 2 * len(r.buf)
-		return nil
-	}
-	r.buf, r.limit = r.buf[:0], 0
-	_, err := io.WriteString(r.W, whole)
+	_, err := io.WriteString(r.W, text)
 	return err
 }
 
@@ -132,4 +115,90 @@ func (r *redactor) redact(s string) string {
 		s = strings.ReplaceAll(s, secret, "REDACTED")
 	}
 	return azerr.Redact(s)
+}
+
+// Confirmed asks a question on stderr, and reports whether the line that follows on stdin is yes. It ends with ctx, and reads no more
+// than that line: what follows may be for an editor.
+func (f *Factory) Confirmed(ctx context.Context, question string) (bool, error) {
+	fmt.Fprint(f.Err, "azconc: "+question)
+	f.Redactor.Flush()
+	in, err := f.stdin("content")
+	if err != nil {
+		return false, err
+	}
+	answer := make(chan string, 1)
+	go func() {
+		var line strings.Builder
+		for one := make([]byte, 1); one[0] != '\n'; line.Write(one) {
+			if _, err := in.Read(one); err != nil {
+				break
+			}
+		}
+		answer <- strings.TrimSpace(line.String())
+	}()
+	select {
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
+	case line := <-answer:
+		return line == "yes", nil
+	}
+}
+
+// Progress shows how far a transfer is, on a terminal only and at most ten times a second.
+type Progress struct {
+	f     *Factory
+	verb  string
+	began time.Time
+	shown time.Time
+	width int
+
+	hidden bool
+}
+
+func (f *Factory) Progress(verb string) *Progress {
+	return &Progress{f: f, verb: verb, began: time.Now()}
+}
+
+// Show reports progress in bytes, and the total if it is known.
+func (p *Progress) Show(done, total int64) {
+	of := ""
+	if total > 0 {
+		of = fmt.Sprintf(" of %s, %d%%", show.Bytes(total), done*100/total)
+	}
+	p.report(show.Bytes(done)+of, func(s float64) string { return show.Bytes(int64(float64(done) / s)) })
+}
+
+// Count reports progress as a count.
+func (p *Progress) Count(n int, what string) {
+	p.report(fmt.Sprintf("%d %s", n, what), func(s float64) string { return fmt.Sprintf("%.1f", float64(n)/s) })
+}
+
+func (p *Progress) report(done string, rate func(seconds float64) string) {
+	if time.Since(p.shown) < 100*time.Millisecond {
+		return
+	}
+	p.shown = time.Now()
+	if s := time.Since(p.began).Seconds(); s > 0.5 {
+		done += ", " + rate(s) + "/s"
+	}
+	p.Say(done)
+}
+
+func (p *Progress) print(line string) {
+	fmt.Fprintf(p.f.Err, "%-*s\r", p.width, line)
+	p.width = max(p.width, len(line))
+}
+
+// End clears the line for what comes next.
+func (p *Progress) End() {
+	if p.width > 0 {
+		fmt.Fprint(p.f.Err, strings.Repeat(" ", p.width)+"\r")
+	}
+}
+
+// Say reports what is done at present.
+func (p *Progress) Say(what string) {
+	if !p.hidden && p.f.ErrTerminal && !p.f.Quiet {
+		p.print("azconc: " + p.verb + " " + what)
+	}
 }

@@ -76,7 +76,7 @@ func (d *Doc) add(o *hujson.Object, others []hujson.ObjectMember, name string, v
 	o.Members = append(o.Members, m)
 }
 
-// elements keeps the elements that are equal to wanted ones wherever they stood, and rewrites the others in their places.
+// elements keeps the elements that are equal at the beginning and at the end, and rewrites those between in their places.
 func (d *Doc) elements(a *hujson.Array, old, value []any, line string) error {
 	l := d.layoutOf(a, line)
 	start, end := 0, 0
@@ -88,60 +88,22 @@ func (d *Doc) elements(a *hujson.Array, old, value []any, line string) error {
 	}
 	all := a.Elements
 	a.Elements = append(make([]hujson.Value, 0, len(value)), all[:start]...)
-	places, matched, err := match(old, value[start:len(value)-end])
-	if err != nil {
-		return err
-	}
-	for i, wanted := range value[start : len(value)-end] {
-		text, err := gojq.Marshal(wanted)
+	for i := start; i < len(value)-end; i++ {
+		e, err := hujson.Value{}, error(nil)
+		if i < len(old)-end {
+			e = all[i]
+			err = d.rewrite(&e, old[i], value[i], l.line)
+		} else {
+			e.Value, err = d.fresh(value[i], l.line)
+		}
 		if err != nil {
 			return err
-		}
-		var e hujson.Value
-		place := start + i
-		switch at, there := places[string(text)]; {
-		case there:
-			e = all[at].Clone()
-		case place < len(old)-end && !matched[place]:
-			e = all[place]
-			if err := d.rewrite(&e, old[place], wanted, l.line); err != nil {
-				return err
-			}
-		default:
-			if e.Value, err = d.fresh(wanted, l.line); err != nil {
-				return err
-			}
 		}
 		a.Elements = append(a.Elements, e)
 	}
 	a.Elements = append(a.Elements, all[len(all)-end:]...)
 	l.restore(a)
 	return nil
-}
-
-// match returns at which place each value of old is, by its text, and at which places there is one of wanted.
-func match(old, wanted []any) (places map[string]int, matched map[int]bool, err error) {
-	places, matched = map[string]int{}, map[int]bool{}
-	if len(wanted) == 0 {
-		return places, matched, nil
-	}
-	for i, value := range slices.Backward(old) {
-		text, err := gojq.Marshal(value)
-		if err != nil {
-			return nil, nil, err
-		}
-		places[string(text)] = i
-	}
-	for _, value := range wanted {
-		text, err := gojq.Marshal(value)
-		if err != nil {
-			return nil, nil, err
-		}
-		if place, there := places[string(text)]; there {
-			matched[place] = true
-		}
-	}
-	return places, matched, nil
 }
 
 // fresh returns a value that begins at line, and looks like the rest of the document.

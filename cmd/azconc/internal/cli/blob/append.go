@@ -53,7 +53,6 @@ the new end. If they are the same, another writer may have appended the same byt
 	set := cmd.Flags()
 	var file, contentType string
 	var record bool
-	var sending flags.Sending
 	var o appends.AppendOptions
 	flags.File(set, &file, "`file` with the content; - is stdin")
 	flags.Int(set, &o.Position, "position", 0, "only if the blob ends at this `offset`")
@@ -62,7 +61,6 @@ the new end. If they are the same, another writer may have appended the same byt
 	flags.Header(set, &contentType, "content-type", "Content-Type of a blob that is created")
 	set.BoolVar(&record, "record", false, "frame the content with an id")
 	set.BoolVar(&o.Unique, "unique", false, "assert that no other writer appends the same bytes")
-	sending.Add(set)
 	flags.WriteConditions(set, &o.Conditions, flags.CondAll)
 	parse := func(arg string) (ref.Blob, error) {
 		o.Pinned = set.Changed("position")
@@ -85,7 +83,7 @@ the new end. If they are the same, another writer may have appended the same byt
 		if len(data) == 0 && !record {
 			return nil, fail.Usagef("--file %s is empty: there is nothing to append", file)
 		}
-		o.SendOptions = sending.Sending(f.Monitor.Hooks())
+		o.Hooks = f.Monitor.Hooks()
 		if o.Create {
 			o.HTTPHeaders = typed(contentType, on)
 		}
@@ -107,9 +105,9 @@ func appendHint(err error, o appends.AppendOptions, record bool) error {
 	conflict, ok := errors.AsType[*optimistic.ConflictError](err)
 	switch {
 	case errors.Is(err, appends.ErrFull):
-		return fail.WithHint(&stateError{err: err, outcome: "conflict", reason: "full"}, "start another blob")
+		return fail.WithHint(fail.Conflicting(err, "full"), "start another blob")
 	case errors.Is(err, appends.ErrSealed):
-		return fail.WithHint(&stateError{err: err, outcome: "conflict", reason: "sealed"}, "start another blob")
+		return fail.WithHint(fail.Conflicting(err, "sealed"), "start another blob")
 	case errors.Is(err, optimistic.ErrOutcomeUnknown) && !record && !o.Unique:
 		return fail.WithHint(err, "check the end of the blob before trying again; --record lets azconc recognize its own append")
 	case errors.Is(err, optimistic.ErrNotFound) && !o.Create && azerr.Absent(err) == "":

@@ -19,7 +19,7 @@ func NewCmd(f *cli.Factory) *cobra.Command {
 		newDeleteCmd(f),
 		lease.NewCmd(f, "blob"),
 		newMetadataCmd(f),
-		cli.NewGroupCmd("headers", "Show and change the HTTP headers that a blob is served with", newHeadersShowCmd(f), newHeadersSetCmd(f)),
+		cli.NewGroupCmd("headers", "Change the HTTP headers that a blob is served with", newHeadersSetCmd(f)),
 		newTagsCmd(f),
 		cli.NewGroupCmd("tier", "Set a blob's access tier", newTierSetCmd(f)),
 		newSnapshotCmd(f),

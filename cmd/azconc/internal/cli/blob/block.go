@@ -45,13 +45,12 @@ put does all of this itself.`,
 		Example: "  azconc blob block put jobs/big --id part-0001 --file part1",
 	}
 	set := cmd.Flags()
-	var id, file, leaseID string
-	var sending flags.Sending
+	var id, file string
+	var o blobs.BlockOptions
 	set.StringVar(&id, "id", "", "`id` of the block")
 	flags.Required(set, "id", "")
 	flags.File(set, &file, "`file` with the content; - is stdin")
-	flags.LeaseID(set, &leaseID, "`id` of the lease that you hold on it")
-	sending.Add(set)
+	flags.LeaseID(set, &o.LeaseID, "`id` of the lease that you hold on it")
 	parse := func(arg string) (ref.Blob, error) {
 		on, err := ref.ParseWritable(arg)
 		if err == nil && len(id) > 64 {
@@ -67,7 +66,8 @@ put does all of this itself.`,
 		if len(data) == 0 {
 			return nil, fail.Usagef("--file %s is empty: there is nothing to stage", file)
 		}
-		r, err := blobs.StageBlock(ctx, client, id, data, &blobs.BlockOptions{LeaseID: leaseID, SendOptions: sending.Sending(f.Monitor.Hooks())})
+		o.Hooks = f.Monitor.Hooks()
+		r, err := blobs.StageBlock(ctx, client, id, data, &o)
 		return cli.Written(on, "staged", r, err)
 	})
 }

@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
@@ -42,13 +40,11 @@ them. A file is then sent again; stdin cannot be, so the command ends with exit 
 	set := cmd.Flags()
 	var file string
 	var headers flags.Headers
-	var sending flags.Sending
-	var confirm optimistic.Confirm
+	var send optimistic.SendOptions
 	var conditions optimistic.Conditions
 	flags.File(set, &file, "`file` with the content; - is stdin")
-	flags.AddConfirmConflicts(set, &confirm)
+	flags.AddConfirmConflicts(set, &send.ConfirmConflicts)
 	headers.Add(set)
-	sending.Add(set)
 	flags.WriteConditions(set, &conditions, flags.CondAll)
 	return cli.On(f, cmd, ref.ParseWritable, f.BlockBlob, func(ctx context.Context, on ref.Blob, client *blockblob.Client) (cli.Result, error) {
 		content, size, err := f.OpenContent(ctx, file)
@@ -56,8 +52,7 @@ them. A file is then sent again; stdin cannot be, so the command ends with exit 
 			return nil, err
 		}
 		defer func() { _ = content.Close() }()
-		send := sending.Sending(f.Monitor.Hooks())
-		send.ConfirmConflicts = confirm
+		send.Hooks = f.Monitor.Hooks()
 		p := f.Progress("put " + on.String())
 		http := headers.Headers()
 		http.BlobContentType = ptr.Optional(cmp.Or(headers.ContentType, cli.ContentType(on.Blob)))
@@ -89,21 +84,9 @@ func putHint(err error, conditions optimistic.Conditions) error {
 }
 
 type getResult struct {
-	Outcome      string            `json:"outcome"`
-	Resource     string            `json:"resource"`
-	File         string            `json:"file"`
-	ETag         string            `json:"etag"`
-	LastModified time.Time         `json:"last_modified"`
-	Size         int64             `json:"size"`
-	ContentType  string            `json:"content_type"`
-	Metadata     map[string]string `json:"metadata"`
-	Restarts     int               `json:"restarts"`
-	Requests     int               `json:"requests"`
-	ElapsedMS    int64             `json:"elapsed_ms"`
-}
-
-func (r getResult) Text(w io.Writer) {
-	fmt.Fprintf(w, "%s %s etag %s, %s in %s\n", r.Outcome, r.Resource, r.ETag, show.Bytes(r.Size), r.File)
+	cli.Downloaded
+	ContentType string            `json:"content_type"`
+	Metadata    map[string]string `json:"metadata"`
 }
 
 func newGetCmd(f *cli.Factory) *cobra.Command {
@@ -119,13 +102,10 @@ over, and a read to stdout ends with exit code 4. The file appears under its nam
 	}
 	set := cmd.Flags()
 	file := set.StringP("file", "f", "", "`file` for the content; - is stdout")
-	version := readable(cmd, "")
-	var sending flags.Sending
-	var conditions optimistic.Conditions
-	sending.Add(set)
-	flags.ReadConditions(set, &conditions, flags.CondAll)
+	var o blobs.DownloadOptions
+	flags.ReadConditions(set, &o.Conditions, flags.CondAll)
 	parse := func(arg string) (ref.Blob, error) {
-		on, err := version(arg)
+		on, err := ref.ParseBlob(arg)
 		if err != nil {
 			return on, err
 		}
@@ -135,17 +115,17 @@ over, and a read to stdout ends with exit code 4. The file appears under its nam
 		p := f.Progress("get " + on.String())
 		var got blobs.DownloadResult
 		stdout, err := f.Into(*file, p, func(to io.Writer, restart func() error) (err error) {
-			got, err = blobs.Download(ctx, client, to, &blobs.DownloadOptions{SendOptions: sending.Sending(f.Monitor.Hooks()), Conditions: conditions, Progress: p.Show, Restart: restart})
+			o.Hooks, o.Progress, o.Restart = f.Monitor.Hooks(), p.Show, restart
+			got, err = blobs.Download(ctx, client, to, &o)
 			return err
 		})
 		if stdout || err != nil {
 			return nil, err
 		}
-		return getResult{
+		return getResult{cli.Downloaded{
 			Outcome: "downloaded", Resource: on.String(), File: *file, ETag: string(got.ETag), LastModified: got.LastModified.UTC(),
-			Size: got.Size, ContentType: ptr.Value(got.Headers.BlobContentType), Metadata: got.Metadata,
-			Restarts: got.Restarts, Requests: got.Requests, ElapsedMS: got.Elapsed.Milliseconds(),
-		}, nil
+			Size: got.Size, Restarts: got.Restarts, Cost: f.Cost(),
+		}, ptr.Value(got.Headers.BlobContentType), got.Metadata}, nil
 	})
 }
 
@@ -162,11 +142,10 @@ condition ends with exit code 5, because another client may have deleted it; a d
 	}
 	set := cmd.Flags()
 	snapshots := set.Bool("snapshots", false, "delete its snapshots too; without it, a blob with snapshots is not deleted")
-	version := readable(cmd, ", and not the blob")
 	var conditions optimistic.Conditions
 	flags.WriteConditions(set, &conditions, flags.CondAll)
 	parse := func(arg string) (ref.Blob, error) {
-		on, err := version(arg)
+		on, err := ref.ParseBlob(arg)
 		if err == nil && *snapshots && (on.Snapshot != "" || on.Version != "") {
 			err = fail.Usagef("--snapshots is for a blob: %s has none", on)
 		}
@@ -180,7 +159,7 @@ condition ends with exit code 5, because another client may have deleted it; a d
 		if err != nil {
 			return nil, fail.Tally(err, r)
 		}
-		return cli.DeleteResult{Outcome: "deleted", Resource: on.String(), BaseETag: string(r.BaseETag), Sent: cli.SentFor(r)}, nil
+		return f.DoneBy("deleted", on, r), nil
 	})
 }
 

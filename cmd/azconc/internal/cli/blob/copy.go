@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
@@ -48,9 +48,7 @@ the copy started. A copy that does not end at once is pending: --wait waits for 
 	set := cmd.Flags()
 	var conditions, source optimistic.Conditions
 	var metadata map[string]string
-	poll := time.Second
 	wait := set.Bool("wait", false, "return when the copy has ended")
-	flags.Duration(set, &poll, "poll", false, "with --wait, how often to check")
 	flags.Metadata(set, &metadata, "`name=value` to store instead of the source's metadata")
 	flags.WriteConditions(set, &conditions, flags.CondAll)
 	flags.ETag(set, &source.IfMatch, "source-if-match", "only if the source has this `ETag`")
@@ -58,10 +56,9 @@ the copy started. A copy that does not end at once is pending: --wait waits for 
 	flags.Time(set, &source.IfModifiedSince, "source-if-modified-since", "only if the source changed after this `time`")
 	flags.Time(set, &source.IfUnmodifiedSince, "source-if-unmodified-since", "only if the source did not change after this `time`")
 	flags.Header(set, &source.IfTags, "source-if-tags", "only if the source's index tags satisfy this `predicate`")
-	version := readable(cmd, " of the source")
 	var to ref.Blob
 	parse := func(arg string) (from ref.Blob, err error) {
-		if from, err = version(arg); err != nil {
+		if from, err = ref.ParseBlob(arg); err != nil {
 			return from, err
 		}
 		if to, err = ref.ParseWritable(set.Arg(1)); err != nil {
@@ -80,9 +77,11 @@ the copy started. A copy that does not end at once is pending: --wait waits for 
 		if err != nil {
 			return nil, err
 		}
-		r, err := blobs.Copy(ctx, onto, client, &blobs.CopyOptions{Conditions: conditions, Source: source, Metadata: metadata, Wait: *wait, Poll: poll})
+		r, err := blobs.Copy(ctx, onto, client, &blobs.CopyOptions{Conditions: conditions, Source: source, Metadata: metadata, Wait: *wait})
 		if err != nil {
-			err = &copyError{err: fail.Tally(err, r.Result), id: r.CopyID, status: string(r.Status)}
+			if err = fail.Tally(err, r.Result); r.CopyID != "" {
+				err = fail.WithFacts(err, map[string]any{"copy_id": r.CopyID, "copy_status": string(r.Status)})
+			}
 			if r.CopyID != "" && r.Status == "pending" {
 				return nil, fail.WithHint(err, "the copy continues; to end it: azconc blob abort-copy "+show.Quote(to.String())+" "+r.CopyID)
 			}
@@ -102,22 +101,6 @@ func copyHint(err error) error {
 		return fail.WithHint(err, "to copy the current version, give --source-if-match "+show.Quote(string(c.Current)))
 	}
 	return err
-}
-
-// copyError adds the id of the copy to an error.
-type copyError struct {
-	err        error
-	id, status string
-}
-
-func (e *copyError) Error() string { return e.err.Error() }
-func (e *copyError) Unwrap() error { return e.err }
-
-func (e *copyError) Facts() map[string]any {
-	if e.id == "" {
-		return nil
-	}
-	return map[string]any{"copy_id": e.id, "copy_status": e.status}
 }
 
 type abortCopyResult struct {
@@ -152,7 +135,7 @@ If the copy is no longer pending, the exit code is 4; if it was already aborted,
 	return cli.On(f, cmd, parse, f.Blob, func(ctx context.Context, on ref.Blob, client *blob.Client) (cli.Result, error) {
 		r, err := blobs.AbortCopy(ctx, client, id, &blobs.AbortCopyOptions{LeaseID: leaseID})
 		if errors.Is(err, blobs.ErrNoCopy) {
-			err = &stateError{err: err, outcome: "conflict", reason: "not pending"}
+			err = fail.Conflicting(err, "not pending")
 		}
 		if err != nil {
 			return nil, fail.Tally(err, r)
@@ -165,15 +148,40 @@ If the copy is no longer pending, the exit code is 4; if it was already aborted,
 	})
 }
 
-// stateError is a conflict with the state of a resource rather than with its version.
-type stateError struct {
-	err             error
-	outcome, reason string
+type snapshotResult struct {
+	cli.WriteResult
+	Snapshot string   `json:"snapshot"`
+	Twins    []string `json:"twins,omitempty"`
 }
 
-func (e *stateError) Error() string { return e.err.Error() }
-func (e *stateError) Unwrap() error { return e.err }
-func (e *stateError) Verdict() fail.Verdict {
-	return fail.Verdict{Code: fail.ExitConflict, Outcome: e.outcome}
+func (r snapshotResult) Text(w io.Writer) {
+	fmt.Fprintln(w, r.Snapshot)
 }
-func (e *stateError) Facts() map[string]any { return map[string]any{"reason": e.reason} }
+
+func newSnapshotCmd(f *cli.Factory) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "snapshot <container/blob>",
+		Short: "Take a single snapshot of a blob",
+		Long: `Take a single snapshot of a blob.
+
+The snapshot carries an id in its metadata. If the response is lost, azconc lists the snapshots before it sends the request
+again, so that no second one is taken unnoticed; without the right to list, the exit code is 5 then. A request that the
+network delivers late can still take a second snapshot, which azconc reports if it appears before the command ends.`,
+		Example: `  SNAPSHOT=$(azconc blob snapshot jobs/state.json -o json | jq -r .snapshot)
+  azconc blob snapshot jobs/state.json --if-match 0x8DE0A1B2C3D4E5F --metadata reason=release`,
+	}
+	var metadata map[string]string
+	var conditions optimistic.Conditions
+	flags.Metadata(cmd.Flags(), &metadata, "`name=value` to store with it instead of the blob's metadata")
+	flags.ReadConditions(cmd.Flags(), &conditions, flags.CondAll)
+	return cli.On(f, cmd, ref.ParseWritable, f.Container, func(ctx context.Context, on ref.Blob, client *container.Client) (cli.Result, error) {
+		r, err := blobs.Snapshot(ctx, client, on.Blob, &blobs.SnapshotOptions{Conditions: conditions, Metadata: metadata})
+		if err = fail.Tally(err, r.Result); errors.Is(err, optimistic.ErrOutcomeUnknown) {
+			err = fail.WithHint(err, listsSnapshots(on)+" shows the existing snapshots")
+		}
+		for _, twin := range r.Twins {
+			f.Notef("%s: a request whose response was lost has left a second snapshot, %s", on, twin)
+		}
+		return snapshotResult{WriteResult: cli.NewWriteResult(on, "taken", r.Result), Snapshot: r.Snapshot, Twins: r.Twins}, err
+	})
+}

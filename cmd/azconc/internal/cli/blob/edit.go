@@ -8,6 +8,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
+	"path"
+	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
@@ -31,8 +34,8 @@ func newEditCmd(f *cli.Factory) *cobra.Command {
 		Long: `Edit a blob in $VISUAL or $EDITOR.
 
 If another writer changes the blob meanwhile, nothing is written: azconc shows what the other writer changed, and on a terminal asks
-whether to open your text again. Otherwise it ends with exit code 4. Text that was not written stays in its file, and azconc prints
-the command that writes it.`,
+whether to open your text again, which then replaces theirs. Otherwise it ends with exit code 4. Text that was not written stays in
+its file, and azconc prints the command that writes it.`,
 		Example: "  EDITOR='code --wait' azconc blob edit jobs/config.yaml",
 	}
 	set := cmd.Flags()
@@ -48,7 +51,7 @@ the command that writes it.`,
 		return e.on, creates(e.create, e.conditions)
 	}
 	return cli.On(f, cmd, parse, f.BlockBlob, func(ctx context.Context, on ref.Blob, client *blockblob.Client) (_ cli.Result, err error) {
-		if _, err := change.Editor(f); err != nil {
+		if _, err := editor(f); err != nil {
 			return nil, err
 		}
 		e.create = e.create || e.conditions.IfNoneMatch == azcore.ETagAny
@@ -57,10 +60,11 @@ the command that writes it.`,
 		if e.base, err = e.read(ctx); err != nil {
 			return nil, flags.MaxSizeHint(err)
 		}
+		e.current = e.base.ETag
 		if err := e.conditions.Check("edit", on.String(), e.base.State); err != nil {
 			return nil, err
 		}
-		if e.file, err = change.TempCopy(on.Blob, e.base.Value); err != nil {
+		if e.file, err = tempCopy(on.Blob, e.base.Value); err != nil {
 			return nil, err
 		}
 		return e.finish(e.run(ctx))
@@ -75,6 +79,7 @@ type editing struct {
 	conditions optimistic.Conditions
 	target     blobs.Blob[[]byte]
 	base       *optimistic.Version[[]byte]
+	current    azcore.ETag // of the version that is there, as far as is known
 	file       string
 	mine       []byte
 	total      optimistic.Result
@@ -85,10 +90,7 @@ func (e *editing) finish(outcome string, err error) (cli.Result, error) {
 	if err != nil {
 		return nil, e.keep(fail.Tally(err, e.total))
 	}
-	if outcome == "theirs" {
-		e.f.Notef("their version stays; your text is in %s", e.file)
-		outcome = "cancelled"
-	} else if err := os.Remove(e.file); err != nil {
+	if err := os.Remove(e.file); err != nil {
 		e.f.Notef("the temporary file was not removed: %v", err)
 	}
 	r := cli.NewWriteResult(e.on, outcome, e.total)
@@ -111,29 +113,33 @@ func (e *editing) read(ctx context.Context) (*optimistic.Version[[]byte], error)
 }
 
 func (e *editing) run(ctx context.Context) (outcome string, err error) {
-	if outcome, err = e.open(ctx); outcome != "" || err != nil {
-		return outcome, err
-	}
-	for {
+	outcome, err = e.open(ctx)
+	for outcome == "" && err == nil {
 		err := e.write(ctx)
-		conflict, ok := errors.AsType[*optimistic.ConflictError](err)
 		if err == nil {
 			return "updated", nil
 		}
-		pinned := e.conditions.IfMatch != "" && e.conditions.IfMatch != azcore.ETagAny
-		if !ok || pinned || conflict.Base != "" && conflict.Base == conflict.Current {
+		conflict, ok := errors.AsType[*optimistic.ConflictError](err)
+		if !ok {
 			return "", err
 		}
-		outcome, err := e.reconcile(ctx, conflict)
-		if outcome != "" || err != nil {
-			return outcome, err
+		if conflict.Current != "" || conflict.Reason == azerr.Gone {
+			e.current = conflict.Current
+		}
+		pinned := e.conditions.IfMatch != "" && e.conditions.IfMatch != azcore.ETagAny
+		if pinned || conflict.Base != "" && conflict.Base == conflict.Current {
+			return "", err
+		}
+		if outcome, err = e.reconcile(ctx, conflict); err != nil {
+			return "", err
 		}
 	}
+	return outcome, err
 }
 
 // open runs the editor, and returns "cancelled" if the text has not changed.
 func (e *editing) open(ctx context.Context) (outcome string, err error) {
-	if err := change.Edit(e.f, e.file); err != nil {
+	if err := runEditor(e.f, e.file); err != nil {
 		return "", err
 	}
 	if err := ctx.Err(); err != nil {
@@ -167,8 +173,7 @@ func (e *editing) write(ctx context.Context) error {
 	return err
 }
 
-// reconcile shows what another writer has changed, and lets the user change the text. It sets base to the version that the text may
-// then replace.
+// reconcile shows what another writer has changed, and lets the user change the text, which may then replace that version.
 func (e *editing) reconcile(ctx context.Context, conflict error) (outcome string, err error) {
 	f := e.f
 	theirs, err := e.read(ctx)
@@ -182,59 +187,74 @@ func (e *editing) reconcile(ctx context.Context, conflict error) (outcome string
 	}
 	f.Notef("another writer has changed the blob (etag %s); your text is in %s", cmp.Or(theirs.ETag, "none"), e.file)
 	_, _ = io.WriteString(f.Err, change.Diff("before", "theirs", e.base.Value, theirs.Value))
-	answer := byte('a')
+	e.base, e.current = theirs, theirs.ETag
+	again := false
 	if f.InTerminal && f.ErrTerminal {
-		answer, err = change.Ask(f, ctx, "[e]dit your text again, write [m]ine over theirs, keep [t]heirs, [a]bort?", "emta")
+		again, err = f.Confirmed(ctx, "open your text again, to write it over theirs? yes or no: ")
 	}
-	switch answer {
-	case 'e':
-		e.base = theirs
-		return e.open(ctx)
-	case 'm':
-		e.base = theirs
-		return "", nil
-	case 't':
-		return "theirs", nil
+	if !again {
+		return "", errors.Join(conflict, err)
 	}
-	return "", &keepTheirs{err: errors.Join(conflict, err), etag: theirs.ETag}
+	return e.open(ctx)
 }
 
-// keepTheirs is an unresolved conflict, with the version that the text would have to replace.
-type keepTheirs struct {
-	err  error
-	etag azcore.ETag
-}
-
-func (e *keepTheirs) Error() string { return e.err.Error() }
-func (e *keepTheirs) Unwrap() error { return e.err }
-
-// keep adds to err the file with the text and, if the current version is known, the command that overwrites it.
+// keep adds to err the file with the text, and the command that overwrites the current version with it.
 func (e *editing) keep(err error) error {
-	etag := e.base.ETag
-	if k, ok := errors.AsType[*keepTheirs](err); ok {
-		etag = k.etag
-	} else if c, ok := errors.AsType[*optimistic.ConflictError](err); ok && (c.Current != "" || c.Reason == azerr.Gone) {
-		etag = c.Current
-	}
 	command := fmt.Sprintf("azconc blob update %s --file %s", show.Quote(e.on.String()), show.Quote(e.file))
-	if etag == "" {
+	if e.current == "" {
 		command += " --create"
 	} else {
-		command += " --if-match " + show.Quote(string(etag))
+		command += " --if-match " + show.Quote(string(e.current))
 	}
 	if c := e.conditions; c.LeaseID != "" {
 		command += " --lease-id " + c.LeaseID
 	}
-	return fail.WithHint(&keptError{err: err, file: e.file}, "your text is in "+e.file+"; to overwrite the current version with it: "+command)
+	return fail.WithHint(fail.WithFacts(err, map[string]any{"file": e.file}), "your text is in "+e.file+"; to overwrite the current version with it: "+command)
 }
 
-// keptError is a failure after which the user's text remains in a file.
-type keptError struct {
-	err  error
-	file string
+// editor returns the user's editor, as a shell command. Without a terminal there is no default.
+func editor(f *cli.Factory) (string, error) {
+	command := cmp.Or(f.Env.Get("VISUAL"), f.Env.Get("EDITOR"))
+	if command == "" && !f.OutTerminal && !f.ErrTerminal {
+		return "", fail.WithHint(fail.Usagef("there is no terminal for an editor"), "set VISUAL or EDITOR to a command that needs no terminal, or see azconc blob update")
+	}
+	return cmp.Or(command, "vi"), nil
 }
 
-func (e *keptError) Error() string { return e.err.Error() }
-func (e *keptError) Unwrap() error { return e.err }
+// runEditor opens the user's editor on a file. The editor is not stopped when the command is, which would lose unsaved text. SIGINT
+// goes to the editor too, which decides how to handle it.
+func runEditor(f *cli.Factory, file string) error {
+	command, err := editor(f)
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command("sh", "-c", command+` "$1"`, command, file)
+	if stdin, ok := f.In.(*os.File); ok {
+		cmd.Stdin = stdin // os/exec would read ahead from anything else, and consume the answers to later questions
+	}
+	cmd.Stdout, cmd.Stderr, cmd.Env = f.Terminal, f.Terminal, f.Env
+	err = cmd.Run()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return fmt.Errorf("the editor ended with status %d", exit.ExitCode())
+	}
+	return err
+}
 
-func (e *keptError) Facts() map[string]any { return map[string]any{"file": e.file} }
+// tempCopy writes content to a file that only its owner can read, with the blob's extension, so that the editor knows the language.
+func tempCopy(name string, content []byte) (string, error) {
+	extension := strings.Map(func(r rune) rune {
+		if r == '*' || r == '/' || r == '\\' || r < ' ' {
+			return '_'
+		}
+		return r
+	}, path.Ext(name))
+	file, err := os.CreateTemp("", "azconc-*"+extension)
+	if err != nil {
+		return "", err
+	}
+	if _, err := file.Write(content); err != nil {
+		_ = file.Close()
+		return file.Name(), err
+	}
+	return file.Name(), file.Close()
+}

@@ -2,6 +2,7 @@ package blob
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"time"
@@ -18,24 +19,11 @@ import (
 	"github.com/azconc/azconc/pkg/ptr"
 )
 
-// readable adds --snapshot to the flags of cmd, and returns how it parses the blob that it reads: that version, or the current one.
-func readable(cmd *cobra.Command, which string) func(string) (ref.Blob, error) {
-	var snapshot string
-	flags.AddSnapshot(cmd.Flags(), &snapshot, which)
-	return func(arg string) (ref.Blob, error) {
-		on, err := ref.ParseBlob(arg)
-		if err != nil {
-			return on, err
-		}
-		return on.At(snapshot)
-	}
-}
-
 // properties makes cmd a verb that shows a part of a blob's properties, with one request.
 func properties(f *cli.Factory, cmd *cobra.Command, part func(ref.Blob, blob.GetPropertiesResponse) cli.Result) *cobra.Command {
 	var conditions optimistic.Conditions
 	flags.ReadConditions(cmd.Flags(), &conditions, flags.CondAll)
-	return cli.On(f, cmd, readable(cmd, ""), f.Blob, func(ctx context.Context, on ref.Blob, client *blob.Client) (cli.Result, error) {
+	return cli.On(f, cmd, ref.ParseBlob, f.Blob, func(ctx context.Context, on ref.Blob, client *blob.Client) (cli.Result, error) {
 		p, err := client.GetProperties(ctx, &blob.GetPropertiesOptions{AccessConditions: flags.BlobAccess(conditions)})
 		return part(on, p), err
 	})
@@ -51,6 +39,9 @@ type showResult struct {
 	Size            int64             `json:"size"`
 	ContentType     string            `json:"content_type,omitempty"`
 	ContentEncoding string            `json:"content_encoding,omitempty"`
+	ContentLanguage string            `json:"content_language,omitempty"`
+	Disposition     string            `json:"content_disposition,omitempty"`
+	ContentMD5      string            `json:"content_md5,omitempty"`
 	CacheControl    string            `json:"cache_control,omitempty"`
 	Tier            string            `json:"tier,omitempty"`
 	LeaseState      string            `json:"lease_state,omitempty"`
@@ -64,7 +55,7 @@ func (r showResult) Text(w io.Writer) {
 	fields := []string{
 		"blob", r.Resource, "etag", r.ETag, "last modified", show.Time(r.LastModified), "created", show.Time(r.Created),
 		"type", r.Type, "size", fmt.Sprint(r.Size), "content type", r.ContentType, "content encoding", r.ContentEncoding,
-		"cache control", r.CacheControl, "tier", r.Tier, "lease", r.LeaseState,
+		"content language", r.ContentLanguage, "content disposition", r.Disposition, "content md5", r.ContentMD5, "cache control", r.CacheControl, "tier", r.Tier, "lease", r.LeaseState,
 	}
 	show.Fields(w, show.WithMetadata(fields, r.Metadata)...)
 }
@@ -79,7 +70,8 @@ func newShowCmd(f *cli.Factory) *cobra.Command {
 		return showResult{
 			Outcome: "found", Resource: on.String(), ETag: string(ptr.Value(p.ETag)), LastModified: ptr.Value(p.LastModified).UTC(),
 			Created: ptr.Value(p.CreationTime).UTC(), Type: string(ptr.Value(p.BlobType)), Size: ptr.Value(p.ContentLength),
-			ContentType: ptr.Value(p.ContentType), ContentEncoding: ptr.Value(p.ContentEncoding), CacheControl: ptr.Value(p.CacheControl),
+			ContentType: ptr.Value(p.ContentType), ContentEncoding: ptr.Value(p.ContentEncoding), ContentLanguage: ptr.Value(p.ContentLanguage),
+			Disposition: ptr.Value(p.ContentDisposition), ContentMD5: base64.StdEncoding.EncodeToString(p.ContentMD5), CacheControl: ptr.Value(p.CacheControl),
 			Tier: ptr.Value(p.AccessTier), LeaseState: string(ptr.Value(p.LeaseState)), LeaseStatus: string(ptr.Value(p.LeaseStatus)),
 			SequenceNumber: p.BlobSequenceNumber, TagCount: ptr.Value(p.TagCount), Metadata: cli.OwnMetadata(p.Metadata),
 		}
@@ -91,8 +83,6 @@ type listResult struct {
 	Container string `json:"resource"`
 	Blobs     []item `json:"blobs"`
 	Truncated bool   `json:"truncated"`
-
-	wide bool
 }
 
 type item struct {
@@ -105,19 +95,14 @@ type item struct {
 	LeaseState   string    `json:"lease_state,omitempty"`
 }
 
-func (r listResult) Text(w io.Writer) {
-	for _, b := range r.Blobs {
-		name := show.Line(b.Name) // with a line break it would name two blobs
-		if b.Snapshot != "" {
-			name += "?snapshot=" + b.Snapshot
-		}
-		if r.wide {
-			fmt.Fprintf(w, "%s  %10s  %-9s  %s\n", show.Time(b.LastModified), show.Bytes(b.Size), b.LeaseState, name)
-		} else {
-			fmt.Fprintln(w, name)
-		}
+func (i item) String() string {
+	if i.Snapshot != "" {
+		return i.Name + "?snapshot=" + i.Snapshot
 	}
+	return i.Name
 }
+
+func (r listResult) Text(w io.Writer) { cli.PrintLines(w, r.Blobs) }
 
 func newListCmd(f *cli.Factory) *cobra.Command {
 	cmd := &cobra.Command{
@@ -145,6 +130,6 @@ func newListCmd(f *cli.Factory) *cobra.Command {
 			}
 			return items
 		})
-		return listResult{Outcome: "listed", Container: on.String(), Blobs: found, Truncated: more, wide: f.OutTerminal}, err
+		return listResult{Outcome: "listed", Container: on.String(), Blobs: found, Truncated: more}, err
 	})
 }

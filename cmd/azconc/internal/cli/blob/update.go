@@ -2,7 +2,6 @@ package blob
 
 import (
 	"context"
-	"os"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
@@ -19,11 +18,9 @@ import (
 
 // updating is an update of a blob, as its flags describe it.
 type updating struct {
-	on         ref.Blob
-	change     change.Change
-	conditions optimistic.Conditions
-	create     bool
-	dryRun     bool
+	on     ref.Blob
+	change change.Change
+	optimistic.UpdateOptions
 }
 
 func newUpdateCmd(f *cli.Factory) *cobra.Command {
@@ -37,8 +34,8 @@ from the new content. With --if-match the base must be that version and a confli
 as it is writes nothing. If a response is lost, azconc determines whether the write was applied; where it cannot, the exit
 code is 5.
 
-With --exec, content of more than 1 MiB is kept in files of a directory below TMPDIR, which is removed at the end. --jq and --set
-take documents of up to 16 MiB, which may have comments and trailing commas, and keep the form of what does not change.
+--jq and --set take documents of up to 16 MiB, which may have comments and trailing commas, and keep the form of what does not
+change.
 
 --jq is gojq, which differs from jq. Members of an object have no order: keys are sorted, new members are written sorted, and there is
 no keys_unsorted. Integers have any size. There is no debug, stderr, input, input_filename, input_line_number or $__loc__, and
@@ -51,17 +48,14 @@ regular expressions have no look-around and no backreferences.`,
 	var u updating
 	var source change.ChangeFlags
 	var headers flags.Headers
-	var sending flags.Sending
-	var update flags.Update
 	var maxSize int64
 	source.Add(set)
-	set.BoolVar(&u.create, "create", false, "create the blob if it does not exist; the change starts from empty content")
-	set.BoolVar(&u.dryRun, "dry-run", false, "print the change as a diff and write nothing")
-	update.Add(set, "the content", optimistic.OperationsKept)
+	set.BoolVar(&u.Create, "create", false, "create the blob if it does not exist; the change starts from empty content")
+	set.BoolVar(&u.DryRun, "dry-run", false, "print the change as a diff and write nothing")
+	flags.Update(set, &u.UpdateOptions, "the content", optimistic.OperationsKept)
 	headers.Add(set)
-	sending.Add(set)
 	flags.AddMaxSize(set, &maxSize)
-	flags.WriteConditions(set, &u.conditions, flags.CondAll)
+	flags.WriteConditions(set, &u.Conditions, flags.CondAll)
 	parse := func(arg string) (on ref.Blob, err error) {
 		if u.on, err = ref.ParseWritable(arg); err != nil {
 			return u.on, err
@@ -69,23 +63,22 @@ regular expressions have no look-around and no backreferences.`,
 		if u.change, err = source.Parse(f.Env); err != nil {
 			return u.on, err
 		}
-		return u.on, creates(u.create, u.conditions)
+		return u.on, creates(u.Create, u.Conditions)
 	}
 	return cli.On(f, cmd, parse, f.BlockBlob, func(ctx context.Context, on ref.Blob, client *blockblob.Client) (cli.Result, error) {
 		if err := change.Prepare(ctx, f, u.change); err != nil {
 			return nil, err
 		}
-		u.create = u.create || u.conditions.IfNoneMatch == azcore.ETagAny
+		u.Create = u.Create || u.Conditions.IfNoneMatch == azcore.ETagAny
+		u.Hooks = f.Monitor.Hooks()
 		content := contentOf(client, on.Blob, headers)
 		content.MaxSize = maxSize
-		o := update.Options(u.conditions, sending.Sending(f.Monitor.Hooks()))
-		o.Create, o.DryRun = u.create, u.dryRun
-		r, before, after, err := u.run(ctx, content, o)
+		r, before, after, err := u.run(ctx, content)
 		if err != nil {
-			return nil, change.UpdateHint(flags.UnconfirmedHint(flags.MaxSizeHint(fail.Tally(err, r))), u.conditions, u.create)
+			return nil, change.CreateHint(flags.MaxSizeHint(fail.Tally(err, r)), &u.UpdateOptions)
 		}
 		result := cli.NewWriteResult(on, "updated", r)
-		if u.dryRun {
+		if u.DryRun {
 			result.Outcome = "dry_run"
 			return nil, change.PrintDiff(f, result, before, after)
 		}
@@ -109,27 +102,16 @@ func contentOf(client *blockblob.Client, name string, h flags.Headers) blobs.Blo
 	return target
 }
 
-// run updates content: through a filter with its content in files, where files can be made, and otherwise in memory. A dry run
-// returns the content before and after.
-func (u *updating) run(ctx context.Context, content blobs.Blob[[]byte], o *optimistic.UpdateOptions) (r optimistic.Result, before, after []byte, err error) {
-	if filter, ok := u.change.(change.Filter); ok && !u.dryRun {
-		if dir, err := os.MkdirTemp("", "azconc-update-"); err == nil {
-			defer func() { _ = os.RemoveAll(dir) }()
-			r, err := spooled(ctx, dir, u.on, filter, content, o)
-			return r, nil, nil, err
-		}
-	}
+// run updates content. It returns the content before and after.
+func (u *updating) run(ctx context.Context, content blobs.Blob[[]byte]) (r optimistic.Result, before, after []byte, err error) {
 	r, err = optimistic.Update(ctx, content, func(ctx context.Context, content *[]byte) (err error) {
 		base := optimistic.BaseOf(ctx)
-		changed, err := u.change.Apply(ctx, change.BaseContent{
-			Resource: u.on.String(), Exists: base.Exists, ETag: string(base.ETag),
-			Attempt: optimistic.EarlierRuns(ctx) + 1, Data: *content,
+		before = *content
+		after, err = u.change.Apply(ctx, change.BaseContent{
+			Resource: u.on.String(), Exists: base.Exists, ETag: string(base.ETag), Attempt: optimistic.EarlierRuns(ctx) + 1, Data: before,
 		})
-		if u.dryRun { // a write needs no more than the new content
-			before, after = *content, changed
-		}
-		*content = changed
+		*content = after
 		return err
-	}, o)
+	}, &u.UpdateOptions)
 	return r, before, after, err
 }

@@ -1,3 +1,4 @@
+// Package change makes new content from old: by a command, a jq expression, assignments, a file, or an editor.
 package change
 
 import (
@@ -6,12 +7,16 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/monitor"
+	"github.com/azconc/azconc/cmd/azconc/internal/proc"
 )
 
 // Change makes the new content from the old. It is run once per attempt and must not depend on earlier runs.
@@ -52,35 +57,35 @@ func (c *ChangeFlags) Add(set *pflag.FlagSet) {
 // Parse checks what can be checked without the content.
 func (c *ChangeFlags) Parse(env cli.Env) (Change, error) {
 	var given []string
-	for _, g := range []struct {
-		name string
-		set  bool
-	}{{"--exec", c.Exec != ""}, {"--jq", c.JQ != ""}, {"--set", len(c.Set) > 0}, {"--file", c.File != ""}} {
-		if g.set {
-			given = append(given, g.name)
+	var change Change
+	var err error
+	if c.Exec != "" {
+		given, change = append(given, "--exec"), &execChange{command: c.Exec, env: env, allowEmpty: c.AllowEmpty}
+	}
+	if c.JQ != "" {
+		given = append(given, "--jq")
+		change, err = newJQChange(c.JQ, env)
+	}
+	if len(c.Set) > 0 {
+		given = append(given, "--set")
+		if c.Properties {
+			change, err = NewSetProperties(c.Set)
+		} else {
+			change, err = newSetChange(c.Set)
 		}
 	}
-	switch len(given) {
-	case 0:
-		return nil, fail.WithHint(fail.Usagef("no change is given"), "give one of --exec, --jq, --set, --file")
-	case 1:
-	default:
-		return nil, fail.WithHint(fail.Usagef("%s cannot be given together", strings.Join(given, " and ")), "only one of them can define the new content")
+	if c.File != "" {
+		given, change = append(given, "--file"), &FileChange{Name: c.File}
 	}
 	switch {
+	case len(given) == 0:
+		return nil, fail.WithHint(fail.Usagef("no change is given"), "give one of --exec, --jq, --set, --file")
+	case len(given) > 1:
+		return nil, fail.WithHint(fail.Usagef("%s cannot be given together", strings.Join(given, " and ")), "only one of them can define the new content")
 	case c.AllowEmpty && c.Exec == "":
 		return nil, fail.Usagef("--allow-empty applies to the output of --exec")
-	case c.Exec != "":
-		return &execChange{command: c.Exec, env: env, allowEmpty: c.AllowEmpty}, nil
-	case c.JQ != "":
-		return newJQChange(c.JQ, env)
-	case len(c.Set) > 0 && c.Properties:
-		return NewSetProperties(c.Set)
-	case len(c.Set) > 0:
-		return newSetChange(c.Set)
-	default:
-		return &FileChange{Name: c.File}, nil
 	}
+	return change, err
 }
 
 // Prepare loads what a change needs, once, before the first attempt.
@@ -107,6 +112,42 @@ func (c *FileChange) Load(ctx context.Context, f *cli.Factory) (err error) {
 
 func (c *FileChange) Apply(context.Context, BaseContent) ([]byte, error) {
 	return bytes.Clone(c.Data), nil
+}
+
+// execChange pipes the content through a shell command.
+type execChange struct {
+	command    string
+	env        cli.Env
+	stderr     io.Writer
+	allowEmpty bool
+}
+
+// filterGrace is the time between TERM and KILL for a filter.
+const filterGrace = 2 * time.Second
+
+func (c *execChange) Apply(ctx context.Context, base BaseContent) ([]byte, error) {
+	var out bytes.Buffer
+	out.Grow(len(base.Data) + bytes.MinRead)
+	command := &proc.Shell{
+		Line: c.command, What: "the filter", Stdin: bytes.NewReader(base.Data), Stdout: &out, Stderr: c.stderr,
+		Env: append(monitor.Environ(ctx, c.env),
+			"AZCONC_RESOURCE="+base.Resource, "AZCONC_ETAG="+base.ETag, "AZCONC_ATTEMPT="+strconv.Itoa(base.Attempt)),
+		Grace: func(error) time.Duration { return filterGrace },
+	}
+	end, err := command.Run(ctx)
+	failed := &fail.FilterError{What: end.Failure(true), Status: end.Code, Stderr: end.Said}
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
+		return nil, &fail.FilterError{What: "the filter could not be run", Err: err}
+	case failed.What != "":
+		return nil, failed
+	case out.Len() == 0 && len(base.Data) > 0 && !c.allowEmpty:
+		return nil, fail.WithHint(&fail.FilterError{What: "the filter succeeded and printed nothing"},
+			"the status of a pipeline is that of its last command; to make the content empty, give --allow-empty")
+	}
+	return out.Bytes(), nil
 }
 
 // validJSON refuses what is not one JSON value, without the memory of its values.

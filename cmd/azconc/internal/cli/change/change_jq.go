@@ -2,13 +2,20 @@ package change
 
 import (
 	"context"
+	"errors"
+	"strings"
+	"unicode/utf8"
 
+	"github.com/aymanbagabas/go-udiff"
 	"github.com/itchyny/gojq"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/cmd/azconc/internal/jsonform"
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/pkg/azerr"
 )
 
 // JqChange is the result of a jq expression on a JSON document.
@@ -54,7 +61,7 @@ func (c *JqChange) Apply(ctx context.Context, base BaseContent) ([]byte, error) 
 func parseDocument(data []byte, flag string) (*jsonform.Doc, error) {
 	if len(data) > MaxDocument {
 		return nil, fail.WithHint(&fail.FilterError{What: "the content has more than the " + show.Bytes(MaxDocument) + " that " + flag + " takes"},
-			"--exec takes content of any length, as in --exec 'jq .n+=1'")
+			"--exec takes longer content, as in --exec 'jq .n+=1'")
 	}
 	doc, err := jsonform.Parse(data)
 	if err == nil {
@@ -85,4 +92,52 @@ func oneResult(ctx context.Context, results gojq.Iter) (any, error) {
 		return nil, &fail.FilterError{What: "jq: the expression has more than one result, exactly one is needed"}
 	}
 	return value, nil
+}
+
+// UpdateHint adds a hint to the error of an update.
+func UpdateHint(err error, o *optimistic.UpdateOptions) error {
+	err = flags.UnconfirmedHint(err)
+	conflict, ok := errors.AsType[*optimistic.ConflictError](err)
+	switch {
+	case !ok || errors.Is(err, optimistic.ErrExists):
+		return err
+	case o.Conditions.IfMatch != "" && conflict.Current != "":
+		return fail.WithHint(err, "read the current version and give its ETag, or omit --if-match to change whichever version is current")
+	case conflict.Attempts > 1:
+		return fail.WithHint(err, "it has many writers: try again, or give a larger --max-attempts")
+	}
+	return err
+}
+
+// CreateHint adds a hint to the error of a verb that has --create.
+func CreateHint(err error, o *optimistic.UpdateOptions) error {
+	if errors.Is(err, optimistic.ErrNotFound) && !o.Create && o.Conditions.IfMatch == "" && azerr.Absent(err) == "" {
+		return fail.WithHint(err, "--create creates it")
+	}
+	return UpdateHint(err, o)
+}
+
+// PrintDiff prints a dry run. The diff is content, so it is not redacted.
+func PrintDiff(f *cli.Factory, r cli.WriteResult, before, after []byte) error {
+	from := "a/" + r.Resource
+	if r.Created {
+		from = "/dev/null"
+	}
+	r.Diff = Diff(from, "b/"+r.Resource, before, after)
+	if !f.Text() {
+		return f.Print(r)
+	}
+	_, err := f.Content().Write([]byte(r.Diff))
+	return err
+}
+
+// Diff returns the differing lines of two texts, or a line that says that content which is no text differs.
+func Diff(from, to string, before, after []byte) string {
+	switch {
+	case string(before) == string(after):
+		return ""
+	case !utf8.Valid(before) || !utf8.Valid(after):
+		return "binary content of " + strings.TrimPrefix(to, "b/") + " differs\n"
+	}
+	return udiff.Unified(from, to, string(before), string(after))
 }

@@ -2,8 +2,6 @@ package complete
 
 import (
 	"context"
-	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -28,14 +26,14 @@ const most = 1000
 // list returns the names that begin with a word. Names that are found before an error are returned with it.
 type list func(ctx context.Context, f *cli.Factory, word string) ([]string, error)
 
-// lists has the list for each placeholder.
+// lists has the list for each placeholder. Those that are missing are known to the user alone.
 var lists = map[string]list{
 	"container":           containers,
 	"container/blob":      under(containers, blobs),
 	"container/state":     under(containers, blobs),
+	"container/counter":   under(containers, blobs),
 	"container/name":      under(containers, locks),
-	"container/key":       under(containers, keys),
-	"container/counter":   under(containers, counters),
+	"container/key":       under(containers, nil),
 	"table":               tables,
 	"table[/partition]":   tables,
 	"table/partition":     under(tables, nil),
@@ -88,17 +86,22 @@ func collect[P any](ctx context.Context, pages *runtime.Pager[P], of func(P) []s
 	return names, nil
 }
 
+// named returns the names of items, after a prefix.
+func named[T any](prefix string, items []*T, name func(*T) *string) (names []string) {
+	for _, item := range items {
+		names = append(names, prefix+ptr.Value(name(item)))
+	}
+	return names
+}
+
 func containers(ctx context.Context, f *cli.Factory, word string) ([]string, error) {
 	service, err := f.BlobService()
 	if err != nil {
 		return nil, err
 	}
 	pages := service.NewListContainersPager(&azservice.ListContainersOptions{Prefix: ptr.Optional(word), MaxResults: ptr.Optional(int32(most))})
-	return collect(ctx, pages, func(page azservice.ListContainersResponse) (names []string) {
-		for _, c := range page.ContainerItems {
-			names = append(names, ptr.Value(c.Name))
-		}
-		return names
+	return collect(ctx, pages, func(page azservice.ListContainersResponse) []string {
+		return named("", page.ContainerItems, func(c *azservice.ContainerItem) *string { return c.Name })
 	})
 }
 
@@ -109,24 +112,10 @@ func blobs(ctx context.Context, f *cli.Factory, in, word string) ([]string, erro
 		return nil, err
 	}
 	pages := client.NewListBlobsHierarchyPager("/", &container.ListBlobsHierarchyOptions{Prefix: ptr.Optional(word), MaxResults: ptr.Optional(int32(most))})
-	return collect(ctx, pages, func(page container.ListBlobsHierarchyResponse) (names []string) {
-		for _, p := range page.Segment.BlobPrefixes {
-			names = append(names, ptr.Value(p.Name))
-		}
-		for _, b := range page.Segment.BlobItems {
-			names = append(names, ptr.Value(b.Name))
-		}
-		return names
+	return collect(ctx, pages, func(page container.ListBlobsHierarchyResponse) []string {
+		return append(named("", page.Segment.BlobPrefixes, func(p *container.BlobPrefix) *string { return p.Name }),
+			named("", page.Segment.BlobItems, func(b *container.BlobItem) *string { return b.Name })...)
 	})
-}
-
-// shard is the name of a shard that is not the first, and so not a counter's.
-var shard = regexp.MustCompile(`^[0-9a-f]{8}-.+-[0-9a-z]{8}-[0-9]+$`)
-
-// counters lists blobs, because only their content tells counters from others, without the shards of counters.
-func counters(ctx context.Context, f *cli.Factory, in, word string) ([]string, error) {
-	names, err := blobs(ctx, f, in, word)
-	return slices.DeleteFunc(names, shard.MatchString), err
 }
 
 func locks(ctx context.Context, f *cli.Factory, in, word string) (names []string, err error) {
@@ -149,28 +138,13 @@ func locks(ctx context.Context, f *cli.Factory, in, word string) (names []string
 	return names, nil
 }
 
-// keys lists the keys of azconc once by their locks, container/once/key.
-func keys(ctx context.Context, f *cli.Factory, in, word string) (names []string, err error) {
-	const prefix = "once/"
-	found, err := locks(ctx, f, in, prefix+url.PathEscape(word))
-	for _, lock := range found {
-		if key, bad := url.PathUnescape(strings.TrimPrefix(lock, prefix)); bad == nil {
-			names = append(names, key)
-		}
-	}
-	return names, err
-}
-
 func tables(ctx context.Context, f *cli.Factory, _ string) ([]string, error) {
 	service, err := f.TableService()
 	if err != nil {
 		return nil, err
 	}
-	return collect(ctx, service.NewListTablesPager(nil), func(page aztables.ListTablesResponse) (names []string) {
-		for _, t := range page.Tables {
-			names = append(names, ptr.Value(t.Name))
-		}
-		return names
+	return collect(ctx, service.NewListTablesPager(nil), func(page aztables.ListTablesResponse) []string {
+		return named("", page.Tables, func(t *aztables.TableProperties) *string { return t.Name })
 	})
 }
 
@@ -180,11 +154,8 @@ func queues(ctx context.Context, f *cli.Factory, word string) ([]string, error) 
 		return nil, err
 	}
 	pages := service.NewListQueuesPager(&azqueue.ListQueuesOptions{Prefix: ptr.Optional(word), MaxResults: ptr.Optional(int32(most))})
-	return collect(ctx, pages, func(page azqueue.ListQueuesResponse) (names []string) {
-		for _, q := range page.Queues {
-			names = append(names, ptr.Value(q.Name))
-		}
-		return names
+	return collect(ctx, pages, func(page azqueue.ListQueuesResponse) []string {
+		return named("", page.Queues, func(q *azqueue.Queue) *string { return q.Name })
 	})
 }
 
@@ -194,11 +165,8 @@ func shares(ctx context.Context, f *cli.Factory, word string) ([]string, error) 
 		return nil, err
 	}
 	pages := service.NewListSharesPager(&azfiles.ListSharesOptions{Prefix: ptr.Optional(word), MaxResults: ptr.Optional(int32(most))})
-	return collect(ctx, pages, func(page azfiles.ListSharesSegmentResponse) (names []string) {
-		for _, s := range page.Shares {
-			names = append(names, ptr.Value(s.Name))
-		}
-		return names
+	return collect(ctx, pages, func(page azfiles.ListSharesSegmentResponse) []string {
+		return named("", page.Shares, func(s *azfiles.Share) *string { return s.Name })
 	})
 }
 
@@ -210,13 +178,10 @@ func files(ctx context.Context, f *cli.Factory, in, word string) ([]string, erro
 	}
 	pages := dir.NewListFilesAndDirectoriesPager(&directory.ListFilesAndDirectoriesOptions{Prefix: ptr.Optional(word[slash:]), MaxResults: ptr.Optional(int32(most))})
 	return collect(ctx, pages, func(page directory.ListFilesAndDirectoriesResponse) (names []string) {
-		for _, d := range page.Segment.Directories {
-			names = append(names, word[:slash]+ptr.Value(d.Name)+"/")
+		for _, name := range named(word[:slash], page.Segment.Directories, func(d *directory.Directory) *string { return d.Name }) {
+			names = append(names, name+"/")
 		}
-		for _, file := range page.Segment.Files {
-			names = append(names, word[:slash]+ptr.Value(file.Name))
-		}
-		return names
+		return append(names, named(word[:slash], page.Segment.Files, func(f *directory.File) *string { return f.Name })...)
 	})
 }
 

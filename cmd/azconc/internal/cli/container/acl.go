@@ -1,10 +1,6 @@
 package container
 
 import (
-	"context"
-	"encoding/json"
-	"fmt"
-	"io"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
@@ -13,17 +9,30 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/noun"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/settings"
 )
 
+// newACLCmd returns the verbs of an access control list: public access, and up to five stored policies.
 func newACLCmd(f *cli.Factory) *cobra.Command {
-	return cli.NewGroupCmd("acl", "Show and change a container's access control list",
-		newACLShowCmd(f),
-		newACLSetCmd(f),
-	)
+	return noun.Document[settings.ACL]{
+		Path: "container acl", Name: "a container's access control list", Arg: "<container>", Example: "jobs", Long: turnsLong, Lease: true,
+		Parse: ref.ParseContainer,
+		Open: func(on ref.Blob) (optimistic.Target[settings.ACL], error) {
+			client, err := f.Container(on)
+			if err != nil {
+				return nil, err
+			}
+			return settings.NewContainerACL(client), nil
+		},
+		Decode: parseACL,
+		Encode: func(acl settings.ACL) any {
+			return aclDocument{Access: string(acl.Access), Policies: ShowPolicies(acl.Policies)}
+		},
+	}.NewCmd(f)
 }
 
 // aclDocument is an access control list as JSON, in and out.
@@ -39,10 +48,6 @@ type PolicyShown struct {
 	Permissions string `json:"permissions"`
 }
 
-func documentOf(acl settings.ACL) aclDocument {
-	return aclDocument{Access: string(acl.Access), Policies: ShowPolicies(acl.Policies)}
-}
-
 func ShowPolicies(policies []settings.AccessPolicy) []PolicyShown {
 	shown := []PolicyShown{}
 	for _, p := range policies {
@@ -51,7 +56,7 @@ func ShowPolicies(policies []settings.AccessPolicy) []PolicyShown {
 	return shown
 }
 
-// parseACL parses what documentOf wrote. An error names the faulty member.
+// parseACL parses what acl show prints. An error names the faulty member.
 func parseACL(data []byte) (settings.ACL, error) {
 	var doc aclDocument
 	if err := fail.StrictJSON(data, "an access control list", &doc); err != nil {
@@ -81,62 +86,4 @@ func ParsePolicies(shown []PolicyShown) (policies []settings.AccessPolicy, err e
 		policies = append(policies, policy)
 	}
 	return policies, nil
-}
-
-func newACLShowCmd(f *cli.Factory) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:     "show <container>",
-		Short:   "Print a container's access control list as JSON",
-		Example: "  azconc container acl show jobs > acl.json",
-	}
-	return cli.On(f, cmd, ref.ParseContainer, f.Container, func(ctx context.Context, on ref.Blob, client *container.Client) (cli.Result, error) {
-		v, err := optimistic.Read(ctx, settings.NewContainerACL(client), nil)
-		if err != nil {
-			return nil, err
-		}
-		return aclResult{Outcome: "found", Container: on.String(), ETag: string(v.ETag), ACL: documentOf(v.Value)}, nil
-	})
-}
-
-type aclResult struct {
-	Outcome   string      `json:"outcome"`
-	Container string      `json:"resource"`
-	ETag      string      `json:"etag"`
-	ACL       aclDocument `json:"acl"`
-}
-
-func (r aclResult) Text(w io.Writer) {
-	data, err := json.MarshalIndent(r.ACL, "", "  ")
-	if err != nil {
-		data = []byte("{}")
-	}
-	fmt.Fprintf(w, "%s\n", data)
-}
-
-func newACLSetCmd(f *cli.Factory) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "set <container> --file <file>",
-		Short: "Replace a container's access control list",
-		Long: "Replace a container's access control list: public access and up to five stored policies, as acl show prints them.\n\n" +
-			turnsLong,
-		Example: "  azconc container acl set jobs --file acl.json\n  echo '{\"access\": \"\", \"policies\": []}' | azconc container acl set jobs --file -",
-	}
-	var file, leaseID string
-	flags.File(cmd.Flags(), &file, "`file` with the list as JSON; - is stdin")
-	flags.LeaseID(cmd.Flags(), &leaseID, "`id` of the lease that you hold on it")
-	return cli.On(f, cmd, ref.ParseContainer, f.Container, func(ctx context.Context, on ref.Blob, client *container.Client) (cli.Result, error) {
-		data, err := f.WholeFile(ctx, file)
-		if err != nil {
-			return nil, err
-		}
-		acl, err := parseACL(data)
-		if err != nil {
-			return nil, err
-		}
-		r, err := optimistic.Update(ctx, settings.NewContainerACL(client), func(_ context.Context, v *settings.ACL) error {
-			*v = acl
-			return nil
-		}, (&flags.Update{}).Options(optimistic.Conditions{LeaseID: leaseID}, f.Sending()))
-		return cli.Written(on, "updated", r, err)
-	})
 }

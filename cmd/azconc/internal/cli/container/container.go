@@ -1,9 +1,8 @@
-// Package container has the verbs of azconc container, and those of metadata and access policies, which queues share.
+// Package container has the verbs of azconc container, and the forms of access policies, which queues share.
 package container
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/lease"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/noun"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/optimistic"
@@ -21,27 +21,28 @@ import (
 	"github.com/azconc/azconc/pkg/ptr"
 )
 
+// turnsLong is part of the help of every verb that changes a container, since the service offers no ETag condition.
+const turnsLong = `The service accepts no ETag condition on containers, so azconc holds a short lease on the container while it writes. The lease
+excludes other azconc writers; a writer that does not acquire it is not detected. Meanwhile the container cannot be deleted.`
+
 func NewCmd(f *cli.Factory) *cobra.Command {
+	metadata := noun.Pairs{
+		Noun: "container", Arg: "<container>", Example: "jobs", Long: turnsLong, Parse: ref.ParseContainer, Conditions: flags.CondLease,
+		Open: func(on ref.Blob) (optimistic.Target[map[string]string], error) {
+			client, err := f.Container(on)
+			return settings.NewContainerMetadata(client), err
+		},
+	}
 	return cli.NewGroupCmd("container", "Create, show and delete containers",
 		newCreateCmd(f),
 		newShowCmd(f),
 		newDeleteCmd(f),
 		newListCmd(f),
-		NewMetadataCmd(f, noun),
+		metadata.NewCmd(f, nil),
 		newACLCmd(f),
 		lease.NewCmd(f, "container"),
 	)
 }
-
-type createResult struct {
-	Outcome   string `json:"outcome"`
-	Container string `json:"resource"`
-	Created   bool   `json:"created"`
-	ETag      string `json:"etag"`
-	cli.Sent
-}
-
-func (r createResult) Text(w io.Writer) { fmt.Fprintln(w, r.Outcome, r.Container) }
 
 func newCreateCmd(f *cli.Factory) *cobra.Command {
 	cmd := &cobra.Command{
@@ -57,9 +58,7 @@ The container gets an id in its metadata, so that if the response is lost, azcon
 	flags.Metadata(cmd.Flags(), &metadata, "`name=value` to store with it")
 	return cli.On(f, cmd, ref.ParseContainer, f.Container, func(ctx context.Context, on ref.Blob, client *container.Client) (cli.Result, error) {
 		r, err := settings.CreateContainer(ctx, client, &settings.CreateContainerOptions{Metadata: metadata})
-		return createResult{
-			Outcome: "created", Container: on.String(), Created: true, ETag: string(r.ETag), Sent: cli.Sent{Ambiguous: r.Ambiguous, Resolved: r.Resolved, Cost: f.Cost()},
-		}, err
+		return f.DoneBy("created", on, r), err
 	})
 }
 
@@ -77,7 +76,7 @@ The service frees the name about half a minute later; until then, creating it ag
 	flags.WriteConditions(cmd.Flags(), &conditions, flags.CondDates|flags.CondLease)
 	return cli.On(f, cmd, ref.ParseContainer, f.Container, func(ctx context.Context, on ref.Blob, client *container.Client) (cli.Result, error) {
 		r, err := settings.DeleteContainer(ctx, client, &settings.DeleteContainerOptions{Conditions: conditions})
-		return cli.DeleteResult{Outcome: "deleted", Resource: on.String(), Sent: cli.Sent{Ambiguous: r.Ambiguous, Resolved: r.Resolved, Cost: f.Cost()}}, err
+		return f.DoneBy("deleted", on, r), err
 	})
 }
 
@@ -119,8 +118,6 @@ type listResult struct {
 	Outcome    string `json:"outcome"`
 	Containers []item `json:"containers"`
 	Truncated  bool   `json:"truncated"`
-
-	wide bool
 }
 
 type item struct {
@@ -130,15 +127,9 @@ type item struct {
 	LeaseState   string    `json:"lease_state,omitempty"`
 }
 
-func (r listResult) Text(w io.Writer) {
-	for _, c := range r.Containers {
-		if r.wide {
-			fmt.Fprintf(w, "%s  %-9s  %s\n", show.Time(c.LastModified), c.LeaseState, c.Name)
-		} else {
-			fmt.Fprintln(w, c.Name)
-		}
-	}
-}
+func (i item) String() string { return i.Name }
+
+func (r listResult) Text(w io.Writer) { cli.PrintLines(w, r.Containers) }
 
 func newListCmd(f *cli.Factory) *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List the account's containers", Example: "  azconc container list --prefix job"}
@@ -157,6 +148,6 @@ func newListCmd(f *cli.Factory) *cobra.Command {
 			}
 			return items
 		})
-		return listResult{Outcome: "listed", Containers: found, Truncated: more, wide: f.OutTerminal}, err
+		return listResult{Outcome: "listed", Containers: found, Truncated: more}, err
 	})
 }

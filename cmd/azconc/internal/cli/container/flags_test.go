@@ -8,7 +8,7 @@ import (
 
 func TestContainerFlags(t *testing.T) {
 	clitest.CheckUsage(t, NewCmd, []clitest.UsageCase{
-		{Args: []string{"create", "Jobs"}, Err: "upper-case"},
+		{Args: []string{"create", "Jobs"}, Err: "not a container's name"},
 		{Args: []string{"create"}, Err: "<container> is missing"},
 		{Args: []string{"delete", "jobs", "--if-match", "x"}, Err: "unknown flag: --if-match"},
 		{Args: []string{"delete", "jobs", "--if-modified-since", "2026-01-01", "--if-unmodified-since", "2026-01-01"}, Err: "cannot both be given"},

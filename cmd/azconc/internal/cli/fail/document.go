@@ -16,49 +16,17 @@ import (
 func PlainJSON(err error) string {
 	text := strings.TrimPrefix(err.Error(), "not an entity: ")
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		where := "it is"
+		kind, _, _ := strings.Cut(wrong.Value, " ")
+		plain := "the document cannot be of type " + kind
 		if wrong.Field != "" {
-			where = fmt.Sprintf("%q is", wrong.Field)
+			plain = fmt.Sprintf("%q cannot be of type %s", wrong.Field, kind)
 		}
-		what, _, _ := strings.Cut(wrong.Value, " ")
-		plain := fmt.Sprintf("%s %s, and not %s", where, article(what), article(jsonKind(wrong.Type.Kind().String())))
 		return strings.Replace(text, wrong.Error(), plain, 1)
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || strings.HasSuffix(text, "unexpected end of JSON input") {
 		return "it is incomplete"
 	}
 	return strings.ReplaceAll(strings.TrimPrefix(text, "json: "), "unknown field", "unknown member")
-}
-
-// jsonKind returns the JSON name of a Go kind.
-func jsonKind(kind string) string {
-	switch {
-	case kind == "struct", kind == "map":
-		return "object"
-	case kind == "slice", kind == "array":
-		return "list"
-	case kind == "bool":
-		return "true or false"
-	case strings.HasPrefix(kind, "int"), strings.HasPrefix(kind, "uint"):
-		return "whole number"
-	case strings.HasPrefix(kind, "float"):
-		return "number"
-	}
-	return kind
-}
-
-func article(kind string) string {
-	switch kind {
-	case "array":
-		return "a list"
-	case "object":
-		return "an object"
-	case "bool":
-		return "true or false"
-	case "true or false", "null":
-		return kind
-	}
-	return "a " + kind
 }
 
 // ByteOrderMark returns an error if data begins with a byte order mark, as Windows programs write it. JSON has none (RFC 8259,
@@ -83,4 +51,54 @@ func StrictJSON(data []byte, what string, into any) error {
 		return Usagef("the file is not %s: it is more than one JSON value", what)
 	}
 	return nil
+}
+
+// FilterError reports a change that failed. Nothing was written.
+type FilterError struct {
+	What   string
+	Status int
+	Stderr string
+	Err    error
+}
+
+func (e *FilterError) Error() string {
+	if e.Err == nil {
+		return e.What + ": nothing was written"
+	}
+	return fmt.Sprintf("%s: %s: nothing was written", e.What, show.OneLine(e.Err.Error()))
+}
+
+func (e *FilterError) Unwrap() error { return e.Err }
+
+func (e *FilterError) Verdict() Verdict { return Verdict{Code: ExitFilter, Outcome: "filter_failed"} }
+
+func (e *FilterError) Facts() map[string]any {
+	out := map[string]any{}
+	if e.Status != 0 {
+		out["filter_status"] = e.Status
+	}
+	if e.Stderr != "" {
+		out["filter_stderr"] = e.Stderr
+	}
+	return out
+}
+
+// BadDocument turns a *FilterError about a given document into a usage error, because nothing has been sent.
+func BadDocument(err error) error {
+	bad, ok := errors.AsType[*FilterError](err)
+	switch {
+	case !ok:
+		return err
+	case bad.Err == nil:
+		return keepHint(Usagef("%s", bad.What), err)
+	}
+	return keepHint(Usagef("%s: %s", bad.What, show.OneLine(PlainJSON(bad.Err))), err)
+}
+
+// keepHint adds the hint of another error, if there is one.
+func keepHint(err, of error) error {
+	if hint := HintOf(of); hint != "" {
+		return WithHint(err, hint)
+	}
+	return err
 }

@@ -57,49 +57,55 @@ func Judge(err error) Verdict {
 	if _, ok := errors.AsType[*TimeoutError](err); ok {
 		return Verdict{Code: ExitTimeout, Outcome: "timed_out"}
 	}
-	_, content := errors.AsType[*pessimistic.ContentError](err)
-	switch {
-	case errors.Is(err, files.ErrTorn): // before its cause, such as a lost lease: a torn file matters more
-		return Verdict{Code: ExitFailed, Outcome: "torn"}
-	case errors.Is(err, optimistic.ErrExists):
-		return Verdict{Code: exitExists, Outcome: "exists"}
-	case errors.Is(err, optimistic.ErrNotFound), errors.Is(err, pessimistic.ErrNotFound):
-		return Verdict{Code: ExitNotFound, Outcome: "not_found"}
-	case errors.Is(err, pessimistic.ErrHeld):
-		return Verdict{Code: ExitHeld, Outcome: "held"}
-	case errors.Is(err, pessimistic.ErrLost):
-		return Verdict{Code: ExitLost, Outcome: "lost"}
-	case errors.Is(err, blobs.ErrNotModified):
-		return Verdict{Code: ExitConflict, Outcome: "not_modified"}
-	case content:
+	if _, content := errors.AsType[*pessimistic.ContentError](err); content {
 		return Verdict{Code: ExitConflict, Outcome: "has_content"}
-	case errors.Is(err, files.ErrUndeleted):
-		return Verdict{Code: ExitConflict, Outcome: "undeleted"}
-	case errors.Is(err, optimistic.ErrConflict), errors.Is(err, pessimistic.ErrConflict), errors.Is(err, fence.ErrFenced):
-		return Verdict{Code: ExitConflict, Outcome: "conflict"}
+	}
+	for _, v := range verdicts {
+		if errors.Is(err, v.of) {
+			return v.Verdict
+		}
 	}
 	if _, ok := errors.AsType[*azidentity.AuthenticationFailedError](err); ok {
-		return Verdict{Code: ExitUnauthorised, Outcome: "unauthorised"}
+		return kinds[azerr.Unauthorised]
 	}
-	switch out := azerr.Classify(err); out.Kind {
-	case azerr.Conflict:
-		switch out.Reason {
-		case azerr.Exists:
-			return Verdict{Code: exitExists, Outcome: "exists"}
-		case azerr.NotModified:
-			return Verdict{Code: ExitConflict, Outcome: "not_modified"}
-		}
-		return Verdict{Code: ExitConflict, Outcome: "conflict"}
-	case azerr.Held:
-		return Verdict{Code: ExitHeld, Outcome: "held"}
-	case azerr.Lost:
-		return Verdict{Code: ExitLost, Outcome: "lost"}
-	case azerr.NotFound:
-		return Verdict{Code: ExitNotFound, Outcome: "not_found"}
-	case azerr.Unauthorised:
-		return Verdict{Code: ExitUnauthorised, Outcome: "unauthorised"}
+	answer := azerr.Classify(err)
+	v, known := kinds[answer.Kind]
+	switch {
+	case !known:
+		return Verdict{Code: ExitFailed, Outcome: "failed"}
+	case answer.Kind == azerr.Conflict && answer.Reason == azerr.Exists:
+		return Verdict{Code: exitExists, Outcome: "exists"}
+	case answer.Kind == azerr.Conflict && answer.Reason == azerr.NotModified:
+		return Verdict{Code: ExitConflict, Outcome: "not_modified"}
 	}
-	return Verdict{Code: ExitFailed, Outcome: "failed"}
+	return v
+}
+
+// verdicts are those of the libraries' errors. The first that applies counts.
+var verdicts = []struct {
+	of error
+	Verdict
+}{
+	{files.ErrTorn, Verdict{ExitFailed, "torn"}}, // before its cause, such as a lost lease: a torn file matters more
+	{optimistic.ErrExists, Verdict{exitExists, "exists"}},
+	{optimistic.ErrNotFound, kinds[azerr.NotFound]},
+	{pessimistic.ErrNotFound, kinds[azerr.NotFound]},
+	{pessimistic.ErrHeld, kinds[azerr.Held]},
+	{pessimistic.ErrLost, kinds[azerr.Lost]},
+	{blobs.ErrNotModified, Verdict{ExitConflict, "not_modified"}},
+	{files.ErrUndeleted, Verdict{ExitConflict, "undeleted"}},
+	{optimistic.ErrConflict, kinds[azerr.Conflict]},
+	{pessimistic.ErrConflict, kinds[azerr.Conflict]},
+	{fence.ErrFenced, kinds[azerr.Conflict]},
+}
+
+// kinds are the verdicts of the service's responses.
+var kinds = map[azerr.Kind]Verdict{
+	azerr.Conflict:     {ExitConflict, "conflict"},
+	azerr.Held:         {ExitHeld, "held"},
+	azerr.Lost:         {ExitLost, "lost"},
+	azerr.NotFound:     {ExitNotFound, "not_found"},
+	azerr.Unauthorised: {ExitUnauthorised, "unauthorised"},
 }
 
 // exitStatus is implemented by the errors of the command line itself, such as a failed filter or a child's status.

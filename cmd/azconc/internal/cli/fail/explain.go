@@ -1,6 +1,7 @@
 package fail
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -163,17 +164,15 @@ func Hint(err error, v Verdict, command, on string) string {
 
 // wrongType returns the hint for a blob of another type than the command writes.
 func wrongType(err error) string {
-	if e, ok := errors.AsType[*optimistic.TypeError](err); ok {
-		switch e.Type {
-		case string(blob.BlobTypeAppendBlob):
-			return "azconc blob append appends to an append blob; azconc blob delete removes it"
-		case string(blob.BlobTypePageBlob):
-			return "azconc blob page put writes a page blob; azconc blob delete removes it"
-		default:
-			return "azconc blob update or blob put writes a block blob; azconc blob delete removes it"
-		}
+	e, ok := errors.AsType[*optimistic.TypeError](err)
+	if !ok {
+		return ""
 	}
-	return ""
+	way := map[string]string{
+		string(blob.BlobTypeAppendBlob): "azconc blob append appends to an append blob",
+		string(blob.BlobTypePageBlob):   "azconc blob page put writes a page blob",
+	}[e.Type]
+	return cmp.Or(way, "azconc blob update or blob put writes a block blob") + "; azconc blob delete removes it"
 }
 
 // missing returns the container, table, queue or share that does not exist, if err reports that: by its code, or because the

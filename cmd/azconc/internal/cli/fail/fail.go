@@ -1,3 +1,6 @@
+// Package fail turns errors into what the user gets: a message, a hint, a JSON object and an exit code.
+//
+// An error that carries facts for -o json implements Facts() map[string]any. Judge is the only place that assigns exit codes.
 package fail
 
 import (
@@ -113,29 +116,38 @@ type TimeoutError struct{ After time.Duration }
 
 func (e *TimeoutError) Error() string { return "timed out after " + show.Duration(e.After) }
 
-// talliedError adds the cost of a failed operation to its error.
-type talliedError struct {
-	err error
-	r   optimistic.Result
+// factsError adds members to the JSON object of a failure.
+type factsError struct {
+	error
+	facts map[string]any
 }
+
+func (e *factsError) Unwrap() error         { return e.error }
+func (e *factsError) Facts() map[string]any { return e.facts }
+
+// WithFacts adds members to the JSON object of a failure.
+func WithFacts(err error, facts map[string]any) error { return &factsError{err, facts} }
 
 // Tally adds what an operation took to its error. It returns nil for nil.
 func Tally(err error, r optimistic.Result) error {
 	if err == nil {
 		return nil
 	}
-	return &talliedError{err: err, r: r}
+	return WithFacts(err, map[string]any{
+		"attempts": r.Attempts, "conflicts": r.Conflicts, "ambiguous": r.Ambiguous, "resolved": r.Resolved,
+		"requests": r.Requests, "elapsed_ms": r.Elapsed.Milliseconds(),
+	})
 }
 
-func (e *talliedError) Error() string { return e.err.Error() }
+// stateError is a conflict with the state of a resource rather than with its version.
+type stateError struct{ error }
 
-func (e *talliedError) Unwrap() error { return e.err }
+func (e *stateError) Unwrap() error    { return e.error }
+func (e *stateError) Verdict() Verdict { return kinds[azerr.Conflict] }
 
-func (e *talliedError) Facts() map[string]any {
-	return map[string]any{
-		"attempts": e.r.Attempts, "conflicts": e.r.Conflicts, "ambiguous": e.r.Ambiguous, "resolved": e.r.Resolved,
-		"requests": e.r.Requests, "elapsed_ms": e.r.Elapsed.Milliseconds(),
-	}
+// Conflicting makes an error a conflict with the state of a resource.
+func Conflicting(err error, reason string) error {
+	return WithFacts(&stateError{err}, map[string]any{"reason": reason})
 }
 
 // SignalError is the cause of a context that a signal ended.

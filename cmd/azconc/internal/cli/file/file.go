@@ -3,7 +3,7 @@ package file
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"io"
 	"maps"
 	"strings"
@@ -17,9 +17,12 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/lease"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
+	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pessimistic/files"
+	"github.com/azconc/azconc/pkg/azerr"
 	pkglease "github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/ptr"
+	"github.com/azconc/azconc/pkg/retry"
 )
 
 func NewCmd(f *cli.Factory) *cobra.Command {
@@ -31,7 +34,6 @@ func NewCmd(f *cli.Factory) *cobra.Command {
 		newUpdateCmd(f),
 		newDeleteCmd(f),
 		newWaitCmd(f),
-		newExplainCmd(f),
 		lease.NewCmd(f, "file"),
 		cli.NewGroupCmd("handles", "List and close the handles of SMB clients",
 			newHandlesListCmd(f),
@@ -50,17 +52,11 @@ func NewShareCmd(f *cli.Factory) *cobra.Command {
 	)
 }
 
-// result is the result of a verb that changes a file or share.
-type result struct {
-	Outcome   string `json:"outcome"`
-	Resource  string `json:"resource"`
-	ETag      string `json:"etag,omitempty"`
-	WaitedMS  int64  `json:"waited_ms"`
-	Ambiguous int    `json:"ambiguous"`
-	cli.Cost
+// waited is the result of a verb that waits for SMB clients.
+type waited struct {
+	cli.Done
+	WaitedMS int64 `json:"waited_ms"`
 }
-
-func (r result) Text(w io.Writer) { fmt.Fprintln(w, r.Outcome, r.Resource) }
 
 func newShowCmd(f *cli.Factory) *cobra.Command {
 	cmd := &cobra.Command{
@@ -72,7 +68,26 @@ The ETag can only be compared: no operation on files accepts a condition.`,
 		Example: "  azconc file show reports/q3.csv -o json",
 	}
 	return cli.On(f, cmd, ref.ParseFile, f.File, func(ctx context.Context, on ref.File, client *file.Client) (cli.Result, error) {
-		return showFile(ctx, on, client)
+		p, err := client.GetProperties(ctx, nil)
+		if err != nil {
+			return nil, err
+		}
+		seen := pkglease.Observation{State: pkglease.State(lease.Text(p.LeaseState)), Term: pkglease.Term(lease.Text(p.LeaseDuration)), Metadata: map[string]string{}}
+		for name, value := range p.Metadata {
+			seen.Metadata[strings.ToLower(name)] = ptr.Value(value)
+		}
+		handles, err := files.Handles(ctx, client, nil)
+		if err != nil {
+			return nil, err
+		}
+		metadata := cli.OwnMetadata(p.Metadata)
+		maps.DeleteFunc(metadata, func(name, _ string) bool { return strings.HasPrefix(name, "azconc") }) // the holder's, shown with the lease
+		lease := lease.ShownOf(seen, true)
+		lease.Outcome, lease.Resource, lease.ETag = "found", on.String(), string(ptr.Value(p.ETag))
+		return showResult{
+			Outcome: "found", Resource: on.String(), Size: ptr.Value(p.ContentLength), ETag: lease.ETag, LastModified: ptr.Value(p.LastModified).UTC(),
+			ContentType: ptr.Value(p.ContentType), Attributes: ptr.Value(p.FileAttributes), Lease: lease, Handles: handlesShown(handles), Metadata: metadata,
+		}, nil
 	})
 }
 
@@ -101,29 +116,6 @@ func (r showResult) Text(w io.Writer) {
 	show.Fields(w, show.WithMetadata(fields, r.Metadata)...)
 }
 
-func showFile(ctx context.Context, on ref.File, client *file.Client) (showResult, error) {
-	p, err := client.GetProperties(ctx, nil)
-	if err != nil {
-		return showResult{}, err
-	}
-	seen := pkglease.Observation{State: pkglease.State(lease.Text(p.LeaseState)), Term: pkglease.Term(lease.Text(p.LeaseDuration)), Metadata: map[string]string{}}
-	for name, value := range p.Metadata {
-		seen.Metadata[strings.ToLower(name)] = ptr.Value(value)
-	}
-	handles, err := files.Handles(ctx, client, nil)
-	if err != nil {
-		return showResult{}, err
-	}
-	metadata := cli.OwnMetadata(p.Metadata)
-	maps.DeleteFunc(metadata, func(name, _ string) bool { return strings.HasPrefix(name, "azconc") }) // the holder's, shown with the lease
-	lease := lease.ShownOf(seen, true)
-	lease.Outcome, lease.Resource, lease.ETag = "found", on.String(), string(ptr.Value(p.ETag))
-	return showResult{
-		Outcome: "found", Resource: on.String(), Size: ptr.Value(p.ContentLength), ETag: lease.ETag, LastModified: ptr.Value(p.LastModified).UTC(),
-		ContentType: ptr.Value(p.ContentType), Attributes: ptr.Value(p.FileAttributes), Lease: lease, Handles: handlesShown(handles), Metadata: metadata,
-	}, nil
-}
-
 func newDeleteCmd(f *cli.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete <share/path>",
@@ -141,6 +133,84 @@ code is 4. The last writer wins: anything written since you last looked is delet
 	flags.Duration(cmd.Flags(), &wait, "wait", true, "wait this long for SMB clients to close it")
 	return cli.On(f, cmd, ref.ParseFile, f.File, func(ctx context.Context, on ref.File, client *file.Client) (cli.Result, error) {
 		d, err := files.Delete(ctx, client, &files.DeleteOptions{Wait: waitingFor(f, wait), LeaseID: leaseID})
-		return result{Outcome: string(d.How), Resource: on.String(), WaitedMS: d.Waited.Milliseconds(), Ambiguous: d.Ambiguous, Cost: f.Cost()}, err
+		return waited{f.Done(string(d.How), on.String(), d.Ambiguous), d.Waited.Milliseconds()}, err
 	})
+}
+
+func newWaitCmd(f *cli.Factory) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "wait <share/path>",
+		Short: "Wait until SMB clients have closed a file, or until it is gone",
+		Long: `Wait until no SMB client has a file open, or until the file is gone. The clients waited for are reported on stderr, again
+every 10 s. If --wait passes first, the exit code is 6.
+
+With --until gone, azconc waits for a deletion that an SMB client has begun; if the client withdraws the mark, the exit code
+is 4.`,
+		Example: "  azconc file wait reports/q3.xlsx --wait 10m\n  azconc file wait reports/q3.xlsx --until gone",
+	}
+	var until string
+	var wait time.Duration
+	flags.OneOf(cmd.Flags(), &until, "until", "what to wait for", "closed", "gone")
+	flags.Duration(cmd.Flags(), &wait, "wait", true, "wait at most this long; 0 is no limit")
+	return cli.On(f, cmd, ref.ParseFile, f.File, func(ctx context.Context, on ref.File, client *file.Client) (cli.Result, error) {
+		began := time.Now()
+		o := &files.WaitOptions{
+			MaxWait: wait, Poll: retry.Backoff{Base: 250 * time.Millisecond, Cap: 2 * time.Second}, Waiting: func(e files.InUseError) { waiting(f, e) },
+		}
+		var err error
+		if until == "gone" {
+			err = waitGone(ctx, client, o)
+		} else {
+			err = files.WaitClosed(ctx, client, o)
+		}
+		return waited{f.Done(until, on.String(), 0), time.Since(began).Milliseconds()}, err
+	})
+}
+
+// waitingFor returns how a verb waits so long for SMB clients, with its progress on stderr. It is nil if wait is 0: the verb
+// does not wait.
+func waitingFor(f *cli.Factory, wait time.Duration) *files.WaitOptions {
+	if wait == 0 {
+		return nil
+	}
+	return &files.WaitOptions{MaxWait: wait, Waiting: func(e files.InUseError) { waiting(f, e) }}
+}
+
+// waiting reports the clients waited for.
+func waiting(f *cli.Factory, e files.InUseError) {
+	if !f.Quiet {
+		f.Notef("waiting: %s", show.FirstLine(e.Error()))
+	}
+}
+
+var errNotGone = errors.New("it is there")
+
+// waitGone polls until the file is not found. A file that is not marked for deletion may still be deleted.
+func waitGone(ctx context.Context, client *file.Client, o *files.WaitOptions) error {
+	wait := o.MaxWait
+	if wait == 0 {
+		wait = -1
+	}
+	marked, again := false, retry.Budget{Attempts: -1, Elapsed: wait, Backoff: o.Poll}.Start()
+	for {
+		err := files.WaitUnlocked(ctx, client, o, func(ctx context.Context) error {
+			_, err := client.GetProperties(ctx, nil)
+			marked = marked || azerr.Classify(err).Reason == azerr.DeletePending
+			return err
+		})
+		switch {
+		case azerr.Classify(err).Kind == azerr.NotFound:
+			return nil
+		case err != nil:
+			return err
+		case marked:
+			return files.ErrUndeleted
+		}
+		if err := again.Next(ctx, 0); err != nil {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			return &pessimistic.HeldError{Resource: client.URL(), Err: errNotGone}
+		}
+	}
 }

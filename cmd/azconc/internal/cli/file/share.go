@@ -2,7 +2,6 @@ package file
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"time"
 
@@ -29,7 +28,9 @@ and the share exists then, the exit code is 5.`,
 	}
 	return cli.On(f, cmd, ref.ParseShare, f.Share, func(ctx context.Context, on ref.File, client *share.Client) (cli.Result, error) {
 		r, err := files.CreateShare(ctx, client, nil)
-		return result{Outcome: "created", Resource: on.String(), ETag: string(r.ETag), Ambiguous: r.Ambiguous, Cost: f.Cost()}, err
+		done := f.Done("created", on.String(), r.Ambiguous)
+		done.ETag = string(r.ETag)
+		return done, err
 	})
 }
 
@@ -45,7 +46,7 @@ leases of files in it do not. The name is free again only when the service has r
 	flags.LeaseID(cmd.Flags(), &leaseID, "`id` under which its lease is held")
 	return cli.On(f, cmd, ref.ParseShare, f.Share, func(ctx context.Context, on ref.File, client *share.Client) (cli.Result, error) {
 		r, err := files.DeleteShare(ctx, client, &files.DeleteShareOptions{LeaseID: leaseID})
-		return result{Outcome: "deleted", Resource: on.String(), Ambiguous: r.Ambiguous, Cost: f.Cost()}, err
+		return f.Done("deleted", on.String(), r.Ambiguous), err
 	})
 }
 
@@ -83,8 +84,6 @@ type shareListResult struct {
 	Outcome   string      `json:"outcome"`
 	Shares    []shareItem `json:"shares"`
 	Truncated bool        `json:"truncated"`
-
-	wide bool
 }
 
 type shareItem struct {
@@ -95,15 +94,9 @@ type shareItem struct {
 	QuotaGiB     int32     `json:"quota_gib,omitempty"`
 }
 
-func (r shareListResult) Text(w io.Writer) {
-	for _, s := range r.Shares {
-		if r.wide {
-			fmt.Fprintf(w, "%s  %-9s  %s\n", show.Time(s.LastModified), s.LeaseState, s.Name)
-		} else {
-			fmt.Fprintln(w, s.Name)
-		}
-	}
-}
+func (i shareItem) String() string { return i.Name }
+
+func (r shareListResult) Text(w io.Writer) { cli.PrintLines(w, r.Shares) }
 
 func newShareListCmd(f *cli.Factory) *cobra.Command {
 	cmd := &cobra.Command{
@@ -127,6 +120,6 @@ func newShareListCmd(f *cli.Factory) *cobra.Command {
 			}
 			return items
 		})
-		return shareListResult{Outcome: "listed", Shares: found, Truncated: more, wide: f.OutTerminal}, err
+		return shareListResult{Outcome: "listed", Shares: found, Truncated: more}, err
 	})
 }

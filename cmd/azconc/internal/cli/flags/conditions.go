@@ -142,8 +142,3 @@ func Quoted(e azcore.ETag) string {
 	}
 	return `"` + s + `"`
 }
-
-// AddSnapshot adds the flag that names a snapshot of the blob.
-func AddSnapshot(set *pflag.FlagSet, of *string, which string) {
-	set.StringVar(of, "snapshot", "", "the snapshot of this `time`"+which+", as blob snapshot prints it")
-}

@@ -2,7 +2,6 @@ package flags
 
 import (
 	"errors"
-	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -44,7 +43,7 @@ func (d *durationValue) Set(s string) error {
 	return d.Value.Set(parsed.String())
 }
 
-// ParseDuration is time.ParseDuration, where days of 24 hours may come first, as in 7d or 1d12h, and a bare number is seconds.
+// ParseDuration is time.ParseDuration, where whole days of 24 hours may come first, as in 7d or 1d12h, and a bare number is seconds.
 func ParseDuration(s string) (time.Duration, error) {
 	if _, err := strconv.ParseFloat(s, 64); err == nil {
 		return time.ParseDuration(s + "s")
@@ -53,31 +52,18 @@ func ParseDuration(s string) (time.Duration, error) {
 	if !inDays {
 		return time.ParseDuration(s)
 	}
-	negative := strings.HasPrefix(number, "-")
-	if number = strings.TrimPrefix(strings.TrimPrefix(number, "-"), "+"); negative && strings.HasPrefix(s, "-+") {
-		return 0, errNoDuration
-	}
-	if number == "" || strings.Trim(number, "0123456789.") != "" || strings.HasPrefix(rest, "-") || strings.HasPrefix(rest, "+") {
-		return 0, errNoDuration
-	}
-	twentyFourth, err := time.ParseDuration(number + "h")
-	if err != nil || twentyFourth > math.MaxInt64/24 {
+	days, err := strconv.ParseUint(number, 10, 16)
+	if err != nil {
 		return 0, errNoDuration
 	}
 	var after time.Duration
 	if rest != "" {
-		if after, err = time.ParseDuration(rest); err != nil {
-			return 0, err
-		}
+		after, err = time.ParseDuration(rest)
 	}
-	d := twentyFourth*24 + after
-	switch {
-	case d < 0: // more than fits
+	if err != nil || after < 0 {
 		return 0, errNoDuration
-	case negative:
-		d = -d
 	}
-	return d, nil
+	return time.Duration(days)*show.Day + after, nil
 }
 
 var errNoDuration = errors.New("it is not a duration")

@@ -1,12 +1,16 @@
 package flags
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/spf13/pflag"
 
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/blobs"
 )
 
 // AddOperationID adds the flag that makes a change idempotent. The resource keeps the ids of the last keeps operations.
@@ -35,26 +39,74 @@ For an operation that must never repeat, however late, use azconc once run, whic
 		optimistic.OperationsKept, int(optimistic.OperationAge/(24*time.Hour)), OperationsInTags)
 }
 
-// Update are the flags of a verb that reads a resource and writes it back. It retries the change when the resource has changed.
-type Update struct {
-	OperationID string
-	MaxAttempts int
-	Confirm     optimistic.Confirm
+// Update adds the flags of a verb that reads a resource and writes it back, and starts over when the resource has changed. what names
+// the part of the resource that is changed, which remembers as many operations as kept.
+func Update(set *pflag.FlagSet, o *optimistic.UpdateOptions, what string, kept int) {
+	AddOperationID(set, &o.OperationID, what, kept)
+	MaxAttempts(set, o)
+	AddConfirmConflicts(set, &o.ConfirmConflicts)
 }
 
-// Add adds all of them. what names the part of the resource that is changed, which remembers as many operations as kept.
-func (u *Update) Add(set *pflag.FlagSet, what string, kept int) {
-	AddOperationID(set, &u.OperationID, what, kept)
-	MaxAttempts(set, &u.MaxAttempts)
-	AddConfirmConflicts(set, &u.Confirm)
+// MaxAttempts adds the flag --max-attempts of an update.
+func MaxAttempts(set *pflag.FlagSet, o *optimistic.UpdateOptions) {
+	Int(set, &o.Attempts, "max-attempts", 1, "give up after this many conflicts (default 100, or 30s)").given = func() { o.Elapsed = -1 }
 }
 
-// Options returns the options of the update.
-func (u *Update) Options(c optimistic.Conditions, send optimistic.SendOptions) *optimistic.UpdateOptions {
-	o := &optimistic.UpdateOptions{Conditions: c, OperationID: u.OperationID, Attempts: u.MaxAttempts, SendOptions: send}
-	if u.MaxAttempts > 0 {
-		o.Elapsed = -1
+// AddMaxSize adds the flag of the verbs that hold the content of a blob in memory.
+func AddMaxSize(set *pflag.FlagSet, size *int64) {
+	*size = blobs.DefaultMaxSize
+	Int(set, size, "max-size", 1, "refuse content longer than this many `bytes`, since it is held in memory")
+}
+
+// MaxSizeHint names the flag that raises the bound that a blob's content exceeds.
+func MaxSizeHint(err error) error {
+	large, ok := errors.AsType[interface {
+		error
+		MaxSize() int64
+	}](err)
+	if !ok {
+		return err
 	}
-	o.ConfirmConflicts = u.Confirm
-	return o
+	return fail.WithHint(&tooLargeError{limit: large.MaxSize(), err: err}, "--max-size raises the limit; azconc blob get and put stream content of any size")
+}
+
+// tooLargeError is content that is not read into memory.
+type tooLargeError struct {
+	limit int64
+	err   error
+}
+
+func (e *tooLargeError) Error() string {
+	return "the content has more than the " + show.Bytes(e.limit) + " that --max-size allows"
+}
+func (e *tooLargeError) Unwrap() error { return e.err }
+
+// AddConfirmConflicts adds the flag of the verbs that confirm a refusal before they report a conflict.
+func AddConfirmConflicts(set *pflag.FlagSet, confirm *optimistic.Confirm) {
+	const name = "confirm-conflicts"
+	values := map[string]optimistic.Confirm{"auto": optimistic.ConfirmByPath, "always": optimistic.ConfirmAlways, "never": optimistic.ConfirmNever}
+	v := Text(set, confirm, name, "whether a conflict that nothing in the resource confirms has an unknown outcome (exit code 5); auto: unless TLS to the service or a loopback connection rules out that a proxy delivered the write twice: {auto | always | never}", func(text string) (optimistic.Confirm, error) {
+		c, ok := values[text]
+		if !ok {
+			return 0, fail.Usagef("--%s %q is neither auto, always nor never", name, text)
+		}
+		return c, nil
+	})
+	v.text, set.Lookup(name).DefValue = "auto", "auto"
+}
+
+// UnconfirmedHint names the flag that makes a conflict of a refusal that nothing confirms.
+func UnconfirmedHint(err error) error {
+	if unknown, ok := errors.AsType[*optimistic.UnknownError](err); ok && unknown.Unconfirmed {
+		return fail.WithHint(err, "look at what is there before trying again: a proxy may have delivered the write twice, and another writer has removed the proof; if nothing on the way repeats requests, --confirm-conflicts never makes this a conflict (exit code 4)")
+	}
+	return err
+}
+
+// MetricsName is the flag that Metrics adds, by which the frame finds it.
+const MetricsName = "metrics"
+
+// Metrics adds the address at which a command shows its metrics and its health.
+func Metrics(set *pflag.FlagSet) {
+	set.String(MetricsName, "", "serve Prometheus metrics, /livez and /readyz at this `address`, such as 127.0.0.1:9090")
 }

@@ -1,14 +1,19 @@
 package flags
 
 import (
+	"fmt"
+	"net/url"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/settings"
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 // metadataName is the form of a metadata name (REST: "Naming and referencing containers, blobs, and metadata").
@@ -16,7 +21,7 @@ var metadataName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // Metadata adds the flag --metadata, which may be repeated.
 func Metadata(set *pflag.FlagSet, to *map[string]string, usage string) {
-	Pairs(set, to, "metadata", usage, func(pairs []string) (map[string]string, error) { return ParsePairs("--metadata", pairs) })
+	Pairs(set, to, "metadata", usage, ParseMetadata)
 }
 
 // Pairs adds a flag that takes name=value and may be repeated.
@@ -42,8 +47,8 @@ func (p *pairsValue) Set(text string) (err error) {
 	return err
 }
 
-// ParsePairs reads repeated name=value flags.
-func ParsePairs(flag string, pairs []string) (map[string]string, error) {
+// ParseMetadata reads metadata, given as name=value.
+func ParseMetadata(pairs []string) (map[string]string, error) {
 	if len(pairs) == 0 {
 		return nil, nil
 	}
@@ -51,22 +56,63 @@ func ParsePairs(flag string, pairs []string) (map[string]string, error) {
 	for _, p := range pairs {
 		name, value, ok := strings.Cut(p, "=")
 		if !ok || name == "" {
-			return nil, fail.Usagef("%s %q is not name=value", flag, p)
+			return nil, fail.Usagef("metadata %q is not name=value", p)
 		}
 		if !metadataName.MatchString(name) {
-			return nil, fail.WithHint(fail.Usagef("%s %q is not a name", flag, name), "a name has letters, digits and underscores, and does not begin with a digit")
+			return nil, fail.WithHint(fail.Usagef("metadata %q is not a name", name), "a name has letters, digits and underscores, and does not begin with a digit")
 		}
 		name = strings.ToLower(name)
 		if _, twice := out[name]; twice {
-			return nil, fail.Usagef("%s %s is given twice", flag, name)
+			return nil, fail.Usagef("metadata %s is given twice", name)
 		}
-		if strings.EqualFold(name, optimistic.LineageKey) || strings.EqualFold(name, optimistic.OperationsKey) || strings.EqualFold(name, settings.CreationKey) {
-			return nil, fail.Usagef("%s %s: the name is reserved for azconc", flag, name)
+		if name == optimistic.LineageKey || name == optimistic.OperationsKey || name == settings.CreationKey {
+			return nil, fail.Usagef("metadata %s: the name is reserved for azconc", name)
 		}
-		if err := headerText(flag+" "+name, value); err != nil {
+		if err := headerText("metadata "+name, value); err != nil {
 			return nil, err
 		}
 		out[name] = value
 	}
 	return out, nil
+}
+
+// Headers are the properties that a write can set in addition to the content.
+type Headers struct {
+	ContentType     string
+	ContentEncoding string
+	CacheControl    string
+	Metadata        map[string]string
+}
+
+func (h *Headers) Add(set *pflag.FlagSet) {
+	Header(set, &h.ContentType, "content-type", "Content-Type to store")
+	Header(set, &h.ContentEncoding, "content-encoding", "Content-Encoding to store")
+	Header(set, &h.CacheControl, "cache-control", "Cache-Control to store")
+	Metadata(set, &h.Metadata, "`name=value` to store as metadata")
+}
+
+func (h *Headers) Headers() *blob.HTTPHeaders {
+	return &blob.HTTPHeaders{
+		BlobContentType: ptr.Optional(h.ContentType), BlobContentEncoding: ptr.Optional(h.ContentEncoding), BlobCacheControl: ptr.Optional(h.CacheControl),
+	}
+}
+
+// Header adds a flag whose text is sent in an HTTP header.
+func Header(set *pflag.FlagSet, to *string, name, usage string) {
+	Text(set, to, name, usage, func(text string) (string, error) { return text, headerText("--"+name, text) })
+}
+
+// headerText refuses a text that an HTTP header cannot carry. Go refuses a control character when it sends, which looks like a
+// failure of the network. A text that is not ASCII, or has white space at an end, arrives as another one than was signed, so that
+// the credential looks wrong.
+func headerText(what, text string) error {
+	if strings.TrimSpace(text) != text {
+		return fail.WithHint(fail.Usagef("%s begins or ends with white space, which an HTTP header does not keep", what), "omit it, or encode it, such as a space as %20")
+	}
+	if i := strings.IndexFunc(text, func(c rune) bool { return c != '\t' && (c < ' ' || c > '~') }); i >= 0 {
+		_, size := utf8.DecodeRuneInString(text[i:])
+		c := text[i : i+size]
+		return fail.WithHint(fail.Usagef("%s has the character %q, which an HTTP header cannot carry", what, c), fmt.Sprintf("encode it, such as %q as %s", c, url.PathEscape(c)))
+	}
+	return nil
 }

@@ -18,7 +18,7 @@ type value[T any] struct {
 	text  string
 	to    *T
 	parse func(text string) (T, error)
-	hint  string       // added to a refusal
+	given func()       // called when it has been given
 	check func() error // called by Check when all flags are parsed
 }
 
@@ -40,15 +40,14 @@ func (v *value[T]) Set(text string) error {
 		*v.to, v.text = parsed, text
 	case err == nil:
 		*v.to, v.text = parsed, fmt.Sprint(parsed)
-	case v.hint != "" && fail.Judge(err).Code == fail.ExitUsage:
-		return fail.WithHint(err, v.hint)
+		v.given()
 	}
 	return err
 }
 
 // add adds a flag whose default is *to.
 func add[T any](set *pflag.FlagSet, to *T, name, kind, usage string, parse func(text string) (T, error)) *value[T] {
-	v := &value[T]{kind: kind, to: to, parse: parse, check: func() error { return nil }}
+	v := &value[T]{kind: kind, to: to, parse: parse, given: func() {}, check: func() error { return nil }}
 	if kind != "string" {
 		v.text = fmt.Sprint(*to)
 	}
@@ -100,11 +99,6 @@ func tooSmall(err error, name string, small bool, value any, zero bool) error {
 		return fail.Usagef("--%s %v is negative", name, value)
 	}
 	return fail.Usagef("--%s %v is not positive", name, value)
-}
-
-// MaxAttempts adds the flag --max-attempts of an update.
-func MaxAttempts(set *pflag.FlagSet, to *int) {
-	Int(set, to, "max-attempts", 1, "give up after this many conflicts (default 100, or 30s)")
 }
 
 // OneOf adds a flag that takes one of several words, the first of which is the default.

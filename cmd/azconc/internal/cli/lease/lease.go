@@ -25,103 +25,98 @@ import (
 	"github.com/azconc/azconc/pkg/ptr"
 )
 
-// NewCmd is the lease group of a noun, "blob", "container", "file" or "share".
-func NewCmd(f *cli.Factory, noun string) *cobra.Command {
-	n := leaseNoun(noun)
-	return cli.NewGroupCmd("lease", "Acquire, renew, change, release and break the lease of a "+noun,
-		n.newAcquireCmd(f), n.newRenewCmd(f), n.newChangeCmd(f), n.newReleaseCmd(f), n.newBreakCmd(f), n.newShowCmd(f),
+// noun is a kind of resource that can be leased.
+type noun struct {
+	name, arg, example string
+	conditions         flags.ConditionSet // that the service takes on a lease operation, without the lease's own id
+	parse              func(string) (fmt.Stringer, error)
+	open               func(fmt.Stringer) (lease.Resource, error)
+	f                  *cli.Factory
+}
+
+// on is what parses and opens the resources of a noun.
+func on[R fmt.Stringer](n noun, parse func(string) (R, error), open func(R) (lease.Resource, error)) noun {
+	n.parse = func(arg string) (fmt.Stringer, error) { return parse(arg) }
+	n.open = func(on fmt.Stringer) (lease.Resource, error) { return open(on.(R)) } //nolint:forcetypeassert // as parsed
+	return n
+}
+
+// NewCmd is the lease group of a noun: "blob", "container", "file" or "share".
+func NewCmd(f *cli.Factory, name string) *cobra.Command {
+	n := noun{f: f, name: name}
+	switch name {
+	case "blob":
+		n.arg, n.example, n.conditions = "<container/blob>", "jobs/state.json", flags.CondAll&^flags.CondLease
+		n = on(n, ref.ParseWritable, func(on ref.Blob) (lease.Resource, error) {
+			client, err := f.Blob(on)
+			return pessimistic.NewBlob(client), err
+		})
+	case "container":
+		n.arg, n.example, n.conditions = "<container>", "jobs", flags.CondDates
+		n = on(n, ref.ParseContainer, func(on ref.Blob) (lease.Resource, error) {
+			client, err := f.Container(on)
+			return pessimistic.NewContainer(client), err
+		})
+	case "file":
+		n.arg, n.example = "<share/path>", "jobs/report.csv"
+		n = on(n, ref.ParseFile, func(on ref.File) (lease.Resource, error) {
+			client, err := f.File(on)
+			return files.NewFile(client), err // with a heartbeat: the service does not record the holder, and the lease does not expire
+		})
+	case "share":
+		n.arg, n.example = "<share>", "jobs"
+		n = on(n, ref.ParseShare, func(on ref.File) (lease.Resource, error) {
+			client, err := f.Share(on)
+			return files.NewShare(client), err
+		})
+	}
+	return cli.NewGroupCmd("lease", "Acquire, renew, change, release and break the lease of a "+name,
+		n.newAcquireCmd(), n.newRenewCmd(), n.newChangeCmd(), n.newReleaseCmd(), n.newBreakCmd(), n.newShowCmd(),
 	)
 }
 
-// leaseNoun is the kind of resource that is leased.
-type leaseNoun string
+// file reports whether the leases are those of files, which do not expire.
+func (n noun) file() bool { return n.name == "file" }
 
-func (n leaseNoun) arg() string {
-	switch n {
-	case "container", "share":
-		return "<" + string(n) + ">"
-	case "file":
-		return "<share/path>"
+// cmd returns the command of a verb. flags and example are what follows the resource in the usage line, and in the example.
+func (n noun) cmd(verb, flags, short, long, example string) *cobra.Command {
+	if example != "" {
+		example = " " + example
 	}
-	return "<container/blob>"
-}
-
-func (n leaseNoun) example() string {
-	switch n {
-	case "container", "share":
-		return "jobs"
-	case "file":
-		return "jobs/report.csv"
-	}
-	return "jobs/state.json"
-}
-
-func (n leaseNoun) parse(arg string) (fmt.Stringer, error) {
-	switch n {
-	case "container":
-		return ref.ParseContainer(arg)
-	case "share":
-		return ref.ParseShare(arg)
-	case "file":
-		return ref.ParseFile(arg)
-	}
-	return ref.ParseWritable(arg)
-}
-
-// conditions are those that the service takes on a lease operation: all but the lease's own id, only dates for a
-// container, and none in Azure Files.
-func (n leaseNoun) conditions() flags.ConditionSet {
-	switch n {
-	case "container":
-		return flags.CondDates
-	case "file", "share":
-		return 0
-	}
-	return flags.CondAll &^ flags.CondLease
-}
-
-// open returns what opens a resource.
-func (n leaseNoun) open(f *cli.Factory) func(fmt.Stringer) (lease.Resource, error) {
-	return func(on fmt.Stringer) (lease.Resource, error) {
-		switch n {
-		case "file":
-			client, err := f.File(on.(ref.File))
-			return files.NewFile(client), err // with a heartbeat: the service does not record the holder, and the lease does not expire
-		case "share":
-			client, err := f.Share(on.(ref.File))
-			return files.NewShare(client), err
-		case "container":
-			client, err := f.Container(on.(ref.Blob))
-			return pessimistic.NewContainer(client), err
-		}
-		client, err := f.Blob(on.(ref.Blob))
-		return pessimistic.NewBlob(client), err
+	return &cobra.Command{
+		Use: strings.TrimSpace(verb + " " + n.arg + " " + flags), Short: short, Long: long,
+		Example: "  azconc " + n.name + " lease " + verb + " " + n.example + example,
 	}
 }
 
 // call is one call of a verb that changes a lease. It counts the requests whose responses were lost.
 type call struct {
-	f          *cli.Factory
-	op         string // such as "Acquire"
-	on         fmt.Stringer
-	lease      lease.Resource
-	conditions optimistic.Conditions
-	ambiguous  int
+	f         *cli.Factory
+	op        string // such as "Acquire"
+	on        fmt.Stringer
+	lease     lease.Resource
+	id        string // under which it is held
+	options   manual.Options
+	ambiguous int
 }
 
 // verb makes cmd a verb that changes a lease. check refuses its flags, and do carries it out.
-func (n leaseNoun) verb(f *cli.Factory, cmd *cobra.Command, op string, check func() error, do func(context.Context, *call) (result, error)) *cobra.Command {
-	c := &call{f: f, op: op}
-	flags.WriteConditions(cmd.Flags(), &c.conditions, n.conditions())
+func (n noun) verb(cmd *cobra.Command, op string, check func() error, do func(context.Context, *call) (result, error)) *cobra.Command {
+	c := &call{f: n.f, op: op}
+	var when optimistic.Conditions
+	flags.WriteConditions(cmd.Flags(), &when, n.conditions)
 	parse := func(arg string) (fmt.Stringer, error) {
 		on, err := n.parse(arg)
-		if err != nil {
-			return nil, err
+		if err != nil || check == nil {
+			return on, err
 		}
 		return on, check()
 	}
-	return cli.On(f, cmd, parse, n.open(f), func(ctx context.Context, on fmt.Stringer, l lease.Resource) (cli.Result, error) {
+	return cli.On(n.f, cmd, parse, n.open, func(ctx context.Context, on fmt.Stringer, l lease.Resource) (cli.Result, error) {
 		c.on, c.lease = on, l
+		c.options = manual.Options{Hooks: c.hooks(), Conditions: lease.Conditions{
+			IfMatch: when.IfMatch, IfNoneMatch: when.IfNoneMatch, IfTags: when.IfTags, IfModifiedSince: when.IfModifiedSince, IfUnmodifiedSince: when.IfUnmodifiedSince,
+		}}
 		r, err := do(ctx, c)
 		if err != nil {
 			return nil, err
@@ -131,30 +126,14 @@ func (n leaseNoun) verb(f *cli.Factory, cmd *cobra.Command, op string, check fun
 }
 
 // holding makes cmd a verb that changes a lease held under the id in --lease-id.
-func (n leaseNoun) holding(f *cli.Factory, cmd *cobra.Command, op string, check func() error, do func(ctx context.Context, c *call, id string) (result, error)) *cobra.Command {
-	id := cmd.Flags().String("lease-id", "", "`id` under which it is held")
-	given := func() (err error) {
-		if *id == "" {
-			return fail.WithHint(fail.Usagef("--lease-id is missing"), "azconc … lease acquire prints the id")
-		}
-		if *id, err = flags.ParseLeaseID(*id); err != nil {
-			return err
-		}
-		return check()
-	}
-	return n.verb(f, cmd, op, given, func(ctx context.Context, c *call) (result, error) { return do(ctx, c, *id) })
-}
-
-// options returns the options of the call's requests.
-func (c *call) options() manual.Options {
-	return manual.Options{Conditions: c.leaseConditions(), Hooks: c.hooks()}
-}
-
-func (c *call) leaseConditions() lease.Conditions {
-	return lease.Conditions{
-		IfMatch: c.conditions.IfMatch, IfNoneMatch: c.conditions.IfNoneMatch, IfTags: c.conditions.IfTags,
-		IfModifiedSince: c.conditions.IfModifiedSince, IfUnmodifiedSince: c.conditions.IfUnmodifiedSince,
-	}
+func (n noun) holding(cmd *cobra.Command, op string, do func(context.Context, *call) (result, error)) *cobra.Command {
+	id := ""
+	flags.LeaseID(cmd.Flags(), &id, "`id` under which it is held")
+	flags.Required(cmd.Flags(), "lease-id", "azconc … lease acquire prints the id")
+	return n.verb(cmd, op, nil, func(ctx context.Context, c *call) (result, error) {
+		c.id = id
+		return do(ctx, c)
+	})
 }
 
 // hooks count the lost responses to the call's own requests: those of the operation, and those of a file's heartbeat, which

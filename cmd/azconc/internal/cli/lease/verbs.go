@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,58 +18,47 @@ import (
 	"github.com/azconc/azconc/pessimistic/files"
 	"github.com/azconc/azconc/pessimistic/manual"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/lease"
 )
 
-func unchecked() error { return nil }
+func (n noun) newAcquireCmd() *cobra.Command {
+	lasts, most, again := "60s", "15s to 60s, or infinite", "extends or shortens it"
+	end := "It is not renewed: it expires after --duration."
+	example := "--duration 15s --wait 1m"
+	if n.file() {
+		lasts, most, again, example = "infinite", "infinite", "changes nothing", "--wait 1m"
+		end = `It does not expire: it stays until it is released or broken. While it is held, no other client can write or delete the file,
+not even over SMB; every client can read it. The file's metadata records the holder, with a first heartbeat (see renew).`
+	}
+	cmd := n.cmd("acquire", "", "Acquire the lease and print its id", `Acquire the lease and print its id. If another client holds it, the exit code is 6.
 
-func (n leaseNoun) newAcquireCmd(f *cli.Factory) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "acquire " + n.arg(),
-		Short: "Acquire the lease and print its id",
-		Long: `Acquire the lease and print its id. If another client holds it, the exit code is 6.
-
-` + n.end() + `
+`+end+`
 
 The id is chosen before the request is sent, so that a lost response cannot leave a lease behind whose id is unknown: if
 the outcome stays unknown, azconc tries to release it, and prints the id with exit code 5 if that fails too. Acquiring it
-again under the same --lease-id ` + n.again() + `.`,
-		Example: "  LEASE=$(azconc " + string(n) + " lease acquire " + n.example() + ")\n" +
-			"  azconc " + string(n) + " lease acquire " + n.example() + n.durationExample() + " --wait 1m",
-	}
+again under the same --lease-id `+again+`.`, example)
+	cmd.Example = "  LEASE=$(azconc " + n.name + " lease acquire " + n.example + ")\n" + cmd.Example
 	set := cmd.Flags()
-	lasts, most := "60s", "15s to 60s, or infinite"
-	if n == "file" {
-		lasts, most = "infinite", "infinite"
-	}
 	var o manual.AcquireOptions
 	set.StringVar(&lasts, "duration", lasts, "how long it lasts: "+most)
-	set.StringVar(&o.LeaseID, "lease-id", "", "`id` to hold it under, a GUID (default a new one)")
-	set.DurationVar(&o.Wait, "wait", 0, "wait this long for another holder to release it")
+	flags.LeaseID(set, &o.LeaseID, "`id` to hold it under, a GUID (default a new one)")
+	flags.Duration(set, &o.Wait, "wait", true, "wait this long for another holder to release it")
 	check := func() (err error) {
-		if o.Duration, err = ParseDuration("--duration", lasts); err != nil {
-			return err
+		if o.Duration, err = ParseDuration("--duration", lasts); err == nil && n.file() && o.Duration != pessimistic.Infinite {
+			err = fail.WithHint(fail.Usagef("--duration %s: a file's lease does not expire", lasts), "omit --duration, and release the lease at the end")
 		}
-		if n == "file" && o.Duration != pessimistic.Infinite {
-			return fail.WithHint(fail.Usagef("--duration %s: a file's lease does not expire", lasts), "omit --duration, and release the lease at the end")
-		}
-		if o.LeaseID, err = flags.ParseLeaseID(o.LeaseID); err != nil {
-			return err
-		}
-		if o.Wait < 0 {
-			return fail.Usagef("--wait %v is negative", o.Wait)
-		}
-		return nil
+		return err
 	}
-	return n.verb(f, cmd, "Acquire", check, func(ctx context.Context, c *call) (result, error) {
-		o.Options = c.options()
+	return n.verb(cmd, "Acquire", check, func(ctx context.Context, c *call) (result, error) {
+		o.Options = c.options
 		reply, err := manual.Acquire(ctx, c.lease, &o)
 		if _, unknown := errors.AsType[*pessimistic.UnknownError](err); unknown {
-			if !f.JSON() { // which has the id in the object of the failure
+			if !n.f.JSON() { // which has the id in the object of the failure
 				// A script reads the id as after a success. That it cannot be printed is not what the command fails with.
-				_ = f.Print(c.result(result{Outcome: "unknown", LeaseID: reply.ID}))
+				_ = n.f.Print(c.result(result{Outcome: "unknown", LeaseID: reply.ID}))
 			}
-			return result{}, fail.WithHint(&acquireUnknown{err: judge(err), id: reply.ID},
-				fmt.Sprintf("azconc %s lease release %s --lease-id %s frees it if it was acquired", n, c.on, reply.ID))
+			err = fail.WithFacts(fmt.Errorf("%w; it may be held under the id %s", judge(err), reply.ID), map[string]any{"lease_id": reply.ID})
+			return result{}, fail.WithHint(err, fmt.Sprintf("azconc %s lease release %s --lease-id %s frees it if it was acquired", n.name, c.on, reply.ID))
 		}
 		return result{
 			Outcome: "acquired", LeaseID: reply.ID, Infinite: o.Duration == pessimistic.Infinite,
@@ -77,117 +67,63 @@ again under the same --lease-id ` + n.again() + `.`,
 	})
 }
 
-// end says when an unreleased lease ends.
-func (n leaseNoun) end() string {
-	if n == "file" {
-		return `It does not expire: it stays until it is released or broken. While it is held, no other client can write or delete the file,
-not even over SMB; every client can read it. The file's metadata records the holder, with a first heartbeat (see renew).`
-	}
-	return "It is not renewed: it expires after --duration."
-}
+func (n noun) newRenewCmd() *cobra.Command {
+	short, long := "Renew the lease", `Renew the lease for the duration it was acquired for. If it is lost, the exit code is 9.
 
-func (n leaseNoun) again() string {
-	if n == "file" {
-		return "changes nothing"
-	}
-	return "extends or shortens it"
-}
-
-func (n leaseNoun) durationExample() string {
-	if n == "file" {
-		return ""
-	}
-	return " --duration 15s"
-}
-
-// acquireUnknown is a lease that may be held under an id.
-type acquireUnknown struct {
-	err error
-	id  string
-}
-
-func (e *acquireUnknown) Error() string {
-	return e.err.Error() + "; it may be held under the id " + e.id
-}
-func (e *acquireUnknown) Unwrap() error         { return e.err }
-func (e *acquireUnknown) Facts() map[string]any { return map[string]any{"lease_id": e.id} }
-
-func (n leaseNoun) newRenewCmd(f *cli.Factory) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "renew " + n.arg() + " --lease-id <id>",
-		Short: "Renew the lease",
-		Long: `Renew the lease for the duration it was acquired for. If it is lost, the exit code is 9.
-
-An expired lease can still be renewed if nobody has acquired it since, and the ` + string(n) + ` has not been changed.`,
-		Example: "  azconc " + string(n) + " lease renew " + n.example() + " --lease-id $LEASE",
-	}
-	if n == "file" {
-		cmd.Short = "Write a heartbeat, and check that the lease is still held"
-		cmd.Long = `Write a heartbeat into the file's metadata, and check that the lease is still held; if it is lost, the exit code is 9.
+An expired lease can still be renewed if nobody has acquired it since, and the `+n.name+` has not been changed.`
+	if n.file() {
+		short = "Write a heartbeat, and check that the lease is still held"
+		long = `Write a heartbeat into the file's metadata, and check that the lease is still held; if it is lost, the exit code is 9.
 
 A file's lease does not expire, so it needs no renewal. A long-lived holder should still write a heartbeat, about every 10 s:
 azconc file lease break --stale relies on it.`
 	}
-	return n.holding(f, cmd, "Renew", unchecked, func(ctx context.Context, c *call, id string) (result, error) {
-		o := c.options()
-		_, err := manual.Renew(ctx, c.lease, id, &o)
+	cmd := n.cmd("renew", "--lease-id <id>", short, long, "--lease-id $LEASE")
+	return n.holding(cmd, "Renew", func(ctx context.Context, c *call) (result, error) {
+		_, err := manual.Renew(ctx, c.lease, c.id, &c.options)
 		if u, ok := errors.AsType[*pessimistic.UnknownError](err); ok {
 			return result{}, u.Err // the lease may have been renewed, but must not be relied upon
 		}
-		return result{Outcome: "renewed", LeaseID: id}, judge(err)
+		return result{Outcome: "renewed", LeaseID: c.id}, judge(err)
 	})
 }
 
-func (n leaseNoun) newChangeCmd(f *cli.Factory) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "change " + n.arg() + " --lease-id <id> [--to <id>]",
-		Short: "Change the id of the lease and print the new one",
-		Long: `Change the id of the lease and print the new one.
+func (n noun) newChangeCmd() *cobra.Command {
+	cmd := n.cmd("change", "--lease-id <id> [--to <id>]", "Change the id of the lease and print the new one", `Change the id of the lease and print the new one.
 
-The old id is invalid from then on, so a lease can be handed to another holder without being released.`,
-		Example: "  LEASE=$(azconc " + string(n) + " lease change " + n.example() + " --lease-id $LEASE)",
-	}
-	to := cmd.Flags().String("to", "", "new `id`, a GUID (default a new one)")
-	check := func() (err error) {
-		if *to, err = flags.ParseLeaseID(*to); err != nil {
-			return fail.Usagef("--to is not a GUID")
+The old id is invalid from then on, so a lease can be handed to another holder without being released.`, "--lease-id $LEASE")
+	to := ""
+	flags.Text(cmd.Flags(), &to, "to", "new `id`, a GUID (default a new one)", func(text string) (string, error) {
+		id, err := flags.ParseLeaseID(text)
+		if err != nil {
+			return "", fail.Usagef("--to is not a GUID")
 		}
-		return nil
-	}
-	return n.holding(f, cmd, "Change", check, func(ctx context.Context, c *call, id string) (result, error) {
-		o := c.options()
-		reply, err := manual.Change(ctx, c.lease, id, *to, &o)
+		return id, nil
+	})
+	return n.holding(cmd, "Change", func(ctx context.Context, c *call) (result, error) {
+		reply, err := manual.Change(ctx, c.lease, c.id, to, &c.options)
 		return result{Outcome: "changed", LeaseID: reply.ID}, judge(err)
 	})
 }
 
-func (n leaseNoun) newReleaseCmd(f *cli.Factory) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:     "release " + n.arg() + " --lease-id <id>",
-		Short:   "Release the lease",
-		Long:    "Release the lease, so that it can be acquired at once. If it is not held under this id, the exit code is 9.",
-		Example: "  azconc " + string(n) + " lease release " + n.example() + " --lease-id $LEASE",
-	}
-	return n.holding(f, cmd, "Release", unchecked, func(ctx context.Context, c *call, id string) (result, error) {
-		o := c.options()
-		return result{Outcome: "released"}, judge(manual.Release(ctx, c.lease, id, &o))
+func (n noun) newReleaseCmd() *cobra.Command {
+	cmd := n.cmd("release", "--lease-id <id>", "Release the lease",
+		"Release the lease, so that it can be acquired at once. If it is not held under this id, the exit code is 9.", "--lease-id $LEASE")
+	return n.holding(cmd, "Release", func(ctx context.Context, c *call) (result, error) {
+		return result{Outcome: "released"}, judge(manual.Release(ctx, c.lease, c.id, &c.options))
 	})
 }
 
-func (n leaseNoun) newBreakCmd(f *cli.Factory) *cobra.Command {
-	if n == "file" {
-		return n.newBreakFileCmd(f)
+func (n noun) newBreakCmd() *cobra.Command {
+	if n.file() {
+		return n.newBreakFileCmd()
 	}
-	cmd := &cobra.Command{
-		Use:   "break " + n.arg() + " [--period <duration> | --now]",
-		Short: "Break the lease without its id and print the seconds it has left",
-		Long: `Break the lease and print the seconds it has left, during which it cannot be acquired. No id is needed.
+	cmd := n.cmd("break", "[--period <duration> | --now]", "Break the lease without its id and print the seconds it has left",
+		`Break the lease and print the seconds it has left, during which it cannot be acquired. No id is needed.
 
 By default its remaining time runs out first (an infinite lease ends at once), so that a holder that tracks its time has
 stopped by then. With --now it ends at once, and the holder learns of it only from its next request. Breaking a lease that is
-already broken or free changes nothing.`,
-		Example: "  azconc " + string(n) + " lease break " + n.example() + "\n  azconc " + string(n) + " lease break " + n.example() + " --period 10s",
-	}
+already broken or free changes nothing.`, "--period 10s")
 	set := cmd.Flags()
 	period := set.Duration("period", 0, "how long it may still last at most: 0s to 60s")
 	now := set.Bool("now", false, "end it at once")
@@ -200,13 +136,13 @@ already broken or free changes nothing.`,
 		}
 		return nil
 	}
-	return n.verb(f, cmd, "Break", check, func(ctx context.Context, c *call) (result, error) {
+	return n.verb(cmd, "Break", check, func(ctx context.Context, c *call) (result, error) {
 		return c.breakLease(ctx, *period, *now || set.Changed("period") && *period == 0)
 	})
 }
 
 func (c *call) breakLease(ctx context.Context, grace time.Duration, now bool) (result, error) {
-	left, err := pessimistic.Break(ctx, c.lease, &pessimistic.BreakOptions{Grace: grace, Now: now, Conditions: c.leaseConditions(), Hooks: c.hooks()})
+	left, err := pessimistic.Break(ctx, c.lease, &pessimistic.BreakOptions{Grace: grace, Now: now, Conditions: c.options.Conditions, Hooks: c.options.Hooks})
 	remaining := left.Milliseconds()
 	r := result{Outcome: "broken", RemainingMS: &remaining}
 	switch {
@@ -218,17 +154,13 @@ func (c *call) breakLease(ctx context.Context, grace time.Duration, now bool) (r
 	return r, judge(err)
 }
 
-func (n leaseNoun) newBreakFileCmd(f *cli.Factory) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "break <share/path> [--stale <duration>]",
-		Short: "Break the lease at once, without its id",
-		Long: `Break the lease at once. No id is needed. The holder learns of it at its next write, which is refused.
+func (n noun) newBreakFileCmd() *cobra.Command {
+	cmd := n.cmd("break", "[--stale <duration>]", "Break the lease at once, without its id",
+		`Break the lease at once. No id is needed. The holder learns of it at its next write, which is refused.
 
 A file's lease does not expire, so the lease of a holder that died stays. azconc writes a heartbeat into the file's metadata
 every 10 s while it holds the lease: with --stale the lease is broken only if the last heartbeat is that old and none arrives
-within another 15 s; otherwise the exit code is 6.`,
-		Example: "  azconc file lease break jobs/report.csv --stale 2m\n  azconc file lease break jobs/report.csv",
-	}
+within another 15 s; otherwise the exit code is 6.`, "--stale 2m")
 	stale := cmd.Flags().Duration("stale", 0, "only if the last heartbeat is at least this old; 30s or more")
 	check := func() error {
 		if cmd.Flags().Changed("stale") && *stale < 30*time.Second {
@@ -236,14 +168,59 @@ within another 15 s; otherwise the exit code is 6.`,
 		}
 		return nil
 	}
-	return n.verb(f, cmd, "Break", check, func(ctx context.Context, c *call) (result, error) {
+	return n.verb(cmd, "Break", check, func(ctx context.Context, c *call) (result, error) {
 		if *stale == 0 {
 			return c.breakLease(ctx, 0, false)
 		}
-		client, err := f.File(c.on.(ref.File))
+		client, err := n.f.File(c.on.(ref.File)) //nolint:forcetypeassert // as parsed
 		if err != nil {
 			return result{}, err
 		}
 		return result{Outcome: "broken"}, files.BreakStale(ctx, client, *stale, nil)
 	})
+}
+
+func (n noun) newShowCmd() *cobra.Command {
+	holder := "The service does not report who holds it or for how long; named locks do."
+	if n.file() {
+		holder = "If azconc holds it, the file's metadata names the holder and the time of its last heartbeat."
+	}
+	cmd := n.cmd("show", "", "Show the lease's state", "Show the lease's state: available, leased, expired, breaking or broken.\n\n"+holder, "")
+	return cli.On(n.f, cmd, n.parse, n.open, func(ctx context.Context, on fmt.Stringer, l lease.Resource) (cli.Result, error) {
+		seen, err := l.Look(ctx, "")
+		r := ShownOf(seen, n.file())
+		r.Outcome, r.Resource = "found", on.String()
+		return r, err
+	})
+}
+
+type Shown struct {
+	Outcome  string `json:"outcome"`
+	Resource string `json:"resource"`
+	State    string `json:"state"`
+	Status   string `json:"status"`
+	Duration string `json:"duration"`
+	ETag     string `json:"etag"`
+	Owner    string `json:"owner,omitempty"` // of a file's lease
+	Since    string `json:"since,omitempty"`
+	Heard    string `json:"heard,omitempty"`
+}
+
+func (r Shown) Text(w io.Writer) {
+	show.Fields(w, "resource", r.Resource, "state", r.State, "status", r.Status, "duration", r.Duration, "owner", r.Owner,
+		"since", r.Since, "last heartbeat", r.Heard, "etag", r.ETag)
+}
+
+// ShownOf describes a lease; with its holder, if the resource's metadata names it.
+func ShownOf(seen lease.Observation, holder bool) Shown {
+	r := Shown{State: string(seen.State), Status: "unlocked", Duration: string(seen.Term), ETag: string(seen.ETag)}
+	if seen.State.Free() {
+		return r
+	}
+	r.Status = "locked"
+	if holder {
+		h := files.LeaseInfoOf(seen)
+		r.Owner, r.Since, r.Heard = h.Owner, show.Time(h.Since), show.Time(h.Heartbeat)
+	}
+	return r
 }

@@ -100,7 +100,7 @@ func TestALineThatSendsAndIsWrongIsNamed(t *testing.T) {
 		`{"send": {"queue": "shipments", "body": null}}`:               "it has no body",
 		`{"send": {"queue": "shipments", "body": 1, "bogus": 2}}`:      `unknown member "bogus"`,
 		`{"send": {"queue": "shipments", "body": 1}, "op": "insert"}`:  `unknown member "op"`,
-		`{"send": "shipments"}`:                                        `"send" is`,
+		`{"send": "shipments"}`:                                        `"send" cannot be`,
 		`{"send": {"queue": "shipments", "body": 1, "delay": "soon"}}`: "soon",
 		`{"sned": {"queue": "shipments", "body": 1}}`:                  "is not a write",
 		`{"send": {"queue": "shipments", "body": 1}} no`:               "is not a write",

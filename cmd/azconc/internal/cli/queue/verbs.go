@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
-	"github.com/azconc/azconc/cmd/azconc/internal/cli/container"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/optimistic/settings"
@@ -91,7 +90,7 @@ func (r showResult) Text(w io.Writer) {
 	if r.OldestMS != nil {
 		show.Fields(w, "oldest", "visible, "+show.Duration(time.Duration(*r.OldestMS)*time.Millisecond)+" old")
 	}
-	container.PrintMetadata(w, r.Metadata)
+	show.Fields(w, show.WithMetadata(nil, r.Metadata)...)
 }
 
 func newShowCmd(f *cli.Factory) *cobra.Command {

@@ -1,13 +1,12 @@
+// Package ref parses the names and URLs of blobs, containers, files, shares, tables and entities.
 package ref
 
 import (
 	"cmp"
-	"net/url"
 	"regexp"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/azconc/azconc/cmd/azconc/internal/azaccount"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/pkg/azerr"
@@ -40,20 +39,6 @@ func (r Blob) String() string {
 const snapshotMark = "?snapshot="
 
 var snapshotTime = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{7}Z$`)
-
-// At returns the snapshot of r that a flag names, or r without a flag.
-func (r Blob) At(snapshot string) (Blob, error) {
-	switch {
-	case snapshot == "":
-		return r, nil
-	case !snapshotTime.MatchString(snapshot):
-		return r, fail.WithHint(fail.Usagef("--snapshot %q is not the time of a snapshot", snapshot), "it looks like 2026-01-31T12:00:05.1234567Z, as blob snapshot and blob list --snapshots print it")
-	case r.Version != "", r.Snapshot != "" && r.Snapshot != snapshot:
-		return r, fail.Usagef("--snapshot and the resource name two versions of the blob")
-	}
-	r.Snapshot = snapshot
-	return r, nil
-}
 
 // ParseBlob reads container/blob/path or a blob's URL.
 func ParseBlob(arg string) (Blob, error) {
@@ -93,24 +78,19 @@ func ParseWritable(arg string) (Blob, error) {
 func parseBlobRef(arg string) (Blob, error) {
 	var r Blob
 	path := arg
-	if strings.HasPrefix(arg, "http://") || strings.HasPrefix(arg, "https://") {
-		u, err := url.Parse(arg)
+	if isURL(arg) {
+		u, at, name, err := splitURL(arg)
 		if err != nil {
-			return r, fail.Usagef("the resource is not a valid URL")
+			return r, err
 		}
 		q := u.Query()
 		r.Snapshot, r.Version = q.Get("snapshot"), q.Get("versionid")
-		if q.Get("sig") != "" {
+		if at.SAS != "" {
 			q.Del("snapshot")
 			q.Del("versionid")
 			r.SAS = q.Encode()
 		}
-		prefix, rest := "", strings.TrimPrefix(u.Path, "/")
-		if azaccount.PathStyle(u.Hostname()) {
-			prefix, rest, _ = strings.Cut(rest, "/")
-			prefix = "/" + prefix
-		}
-		r.Endpoint, path = u.Scheme+"://"+u.Host+prefix, rest
+		r.Endpoint, path = at.Endpoint, name
 	}
 	if name, time, ok := strings.Cut(path, snapshotMark); ok && strings.Contains(name, "/") && snapshotTime.MatchString(time) {
 		path, r.Snapshot = name, time // no blob has such a name by accident
@@ -146,41 +126,22 @@ func secretGiven(name string) error {
 // longestContainer is the length of the longest name. A text that is longer may be a secret, so it is not repeated.
 const longestContainer = 63
 
-// ValidContainer checks a name against the rules of "Naming and referencing containers, blobs, and metadata".
+var containerName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+
+// nameRule is the rule for the names of containers, queues and shares ("Naming and referencing containers, blobs, and metadata").
+const nameRule = "a name has 3 to 63 lower-case letters, digits and single hyphens, and begins and ends with a letter or digit"
+
+// ValidContainer checks the name of a container.
 func ValidContainer(name string) error {
-	const rule = "a container's name has 3 to 63 lower-case letters, digits and single hyphens, and begins and ends with a letter or digit"
-	switch name {
-	case "":
-		return fail.WithHint(fail.Usagef("the container's name is empty"), rule)
-	case "$root", "$web", "$logs", "$blobchangefeed":
+	switch {
+	case name == "$root", name == "$web", name == "$logs", name == "$blobchangefeed":
 		return nil
-	}
-	if len(name) > longestContainer {
-		return fail.WithHint(fail.Usagef("the container's name is too long: %d characters", len(name)), rule)
-	}
-	why := ""
-	for i, c := range name {
-		switch {
-		case c >= 'a' && c <= 'z', c >= '0' && c <= '9':
-		case c == '-' && (i == 0 || i == len(name)-1):
-			why = "it begins or ends with a hyphen"
-		case c == '-' && name[i-1] == '-':
-			why = "it has two consecutive hyphens"
-		case c == '-':
-		case c >= 'A' && c <= 'Z':
-			why = "it has an upper-case letter"
-		default:
-			why = "it has a character other than letters, digits and hyphens"
-		}
-		if why != "" {
-			break
-		}
-	}
-	if why == "" && len(name) < 3 {
-		why = "it is too short"
-	}
-	if why != "" {
-		return fail.WithHint(fail.Usagef("container name %q: %s", name, why), rule)
+	case name == "":
+		return fail.WithHint(fail.Usagef("the container's name is empty"), nameRule)
+	case len(name) > longestContainer:
+		return fail.WithHint(fail.Usagef("the container's name is too long: %d characters", len(name)), nameRule)
+	case len(name) < 3 || !containerName.MatchString(name):
+		return fail.WithHint(fail.Usagef("%q is not a container's name", name), nameRule)
 	}
 	return nil
 }

@@ -31,10 +31,10 @@ func TestResourcesAreParsed(t *testing.T) {
 
 func TestInvalidNamesAreRefusedBeforeAnythingIsSent(t *testing.T) {
 	for _, c := range []struct{ arg, want string }{
-		{"", "empty"}, {"ab/x", "too short"}, {strings.Repeat("a", 64) + "/x", "too long"}, {"Jobs/x", "upper-case"},
-		{"jobs_1/x", "other than letters"}, {"-jobs/x", "hyphen"}, {"jobs-/x", "hyphen"}, {"jo--bs/x", "two consecutive hyphens"},
+		{"", "empty"}, {"ab/x", "not a container's name"}, {strings.Repeat("a", 64) + "/x", "too long"}, {"Jobs/x", "not a container's name"},
+		{"jobs_1/x", "not a container's name"}, {"-jobs/x", "not a container's name"}, {"jobs-/x", "not a container's name"}, {"jo--bs/x", "not a container's name"},
 		{"/jobs/x", "begins with a slash"}, {"jobs/", "name of the blob is missing"}, {"jobs/" + strings.Repeat("é", 1025), "1025 characters"},
-		{"jobs/\xff", "UTF-8"}, {"$other/x", "other than letters"}, {"https://acme.blob.core.windows.net/?" + "sig=c2lnbmF0dXJlc2lnbmF0dXJl", "empty"}, {"http://[::1", "not a valid URL"},
+		{"jobs/\xff", "UTF-8"}, {"$other/x", "not a container's name"}, {"https://acme.blob.core.windows.net/?" + "sig=c2lnbmF0dXJlc2lnbmF0dXJl", "empty"}, {"http://[::1", "not a valid URL"},
 	} {
 		_, err := parseBlobRef(c.arg)
 		if err == nil || fail.Judge(err).Code != fail.ExitUsage || !strings.Contains(err.Error(), c.want) {

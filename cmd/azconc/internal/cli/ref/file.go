@@ -36,13 +36,13 @@ func ParseFile(arg string) (File, error) {
 
 // ParseShareOrFile reads share[/path] and checks it against the rules of "Naming and referencing shares, directories, files, and metadata".
 func ParseShareOrFile(arg string) (File, error) {
-	if strings.HasPrefix(arg, "http://") || strings.HasPrefix(arg, "https://") {
+	if isURL(arg) {
 		return File{}, fail.WithHint(fail.Usagef("a file is given by its path, not by a URL"), "the account comes from --account-name or --connection-string")
 	}
 	var r File
 	r.Share, r.Path, _ = strings.Cut(arg, "/")
 	if ValidContainer(r.Share) != nil || strings.HasPrefix(r.Share, "$") {
-		return r, cmp.Or(secretGiven(arg), fail.WithHint(fail.Usagef("%q is not a share's name", r.Share), "a name has 3 to 63 lower-case letters, digits and single hyphens, and begins and ends with a letter or digit"))
+		return r, cmp.Or(secretGiven(arg), fail.WithHint(fail.Usagef("%q is not a share's name", r.Share), nameRule))
 	}
 	if !utf8.ValidString(r.Path) || utf8.RuneCountInString(r.Path) > 2048 {
 		return r, fail.Usagef("the path is not UTF-8 of up to 2048 characters")

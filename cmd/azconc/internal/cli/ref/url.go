@@ -15,20 +15,27 @@ type Account struct{ Endpoint, SAS string }
 
 // SplitURL splits a URL into the account, with its SAS if it has one, and the path.
 func SplitURL(text string) (at Account, name string, err error) {
-	u, err := url.Parse(text)
-	if err != nil {
-		return at, "", fail.Usagef("the resource is not a valid URL")
+	_, at, name, err = splitURL(text)
+	return at, strings.TrimSuffix(name, "/"), err
+}
+
+func splitURL(text string) (u *url.URL, at Account, name string, err error) {
+	if u, err = url.Parse(text); err != nil {
+		return nil, at, "", fail.Usagef("the resource is not a valid URL")
 	}
-	prefix, rest := "", strings.TrimPrefix(u.Path, "/")
+	at.Endpoint, name = u.Scheme+"://"+u.Host, strings.TrimPrefix(u.Path, "/")
 	if azaccount.PathStyle(u.Hostname()) {
-		prefix, rest, _ = strings.Cut(rest, "/")
-		prefix = "/" + prefix
+		account, rest, _ := strings.Cut(name, "/")
+		at.Endpoint, name = at.Endpoint+"/"+account, rest
 	}
 	if u.Query().Get("sig") != "" {
 		at.SAS = u.RawQuery
 	}
-	at.Endpoint = u.Scheme + "://" + u.Host + prefix
-	return at, strings.TrimSuffix(rest, "/"), nil
+	return u, at, name, nil
+}
+
+func isURL(arg string) bool {
+	return strings.HasPrefix(arg, "http://") || strings.HasPrefix(arg, "https://")
 }
 
 var entityAddress = regexp.MustCompile(`^([^/(]+)\(PartitionKey='((?:[^']|'')*)',\s*RowKey='((?:[^']|'')*)'\)$`)
@@ -45,8 +52,50 @@ func EntityPath(name string) string {
 
 // Display returns an argument as messages name it. Of a URL only the path remains.
 func Display(arg string) string {
-	if strings.HasPrefix(arg, "http://") || strings.HasPrefix(arg, "https://") {
+	if isURL(arg) {
 		return resource.Path(arg)
 	}
 	return arg
+}
+
+// Table names a table, a partition of one, or an entity.
+type Table struct {
+	Table     string
+	Partition string
+	Row       string
+}
+
+func (r Table) String() string {
+	return strings.TrimRight(r.Table+"/"+r.Partition+"/"+r.Row, "/")
+}
+
+var TableName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{2,62}$`)
+
+// ParseTable reads table[/partition[/row]] with exactly this many parts. Keys cannot hold a slash: the
+// service forbids it.
+func ParseTable(arg string, parts int) (Table, error) {
+	words := strings.Split(arg, "/")
+	shape := []string{"table", "table/partition", "table/partition/row"}[parts-1]
+	r := Table{Table: words[0]}
+	if !TableName.MatchString(r.Table) {
+		return r, fail.WithHint(fail.Usagef("%q is not a table's name", r.Table), "a name is 3 to 63 letters and digits, a letter first")
+	}
+	if len(words) != parts {
+		return r, fail.Usagef("%q is not of the form %s", arg, shape)
+	}
+	if parts > 1 {
+		r.Partition = words[1]
+	}
+	if parts > 2 {
+		r.Row = words[2]
+	}
+	for _, key := range words[1:] {
+		if key == "" {
+			return r, fail.Usagef("%q has an empty key", arg)
+		}
+		if strings.ContainsAny(key, "\\#?") || strings.ContainsFunc(key, func(c rune) bool { return c < ' ' || c == 0x7f }) {
+			return r, fail.Usagef("key %q has a character that the service forbids (\\ # ? or a control character)", key)
+		}
+	}
+	return r, nil
 }

@@ -1,19 +1,17 @@
 package root
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
-	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
 func TestASnapshotIsReadCopiedAndDeletedByItsName(t *testing.T) {
-	for _, form := range []string{"%s?snapshot=%s", "%s --snapshot %s", "http://127.0.0.1:10000/devstoreaccount1/%s?snapshot=%s"} {
+	for _, form := range []string{"%s?snapshot=%s", "http://127.0.0.1:10000/devstoreaccount1/%s?snapshot=%s"} {
 		s := aztest.New(nil)
 		ctx := t.Context()
 		blob := s.BlockBlob("jobs", "a b/c")
@@ -74,24 +72,5 @@ func TestTheBlocksOfALeasedBlobAreListedWithItsLease(t *testing.T) {
 	}
 	if r := runOn(t.Context(), s, nil, nil, "blob", "block", "list", "jobs/a", "--lease-id", "00000000-0000-4000-8000-00000000000a"); r.code != fail.ExitLost {
 		t.Errorf("with another: %+v, want %d", r, fail.ExitLost)
-	}
-}
-
-func TestWhatOnlyATerminalUnderstandsIsLeftOut(t *testing.T) {
-	text := "a\x1b[31mred\x1b[0m\x1b]0;title\x07b\x1b(Bc\x1b]8;;http://x\x1b\\d\x1b7\r\ne\tf\x07é\n"
-	want := "aredbcd\ne\tfé\n"
-	for size := 1; size < 8; size++ {
-		var out bytes.Buffer
-		w := &show.PlainWriter{W: &out}
-		for rest := []byte(text); len(rest) > 0; {
-			n := min(size, len(rest))
-			if _, err := w.Write(rest[:n]); err != nil {
-				t.Fatal(err)
-			}
-			rest = rest[n:]
-		}
-		if out.String() != want {
-			t.Errorf("in pieces of %d: %q, want %q", size, out.String(), want)
-		}
 	}
 }

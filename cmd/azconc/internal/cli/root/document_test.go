@@ -19,17 +19,17 @@ func TestABadDocumentIsAUsageError(t *testing.T) {
 	goNames := regexp.MustCompile(`Go |struct|json:|cli\.|optimistic\.|unmarshal|nothing was written`)
 	for _, c := range []struct{ args, document, want string }{
 		{"table insert jobs/eu/17", `{"n": {"a": 1}}`, "a property holds a single value"},
-		{"table insert jobs/eu/17", `[1]`, "it is a list, and not an object"},
+		{"table insert jobs/eu/17", `[1]`, "cannot be of type array"},
 		{"table insert jobs/eu/17", `{"n": 1`, "it is incomplete"},
 		{"table insert jobs/eu/17", ``, "it is incomplete"},
 		{"table insert jobs/eu/17", `{"n@odata.type": 5, "n": 1}`, "its type"},
 		{"table upsert jobs/eu/17 --set n=1", `nope`, "not JSON"},
 		{"table merge jobs/eu/17 --if-match * --set n=1", `[]`, "--set n"},
-		{"table transact jobs/eu", `{"op": "insert", "row": 5, "entity": {}}`, `"row" is a number, and not a string`},
+		{"table transact jobs/eu", `{"op": "insert", "row": 5, "entity": {}}`, `"row" cannot be of type number`},
 		{"table transact jobs/eu", `{"op": "insert", "rows": "5"}`, `unknown member "rows"`},
 		{"table transact jobs/eu", `{"op": "insert", "row": "5", "entity": [1]}`, "object 1 of the file is not a write"},
 		{"table transact jobs/eu", ``, "contains no write"},
-		{"container acl set jobs", `{"access": 5}`, `"access" is a number, and not a string`},
+		{"container acl set jobs", `{"access": 5}`, `"access" cannot be of type number`},
 		{"container acl set jobs", `{"access": "blob"} {}`, "more than one JSON value"},
 		{"container acl set jobs", `{"access": "everybody"}`, `access "everybody" is neither`},
 		{"container acl set jobs", `{"policies": [{"id": "a", "start": "soon"}]}`, `start "soon" is not a time`},
@@ -42,7 +42,7 @@ func TestABadDocumentIsAUsageError(t *testing.T) {
 		{"table merge jobs/eu/17 --if-match *", `{"n@odata.type": "Edm.Int32", "n": 1, "RowKey": "x"}`, `the properties have the RowKey "x"`},
 		{"table replace jobs/eu/17 --if-match *", `{"RowKey": "x"}`, `the properties have the RowKey "x"`},
 		{"queue acl set orders", `{`, "it is incomplete"},
-		{"queue properties set", `{"logging": 1}`, "is a number"},
+		{"queue properties set", `{"logging": 1}`, "cannot be of type number"},
 	} {
 		stdin := func(s *cli.Streams) { s.In = strings.NewReader(c.document) }
 		r := runOn(t.Context(), wire, stdin, nil, append(strings.Fields(c.args), "--file", "-")...)

@@ -114,18 +114,16 @@ func TestEditAsksWhatToDoWithAConflict(t *testing.T) {
 	}{
 		{"nobody else", appendMine, "", "", 0, "one\nzwei\nthree\n", nil},
 		{"same change", appendMine, "one\nzwei\nthree\n", "", 0, "one\nzwei\nthree\n", nil},
-		{"mine", appendMine, inTheSame, "m\n", 0, "one\nzwei\nthree\n", nil},
-		{"theirs", appendMine, inTheSame, "t\n", 0, inTheSame, []string{"one\nzwei\nthree\n"}},
-		{"abort", appendMine, inTheSame, "a\n", 4, inTheSame, []string{"one\nzwei\nthree\n"}},
-		{"an answer that is none", appendMine, inTheSame, "x\n\nAbort\n", 4, inTheSame, []string{"one\nzwei\nthree\n"}},
+		{"abort", appendMine, inTheSame, "no\n", 4, inTheSame, []string{"one\nzwei\nthree\n"}},
+		{"an answer that is none", appendMine, inTheSame, "x\n", 4, inTheSame, []string{"one\nzwei\nthree\n"}},
 		{"no answer", appendMine, inTheSame, "", 4, inTheSame, []string{"one\nzwei\nthree\n"}},
 		{
 			"edit again", `if grep -q zwei "$1"; then printf 'one\nzwei deux\nthree\n' > "$1"; else sed -i s/two/zwei/ "$1"; fi`,
-			inTheSame, "e\n", 0, "one\nzwei deux\nthree\n", nil,
+			inTheSame, "yes\n", 0, "one\nzwei deux\nthree\n", nil,
 		},
-		{"edit again, until it is theirs", `if grep -q zwei "$1"; then sed -i s/zwei/deux/ "$1"; else sed -i s/two/zwei/ "$1"; fi`, inTheSame, "e\n", 0, inTheSame, nil},
-		{"an editor that fails", `grep -q zwei "$1" && exit 1; sed -i s/two/zwei/ "$1"`, inTheSame, "e\n", 1, inTheSame, []string{"one\nzwei\nthree\n"}},
-		{"a change elsewhere", appendMine, elsewhere, "a\n", 4, elsewhere, []string{"one\nzwei\nthree\n"}},
+		{"edit again, until it is theirs", `if grep -q zwei "$1"; then sed -i s/zwei/deux/ "$1"; else sed -i s/two/zwei/ "$1"; fi`, inTheSame, "yes\n", 0, inTheSame, nil},
+		{"an editor that fails", `grep -q zwei "$1" && exit 1; sed -i s/two/zwei/ "$1"`, inTheSame, "yes\n", 1, inTheSame, []string{"one\nzwei\nthree\n"}},
+		{"a change elsewhere", appendMine, elsewhere, "no\n", 4, elsewhere, []string{"one\nzwei\nthree\n"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := newDesk(t, original)
@@ -155,7 +153,7 @@ func TestEditWithAPinnedVersionTakesNoOther(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := d.edit(appendMine, elsewhere, "m\n", "--if-match", string(*p.ETag))
+	r := d.edit(appendMine, elsewhere, "yes\n", "--if-match", string(*p.ETag))
 	if r.code != 4 || d.stored() != elsewhere || len(d.files()) != 1 {
 		t.Errorf("exit %d, stored %q, %d files kept: %s", r.code, d.stored(), len(d.files()), r.stderr)
 	}
@@ -180,7 +178,7 @@ func TestTheRescueCommandNamesTheVersionThatIsThereNow(t *testing.T) {
 		name, answers string
 		pinned        bool
 	}{
-		{"pinned", "", true}, {"no answer", "", false}, {"aborted", "a\n", false},
+		{"pinned", "", true}, {"no answer", "", false}, {"aborted", "no\n", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := newDesk(t, original)
@@ -204,14 +202,9 @@ func TestTheRescueCommandNamesTheVersionThatIsThereNow(t *testing.T) {
 	}
 }
 
-func TestAnEditorWithoutATerminalWritesPlainText(t *testing.T) {
+func TestAnEditorNeedsATerminalUnlessItIsNamed(t *testing.T) {
 	d := newDesk(t, original)
-	env := cli.Env{"EDITOR=e() { printf '\\033[2Jdrawn\\033[0m\\r\\n'; " + appendMine + "; }; e", "TMPDIR=" + d.dir}
-	r := runOn(t.Context(), d.service, nil, env, "blob", "edit", "jobs/t.txt")
-	if r.code != 0 || !strings.Contains(r.stderr, "drawn") || strings.ContainsAny(r.stderr+r.out, "\x1b\r") {
-		t.Errorf("exit %d, %q", r.code, r.stderr)
-	}
-	r = runOn(t.Context(), d.service, nil, cli.Env{"TMPDIR=" + d.dir}, "blob", "edit", "jobs/t.txt")
+	r := runOn(t.Context(), d.service, nil, cli.Env{"TMPDIR=" + d.dir}, "blob", "edit", "jobs/t.txt")
 	if r.code != fail.ExitUsage || !strings.Contains(r.stderr, "there is no terminal for an editor") || len(d.files()) != 0 {
 		t.Errorf("without an editor: exit %d, %q, %d files", r.code, r.stderr, len(d.files()))
 	}

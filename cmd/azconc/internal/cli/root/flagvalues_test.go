@@ -122,7 +122,7 @@ func TestATextThatNoHeaderCarriesIsRefused(t *testing.T) {
 	headers := []string{"content-type", "content-encoding", "content-language", "content-disposition", "content-md5", "cache-control", "if-tags", "source-if-tags", "metadata"}
 	seen := map[string]bool{}
 	eachFlag(func(cmd *cobra.Command, f *pflag.Flag) {
-		if !slices.Contains(headers, f.Name) || f.Value.Type() == "stringArray" && f.Usage == "`name=value`, as in an argument; may be repeated" {
+		if !slices.Contains(headers, f.Name) {
 			return
 		}
 		seen[f.Name] = true
@@ -131,7 +131,7 @@ func TestATextThatNoHeaderCarriesIsRefused(t *testing.T) {
 				text = "x=" + text
 			}
 			err := give(cmd.CommandPath(), "--"+f.Name+"="+text)
-			if fail.Judge(err).Code != fail.ExitUsage || !strings.Contains(err.Error(), "--"+f.Name) || !strings.Contains(err.Error(), want) || fail.HintOf(err) == "" {
+			if fail.Judge(err).Code != fail.ExitUsage || !strings.Contains(err.Error(), f.Name) || !strings.Contains(err.Error(), want) || fail.HintOf(err) == "" {
 				t.Errorf("%s --%s %q: %v, want a usage error about %s", cmd.CommandPath(), f.Name, text, err, want)
 			}
 		}
@@ -144,7 +144,7 @@ func TestATextThatNoHeaderCarriesIsRefused(t *testing.T) {
 	if len(seen) != len(headers) {
 		t.Errorf("the walk finds %v of %v", seen, headers)
 	}
-	for _, command := range []string{"blob metadata set jobs/a", "blob metadata update jobs/a", "blob metadata set jobs/a --metadata", "container metadata set jobs", "container metadata update jobs", "queue metadata set orders"} {
+	for _, command := range []string{"blob metadata set jobs/a", "blob metadata update jobs/a", "container metadata set jobs", "container metadata update jobs", "queue metadata set orders"} {
 		for text, want := range texts {
 			r := runOn(t.Context(), silent(t), nil, nil, append(strings.Fields(command), "x="+text)...)
 			if r.code != fail.ExitUsage || !strings.Contains(r.stderr, "metadata x ") || !strings.Contains(r.stderr, want) {

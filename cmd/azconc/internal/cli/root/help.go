@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/lock"
 )
@@ -23,7 +25,7 @@ func printHelp(out io.Writer, cmd *cobra.Command) {
 	if !cmd.Runnable() && !cmd.HasSubCommands() {
 		return
 	}
-	p("\n%s", wrap("usage: "+cmd.UseLine(), len("usage: "), ""))
+	p("\n%s", wrap("usage: "+cmd.UseLine(), len("usage: ")))
 	if cmd.HasAvailableSubCommands() {
 		printCommands(p, cmd)
 	}
@@ -40,10 +42,7 @@ func printHelp(out io.Writer, cmd *cobra.Command) {
 	}
 	p("\nFlags of every command, such as --account-name, --output and --timeout: azconc help flags")
 	if cmd.HasExample() {
-		p("\nExamples:")
-		for line := range strings.Lines(cmd.Example) {
-			p("%s", wrap(strings.TrimRight(line, "\n"), 6, " \\"))
-		}
+		p("\nExamples:\n%s", strings.TrimRight(cmd.Example, "\n"))
 	}
 }
 
@@ -78,7 +77,7 @@ func printCommands(p func(string, ...any), cmd *cobra.Command) {
 // entry is the line of a command in a list.
 func entry(c *cobra.Command) string {
 	line := fmt.Sprintf("  %-*s ", c.NamePadding(), c.Name())
-	return wrap(line+c.Short, len(line), "")
+	return wrap(line+c.Short, len(line))
 }
 
 // newHelpTopics returns what is no command and has a page of its own. every are the flags of every command.
@@ -172,3 +171,36 @@ An ETag may be given with or without its quotes. A write takes one of the first 
 --if-unmodified-since, or --if-none-match with --if-modified-since: in such a pair the service evaluates the ETag. Other pairs
 are refused before anything is sent. A read takes any combination.
 Containers have no conditions on ETags: the service ignores them there, so azconc does not offer them.`
+
+// newHelpCmd is cobra's, but for a name that does not exist, which is a usage error.
+func newHelpCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:         "help [<command> | <topic>]",
+		Short:       "Print the help of a command, or a topic",
+		Annotations: map[string]string{cli.TextOnly: "true"},
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
+			on, _, err := cmd.Root().Find(args)
+			if err != nil {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			var names []string
+			for _, sub := range on.Commands() {
+				if strings.HasPrefix(sub.Name(), start) && (sub.IsAvailableCommand() || sub.IsAdditionalHelpTopicCommand()) {
+					names = append(names, sub.Name()+"\t"+sub.Short)
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			on, rest, err := cmd.Root().Find(args)
+			if err != nil {
+				return &fail.UsageError{Err: err}
+			}
+			if len(rest) > 0 && (on.HasSubCommands() || on.IsAdditionalHelpTopicCommand()) {
+				return cli.UnknownCommand(on, rest[0])
+			}
+			on.InitDefaultHelpFlag()
+			return on.Help()
+		},
+	}
+}

@@ -51,10 +51,10 @@ func TestTablesAndTSVShowTheMembersOfTheJSON(t *testing.T) {
 	onAccount(t, somethingOfEach, func(do func(...string) ran) {
 		for line, list := range map[string]string{
 			"blob list jobs": "blobs", "blob show jobs/a": "", "blob page ranges jobs/p": "ranges", "blob block list jobs/a": "blocks", "blob metadata show jobs/a": "",
-			"blob tags show jobs/a": "", "blob headers show jobs/a": "", "blob lease show jobs/a": "", "container list": "containers", "container show jobs": "",
+			"blob tags show jobs/a": "", "blob lease show jobs/a": "", "container list": "containers", "container show jobs": "",
 			"container acl show jobs": "", "container metadata show jobs": "", "counter get jobs/visits": "", "queue list": "queues", "queue show orders": "", "queue peek orders --max 5": "messages",
 			"queue metadata show orders": "", "queue acl show orders": "", "queue properties show": "", "table list": "tables", "share list": "shares", "share show reports": "",
-			"file list reports": "entries", "file show reports/a.csv": "", "file handles list reports/a.csv": "handles", "file explain SharingViolation": "",
+			"file list reports": "entries", "file show reports/a.csv": "", "file handles list reports/a.csv": "handles",
 			"lock list jobs": "locks", "semaphore list jobs": "semaphores", "once list jobs": "keys", "doctor": "checks", "version": "",
 		} {
 			command := strings.Fields(line)

@@ -25,40 +25,33 @@ func reflow(text string) string {
 			line += " " + strings.TrimSpace(lines[i])
 			i++
 		}
-		out = append(out, wrap(line, hang, ""))
+		out = append(out, wrap(line, hang))
 	}
 	return strings.Join(out, "\n")
 }
 
-// wrap breaks a line at spaces where it is wider than help, and indents the rest by hang. before ends each line that is
-// continued.
-func wrap(line string, hang int, before string) string {
+// wrap breaks a line at spaces where it is wider than help, and indents the rest by hang.
+func wrap(line string, hang int) string {
 	var out strings.Builder
 	for utf8.RuneCountInString(line) > columns {
-		at := breakAt(line, hang, columns-utf8.RuneCountInString(before))
+		at := breakAt(line, hang)
 		if at < 0 {
 			break
 		}
-		out.WriteString(strings.TrimRight(line[:at], " ") + before + "\n")
+		out.WriteString(strings.TrimRight(line[:at], " ") + "\n")
 		line = strings.Repeat(" ", hang) + strings.TrimLeft(line[at:], " ")
 	}
 	out.WriteString(line)
 	return out.String()
 }
 
-// breakAt returns where to break a line: the last space up to a width that is in no quotation marks of a shell, or else the
-// first after it. It is negative if there is none beyond the indentation.
-func breakAt(line string, hang, width int) int {
+// breakAt returns where to break a line: the last space up to the width of help, or else the first after it. It is negative if there is
+// none beyond the indentation.
+func breakAt(line string, hang int) int {
 	at, column := -1, 0
-	var quote rune
 	for i, r := range line {
-		switch {
-		case quote != 0 && r == quote:
-			quote = 0
-		case quote == 0 && (r == '\'' && !within(line, i) || r == '"'):
-			quote = r
-		case r == ' ' && quote == 0 && column > hang && strings.TrimSpace(line[:i]) != "":
-			if column > width && at >= 0 {
+		if r == ' ' && column > hang && strings.TrimSpace(line[:i]) != "" {
+			if column > columns && at >= 0 {
 				return at
 			}
 			at = i
@@ -66,11 +59,6 @@ func breakAt(line string, hang, width int) int {
 		column++
 	}
 	return at
-}
-
-// within reports whether the apostrophe at i is inside a word.
-func within(line string, i int) bool {
-	return i > 0 && line[i-1] != ' ' && line[i-1] != '=' && i+1 < len(line) && line[i+1] != ' '
 }
 
 // secondColumn returns where the text of an entry begins: after the last two spaces together behind its indentation, or else

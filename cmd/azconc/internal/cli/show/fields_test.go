@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestAFieldIsOneLine: anybody who may acquire a lock chooses its owner, and could otherwise print fields that nothing stands behind.
+// TestAFieldIsOneLine: a client that may acquire a lock chooses its owner, and could otherwise print fields that are not true.
 func TestAFieldIsOneLine(t *testing.T) {
 	for _, owner := range []string{"a\nheld  no", "a\r\nheld  no", "a\rheld  no", "a\vheld  no", "a\u0085held  no", "a\u2028held  no"} {
 		var b strings.Builder

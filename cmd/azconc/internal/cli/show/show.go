@@ -1,3 +1,4 @@
+// Package show formats values for people.
 package show
 
 import (
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 )
 
 // Printable replaces control characters, which a terminal could interpret. Names, owners and reasons are stored by other writers.
@@ -101,4 +103,49 @@ func OrAnother(holder string) string {
 		return "another"
 	}
 	return holder
+}
+
+// Cell returns s as one line of printable characters: what is stored by other writers may hold sequences that a terminal obeys, or
+// change the direction of the line. Every such character becomes U+FFFD; white space becomes a space.
+func Cell(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case !unicode.IsPrint(r):
+			return utf8.RuneError
+		}
+		return r
+	}, s)
+}
+
+// Day is a day of 24 hours, whatever the clocks of a time zone do.
+const Day = 24 * time.Hour
+
+// Duration is "7 days", "1 day 2h30m", "90s" as "1m30s".
+func Duration(d time.Duration) string {
+	days, rest := d/Day, d%Day
+	if days == 0 {
+		return short(rest)
+	}
+	text := Plural(int(days.Abs()), "day")
+	if rest != 0 {
+		text += " " + short(rest.Abs())
+	}
+	if d < 0 {
+		text = "-" + text
+	}
+	return text
+}
+
+// short leaves out the units after the last one that is not 0.
+func short(d time.Duration) string {
+	text := d.String()
+	if d%time.Minute == 0 && d != 0 {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if d%time.Hour == 0 && d != 0 {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
 }

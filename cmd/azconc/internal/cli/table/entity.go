@@ -2,11 +2,14 @@ package table
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/change"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
@@ -48,7 +51,7 @@ lost.`,
 	var source entityFlags
 	source.add(cmd.Flags())
 	return cli.On(f, cmd, source.parse, f.Entity, func(ctx context.Context, on ref.Table, target entity) (cli.Result, error) {
-		properties, err := source.load(ctx, f, on)
+		properties, err := source.load(ctx, f, on, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -71,15 +74,22 @@ the given ones keep their types, which azconc reads first.`,
 	source.add(cmd.Flags())
 	merge := cmd.Flags().Bool("merge", false, "keep the properties that are not given")
 	return cli.On(f, cmd, source.parse, f.Entity, func(ctx context.Context, on ref.Table, target entity) (cli.Result, error) {
-		load := source.load
-		if *merge {
-			load = func(ctx context.Context, f *cli.Factory, on ref.Table) (tables.Properties, error) {
-				return source.loadMerge(ctx, f, on, target)
+		stored := func() (tables.Properties, error) {
+			v, err := optimistic.Read(ctx, target, nil)
+			switch {
+			case azerr.Classify(err).Kind == azerr.Unauthorised:
+				return nil, typesHint(err)
+			case errors.Is(err, optimistic.ErrNotFound):
+				return nil, nil
+			case err != nil:
+				return nil, err
 			}
-		} else {
-			target.Mode = tables.ReplaceWhole
+			return v.Value, nil
 		}
-		properties, err := load(ctx, f, on)
+		if !*merge {
+			stored, target.Mode = nil, tables.ReplaceWhole
+		}
+		properties, err := source.load(ctx, f, on, stored)
 		if err != nil {
 			return nil, err
 		}
@@ -124,35 +134,31 @@ is read if "name@odata.type" names the types.`,
 func putting(f *cli.Factory, cmd *cobra.Command, mode tables.Mode, done string) *cobra.Command {
 	var source entityFlags
 	var ifMatch azcore.ETag
-	var confirm optimistic.Confirm
+	var o optimistic.WriteOptions
 	source.add(cmd.Flags())
 	addIfMatch(cmd.Flags(), &ifMatch)
-	flags.AddConfirmConflicts(cmd.Flags(), &confirm)
+	flags.AddConfirmConflicts(cmd.Flags(), &o.ConfirmConflicts)
 	return cli.On(f, cmd, source.parse, f.Entity, func(ctx context.Context, on ref.Table, target entity) (cli.Result, error) {
-		data, err := source.document(ctx, f, on)
-		if err != nil {
-			return nil, err
-		}
-		merge := mode == tables.MergeGiven
-		var properties tables.Properties
-		if !merge {
-			if properties, err = parsedOr(data, nil); err != nil {
+		var base *optimistic.Version[tables.Properties]
+		stored := func() (_ tables.Properties, err error) {
+			if base, err = entityBase(ctx, target, ifMatch, true); err != nil {
 				return nil, err
 			}
+			return base.Value, nil
 		}
-		base, err := entityBase(ctx, target, ifMatch, merge && untyped(data))
+		if mode == tables.ReplaceGiven {
+			stored = nil
+		}
+		properties, err := source.load(ctx, f, on, stored)
+		if err == nil && base == nil {
+			base, err = entityBase(ctx, target, ifMatch, false)
+		}
 		if err != nil {
 			return nil, err
-		}
-		if merge {
-			if properties, err = source.typed(base.Value, data); err != nil {
-				return nil, err
-			}
 		}
 		target.Mode = mode
-		send := f.Sending()
-		send.ConfirmConflicts = confirm
-		r, err := optimistic.Replace(ctx, target, base, properties, &optimistic.WriteOptions{SendOptions: send})
+		o.Hooks = f.Monitor.Hooks()
+		r, err := optimistic.Replace(ctx, target, base, properties, &o)
 		r.Requests = int(f.Requests.Load()) // with the one that read the base
 		return cli.Written(on, done, r, flags.UnconfirmedHint(err))
 	})
@@ -198,8 +204,87 @@ ends with exit code 5, because another client may have deleted it; a delete with
 		if err != nil {
 			return nil, fail.Tally(err, r)
 		}
-		return cli.DeleteResult{
-			Outcome: "deleted", Resource: on.String(), BaseETag: string(r.BaseETag), Sent: cli.Sent{Ambiguous: r.Ambiguous, Resolved: r.Resolved, Cost: f.Cost()},
-		}, nil
+		return f.DoneBy("deleted", on, r), nil
 	})
+}
+
+func newUpdateCmd(f *cli.Factory) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "update <table/partition/row> {--exec <command> | --jq <expression> | --set <name=value>… | --file <file>}",
+		Short: "Change an entity exactly once, despite concurrent writers",
+		Long: `Change an entity exactly once, despite concurrent writers.
+
+Its properties are read as JSON and changed, and those that differ are written back on condition that the entity has not
+changed; if it has, azconc starts over from the new version. With --if-match the base must be that version and a conflict is
+final.
+
+A property keeps its type: a Double stays one when it becomes a whole number. A new property has the type that its value
+suggests, unless a member "name@odata.type" gives another. An Int64 is a number to --jq, and a string to --exec, since most
+programs would round it.`,
+		Example: `  azconc table update jobs/eu/17 --jq '.n += 1'
+  azconc table update jobs/eu/17 --set state=done --op-id deploy-42`,
+	}
+	source := change.ChangeFlags{Properties: true}
+	source.Add(cmd.Flags())
+	var o optimistic.UpdateOptions
+	flags.Text(cmd.Flags(), &o.Conditions.IfMatch, "if-match", "only if it has this `ETag`; a conflict is final", parseETag)
+	cmd.Flags().BoolVar(&o.Create, "create", false, "create the entity if it does not exist; the change starts from {}")
+	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "print the change as a diff and write nothing")
+	flags.Update(cmd.Flags(), &o, "the entity", optimistic.OperationsKept)
+	var changing change.Change
+	parse := func(arg string) (on ref.Table, err error) {
+		if on, err = ref.ParseTable(arg, 3); err != nil {
+			return on, err
+		}
+		if changing, err = source.Parse(f.Env); err == nil && o.Create && o.Conditions.IfMatch != "" {
+			err = fail.WithHint(fail.Usagef("--create and --if-match cannot both be given"), "--if-match asks for an entity that exists")
+		}
+		return on, err
+	}
+	return cli.On(f, cmd, parse, f.Entity, func(ctx context.Context, on ref.Table, target entity) (cli.Result, error) {
+		if err := change.Prepare(ctx, f, changing); err != nil {
+			return nil, err
+		}
+		o.Hooks = f.Monitor.Hooks()
+		var before, after []byte
+		r, err := optimistic.Update(ctx, target, func(ctx context.Context, p *tables.Properties) (err error) {
+			if before, err = json.MarshalIndent(*p, "", "  "); err != nil {
+				return err
+			}
+			if *p, err = changed(ctx, on, changing, *p); err != nil {
+				return err
+			}
+			after, err = json.MarshalIndent(*p, "", "  ")
+			return err
+		}, &o)
+		if err != nil {
+			return nil, fail.Tally(change.CreateHint(err, &o), r)
+		}
+		result := cli.NewWriteResult(on, "updated", r)
+		if o.DryRun {
+			result.Outcome = "dry_run"
+			return nil, change.PrintDiff(f, result, append(before, '\n'), append(after, '\n'))
+		}
+		return result, nil
+	})
+}
+
+// changed applies a change to the properties of on.
+func changed(ctx context.Context, on ref.Table, c change.Change, p tables.Properties) (tables.Properties, error) {
+	_, inProcess := c.(*change.JqChange) // which calculates with integers of any size
+	data, err := EntityText(p, inProcess)
+	if err != nil {
+		return nil, err
+	}
+	after, err := c.Apply(ctx, change.BaseContent{
+		Resource: on.String(), Exists: true, ETag: string(optimistic.BaseOf(ctx).ETag), Attempt: optimistic.EarlierRuns(ctx) + 1, Data: data,
+	})
+	if err == nil {
+		err = checkKeys(on, after)
+	}
+	if err != nil {
+		return nil, err
+	}
+	_, given := c.(*change.SetChange)
+	return parseChanged(p, after, given)
 }

@@ -48,10 +48,6 @@ func (e *entityFlags) parse(arg string) (on ref.Table, err error) {
 	return on, err
 }
 
-func (e *entityFlags) load(ctx context.Context, f *cli.Factory, on ref.Table) (tables.Properties, error) {
-	return parsedOr(e.document(ctx, f, on))
-}
-
 // document returns the properties of on given by flags, as JSON.
 func (e *entityFlags) document(ctx context.Context, f *cli.Factory, on ref.Table) ([]byte, error) {
 	data, err := []byte("{}"), error(nil)

@@ -146,7 +146,7 @@ func (op Operation) Apply(ctx context.Context, tx *tables.Tx) error {
 	}
 	for name, want := range op.Entity {
 		if got, has := found[name]; !there || !has || got != want {
-			return &unexpectedError{row: op.Row, name: name, want: want.Value, got: got.Value}
+			return unexpected(op.Row, name, want.Value, got.Value)
 		}
 	}
 	return nil
@@ -161,18 +161,12 @@ func (op Operation) match(ctx context.Context, tx *tables.Tx) error {
 	}
 	etag, _ := tx.ETag(op.Row)
 	if !there || op.IfMatch != "*" && string(etag) != op.IfMatch {
-		return &unexpectedError{row: op.Row, name: "the ETag", want: op.IfMatch, got: string(etag)}
+		return unexpected(op.Row, "the ETag", op.IfMatch, string(etag))
 	}
 	return nil
 }
 
-// unexpectedError is an entity that does not hold what an expect line says.
-type unexpectedError struct{ row, name, want, got string }
-
-func (e *unexpectedError) Error() string {
-	return fmt.Sprintf("row %s: %s is %q, expected %q: nothing was written", e.row, e.name, e.got, e.want)
-}
-
-func (e *unexpectedError) Verdict() fail.Verdict {
-	return fail.Verdict{Code: fail.ExitConflict, Outcome: "conflict"}
+// unexpected reports an entity that does not hold what an expect line says.
+func unexpected(row, name, want, got string) error {
+	return fail.Conflicting(fmt.Errorf("row %s: %s is %q, expected %q: nothing was written", row, name, got, want), "expected another value")
 }

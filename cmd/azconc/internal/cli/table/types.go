@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -12,9 +11,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/change"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
-	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/tables"
-	"github.com/azconc/azconc/pkg/azerr"
 )
 
 // EntityText is an entity's properties as the JSON document that a change starts from. Int64 are strings in it, as the
@@ -107,27 +104,19 @@ func untyped(data []byte) bool {
 	return false
 }
 
-// loadMerge returns the properties to set of an entity, which need not exist, with the types that they have in the stored
-// one. That costs a request, unless all types are named.
-func (e *entityFlags) loadMerge(ctx context.Context, f *cli.Factory, on ref.Table, target tables.Entity[tables.Properties]) (tables.Properties, error) {
+// load returns the given properties of on. Those whose type the document leaves open have it from what stored returns, unless that is
+// nil, which costs a request.
+func (e *entityFlags) load(ctx context.Context, f *cli.Factory, on ref.Table, stored func() (tables.Properties, error)) (tables.Properties, error) {
 	data, err := e.document(ctx, f, on)
-	if err != nil || !untyped(data) {
-		return parsedOr(data, err)
-	}
-	stored, err := optimistic.Read(ctx, target, nil)
-	switch {
-	case azerr.Classify(err).Kind == azerr.Unauthorised:
-		return nil, typesHint(err)
-	case errors.Is(err, optimistic.ErrNotFound):
-		return parsedOr(data, nil)
-	case err != nil:
+	if err != nil {
 		return nil, err
 	}
-	return e.typed(stored.Value, data)
-}
-
-// typed reads the properties to set, with the types that they have in was.
-func (e *entityFlags) typed(was tables.Properties, data []byte) (tables.Properties, error) {
+	var was tables.Properties
+	if stored != nil && untyped(data) {
+		if was, err = stored(); err != nil {
+			return nil, err
+		}
+	}
 	p, err := parseChanged(was, data, len(e.Set) > 0)
 	return p, fail.BadDocument(err)
 }
@@ -136,13 +125,4 @@ func (e *entityFlags) typed(was tables.Properties, data []byte) (tables.Properti
 func typesHint(err error) error {
 	return fail.WithHint(fmt.Errorf("read the types of the stored properties: %w", err),
 		`with the types given, nothing is read: --set 'n@odata.type=Edm.Double' --set n=2`)
-}
-
-// parsedOr parses the given properties, unless reading them failed.
-func parsedOr(data []byte, err error) (tables.Properties, error) {
-	if err != nil {
-		return nil, err
-	}
-	p, err := ParseProperties(data)
-	return p, fail.BadDocument(err)
 }

@@ -1,2 +1,0 @@
-// Package root puts the groups of verbs together and runs a command line.
-package root

@@ -1,2 +1,0 @@
-// Package show formats values for people.
-package show
