@@ -1,7 +1,10 @@
 package blob
 
 import (
+	"bytes"
 	"context"
+	"io"
+	"os"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
@@ -34,8 +37,8 @@ from the new content. With --if-match the base must be that version and a confli
 as it is writes nothing. If a response is lost, azconc determines whether the write was applied; where it cannot, the exit
 code is 5.
 
---jq and --set take documents of up to 16 MiB, which may have comments and trailing commas, and keep the form of what does not
-change.
+With --exec, content of more than 1 MiB, and what the command prints, are in files of a directory below TMPDIR, which is removed at the
+end. --jq and --set take documents of up to 16 MiB, which may have comments and trailing commas, and keep the form of what does not change.
 
 --jq is gojq, which differs from jq. Members of an object have no order: keys are sorted, new members are written sorted, and there is
 no keys_unsorted. Integers have any size. There is no debug, stderr, input, input_filename, input_line_number or $__loc__, and
@@ -102,16 +105,82 @@ func contentOf(client *blockblob.Client, name string, h flags.Headers) blobs.Blo
 	return target
 }
 
-// run updates content. It returns the content before and after.
+// run updates content: by a command with the content in files, where files can be made, and otherwise in memory. A dry run returns
+// the content before and after.
 func (u *updating) run(ctx context.Context, content blobs.Blob[[]byte]) (r optimistic.Result, before, after []byte, err error) {
+	if command, ok := u.change.(*change.Exec); ok && !u.DryRun {
+		if dir, err := os.MkdirTemp("", "azconc-update-"); err == nil {
+			defer func() { _ = os.RemoveAll(dir) }()
+			r, err := u.spooled(ctx, command, content, dir)
+			return r, nil, nil, err
+		}
+	}
 	r, err = optimistic.Update(ctx, content, func(ctx context.Context, content *[]byte) (err error) {
-		base := optimistic.BaseOf(ctx)
-		before = *content
-		after, err = u.change.Apply(ctx, change.BaseContent{
-			Resource: u.on.String(), Exists: base.Exists, ETag: string(base.ETag), Attempt: optimistic.EarlierRuns(ctx) + 1, Data: before,
-		})
-		*content = after
+		base := u.base(ctx)
+		base.Data = *content
+		changed, err := u.change.Apply(ctx, base)
+		if u.DryRun { // a write needs no more than the new content
+			before, after = *content, changed
+		}
+		*content = changed
 		return err
 	}, &u.UpdateOptions)
 	return r, before, after, err
+}
+
+// base describes what the present run of a change begins with, without the content.
+func (u *updating) base(ctx context.Context) change.BaseContent {
+	base := optimistic.BaseOf(ctx)
+	return change.BaseContent{Resource: u.on.String(), Exists: base.Exists, ETag: string(base.ETag), Attempt: optimistic.EarlierRuns(ctx) + 1}
+}
+
+// spooled updates content by a command, with what it reads and prints in files of a directory that only the user can read. Two files
+// are there at a time at most.
+func (u *updating) spooled(ctx context.Context, command *change.Exec, content blobs.Blob[[]byte], dir string) (optimistic.Result, error) {
+	made := ""
+	return optimistic.Update(ctx, blobs.Spooled{Blob: content, Dir: dir}, func(ctx context.Context, content *blobs.Content) error {
+		if made != "" { // by an earlier run
+			_ = os.Remove(made)
+		}
+		before, size, err := opened(*content)
+		if err != nil {
+			return err
+		}
+		defer before.Close()
+		out, err := os.CreateTemp(dir, "new-")
+		if err != nil {
+			return err
+		}
+		defer out.Close()
+		made = out.Name()
+		if err := command.Run(ctx, u.base(ctx), before, out); err != nil {
+			return err
+		}
+		if content.Path != "" {
+			_ = os.Remove(content.Path) // another run reads the blob again
+		}
+		*content = blobs.Content{Path: made}
+		info, err := out.Stat()
+		if err != nil {
+			return err
+		}
+		return command.Check(size, info.Size())
+	}, &u.UpdateOptions)
+}
+
+// opened returns the content as a stream, and its size.
+func opened(content blobs.Content) (io.ReadCloser, int64, error) {
+	if content.Path == "" {
+		return io.NopCloser(bytes.NewReader(content.Data)), int64(len(content.Data)), nil
+	}
+	file, err := os.Open(content.Path)
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := file.Stat()
+	if err != nil {
+		_ = file.Close()
+		return nil, 0, err
+	}
+	return file, info.Size(), nil
 }

@@ -60,7 +60,7 @@ func (c *ChangeFlags) Parse(env cli.Env) (Change, error) {
 	var change Change
 	var err error
 	if c.Exec != "" {
-		given, change = append(given, "--exec"), &execChange{command: c.Exec, env: env, allowEmpty: c.AllowEmpty}
+		given, change = append(given, "--exec"), &Exec{command: c.Exec, env: env, allowEmpty: c.AllowEmpty}
 	}
 	if c.JQ != "" {
 		given = append(given, "--jq")
@@ -93,7 +93,7 @@ func Prepare(ctx context.Context, f *cli.Factory, c Change) error {
 	switch c := c.(type) {
 	case *FileChange:
 		return c.Load(ctx, f)
-	case *execChange:
+	case *Exec:
 		c.stderr = f.Err
 	}
 	return nil
@@ -114,8 +114,8 @@ func (c *FileChange) Apply(context.Context, BaseContent) ([]byte, error) {
 	return bytes.Clone(c.Data), nil
 }
 
-// execChange pipes the content through a shell command.
-type execChange struct {
+// Exec pipes the content through a shell command.
+type Exec struct {
 	command    string
 	env        cli.Env
 	stderr     io.Writer
@@ -125,11 +125,20 @@ type execChange struct {
 // filterGrace is the time between TERM and KILL for a filter.
 const filterGrace = 2 * time.Second
 
-func (c *execChange) Apply(ctx context.Context, base BaseContent) ([]byte, error) {
+func (c *Exec) Apply(ctx context.Context, base BaseContent) ([]byte, error) {
 	var out bytes.Buffer
 	out.Grow(len(base.Data) + bytes.MinRead)
+	if err := c.Run(ctx, base, bytes.NewReader(base.Data), &out); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), c.Check(int64(len(base.Data)), int64(out.Len()))
+}
+
+// Run runs the command on base without its Data: it reads from, and prints to to. A file is read and written by the command
+// itself, without the memory of its content.
+func (c *Exec) Run(ctx context.Context, base BaseContent, from io.Reader, to io.Writer) error {
 	command := &proc.Shell{
-		Line: c.command, What: "the filter", Stdin: bytes.NewReader(base.Data), Stdout: &out, Stderr: c.stderr,
+		Line: c.command, What: "the filter", Stdin: from, Stdout: to, Stderr: c.stderr,
 		Env: append(monitor.Environ(ctx, c.env),
 			"AZCONC_RESOURCE="+base.Resource, "AZCONC_ETAG="+base.ETag, "AZCONC_ATTEMPT="+strconv.Itoa(base.Attempt)),
 		Grace: func(error) time.Duration { return filterGrace },
@@ -138,16 +147,22 @@ func (c *execChange) Apply(ctx context.Context, base BaseContent) ([]byte, error
 	failed := &fail.FilterError{What: end.Failure(true), Status: end.Code, Stderr: end.Said}
 	switch {
 	case ctx.Err() != nil:
-		return nil, context.Cause(ctx)
+		return context.Cause(ctx)
 	case err != nil:
-		return nil, &fail.FilterError{What: "the filter could not be run", Err: err}
+		return &fail.FilterError{What: "the filter could not be run", Err: err}
 	case failed.What != "":
-		return nil, failed
-	case out.Len() == 0 && len(base.Data) > 0 && !c.allowEmpty:
-		return nil, fail.WithHint(&fail.FilterError{What: "the filter succeeded and printed nothing"},
-			"the status of a pipeline is that of its last command; to make the content empty, give --allow-empty")
+		return failed
 	}
-	return out.Bytes(), nil
+	return nil
+}
+
+// Check refuses that a command which has succeeded made content of some length empty, unless that is allowed.
+func (c *Exec) Check(before, after int64) error {
+	if after > 0 || before == 0 || c.allowEmpty {
+		return nil
+	}
+	return fail.WithHint(&fail.FilterError{What: "the filter succeeded and printed nothing"},
+		"the status of a pipeline is that of its last command; to make the content empty, give --allow-empty")
 }
 
 // validJSON refuses what is not one JSON value, without the memory of its values.

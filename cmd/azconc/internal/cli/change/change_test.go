@@ -14,7 +14,7 @@ import (
 
 func applied(t *testing.T, c Change, base string) (string, error) {
 	t.Helper()
-	if e, ok := c.(*execChange); ok {
+	if e, ok := c.(*Exec); ok {
 		e.stderr = new(bytes.Buffer)
 	}
 	out, err := c.Apply(t.Context(), BaseContent{Resource: "jobs/a", Exists: base != "", ETag: `"1"`, Attempt: 1, Data: []byte(base)})
@@ -138,34 +138,34 @@ func TestADocumentThatIsTooLongIsRefused(t *testing.T) {
 
 func TestAnExecFilterGetsContentAndFacts(t *testing.T) {
 	env := cli.Env{"PATH=/usr/bin:/bin", "AZCONC_ETAG=mine"}
-	got, err := applied(t, &execChange{env: env, command: `tr a-z A-Z; printf %s "$AZCONC_RESOURCE $AZCONC_ETAG $AZCONC_ATTEMPT"`}, "abc ")
+	got, err := applied(t, &Exec{env: env, command: `tr a-z A-Z; printf %s "$AZCONC_RESOURCE $AZCONC_ETAG $AZCONC_ATTEMPT"`}, "abc ")
 	if err != nil || got != `ABC jobs/a "1" 1` {
 		t.Errorf("filter = %q, %v", got, err)
 	}
 	// A filter that does not read all of its input is no failure.
-	got, err = applied(t, &execChange{env: env, command: "echo x"}, strings.Repeat("y", 1<<20))
+	got, err = applied(t, &Exec{env: env, command: "echo x"}, strings.Repeat("y", 1<<20))
 	if err != nil || got != "x\n" {
 		t.Errorf("filter = %q, %v", got, err)
 	}
 	// A pipeline whose first command fails succeeds with no output.
-	_, err = applied(t, &execChange{env: env, command: "false | cat"}, "abc")
+	_, err = applied(t, &Exec{env: env, command: "false | cat"}, "abc")
 	if fail.Judge(err).Code != fail.ExitFilter || !strings.Contains(fail.HintOf(err), "--allow-empty") {
 		t.Errorf("filter that prints nothing: %v", err)
 	}
 	for _, c := range []struct {
-		change *execChange
+		change *Exec
 		base   string
-	}{{&execChange{env: env, command: "false | cat", allowEmpty: true}, "abc"}, {&execChange{env: env, command: "cat"}, ""}} {
+	}{{&Exec{env: env, command: "false | cat", allowEmpty: true}, "abc"}, {&Exec{env: env, command: "cat"}, ""}} {
 		if got, err := applied(t, c.change, c.base); err != nil || got != "" {
 			t.Errorf("%s on %q = %q, %v", c.change.command, c.base, got, err)
 		}
 	}
-	_, err = applied(t, &execChange{env: env, command: "echo half; echo why >&2; exit 3"}, "abc")
+	_, err = applied(t, &Exec{env: env, command: "echo half; echo why >&2; exit 3"}, "abc")
 	failed, ok := errors.AsType[*fail.FilterError](err)
 	if !ok || failed.Status != 3 || failed.Stderr != "why" || fail.Judge(err).Code != fail.ExitFilter {
 		t.Errorf("filter that fails: %#v", err)
 	}
-	if _, err = applied(t, &execChange{env: env, command: "kill -9 $$"}, "abc"); fail.Judge(err).Code != fail.ExitFilter || !strings.Contains(err.Error(), "killed") {
+	if _, err = applied(t, &Exec{env: env, command: "kill -9 $$"}, "abc"); fail.Judge(err).Code != fail.ExitFilter || !strings.Contains(err.Error(), "killed") {
 		t.Errorf("filter that is killed: %v", err)
 	}
 }
@@ -173,7 +173,7 @@ func TestAnExecFilterGetsContentAndFacts(t *testing.T) {
 func TestAFilterEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, &fail.TimeoutError{After: 50 * time.Millisecond})
 	defer cancel()
-	c := &execChange{env: cli.Env{"PATH=/usr/bin:/bin"}, command: "sleep 600 & sleep 600; wait", stderr: new(bytes.Buffer)}
+	c := &Exec{env: cli.Env{"PATH=/usr/bin:/bin"}, command: "sleep 600 & sleep 600; wait", stderr: new(bytes.Buffer)}
 	if _, err := c.Apply(ctx, BaseContent{}); fail.Judge(err).Code != fail.ExitTimeout {
 		t.Errorf("a filter that takes too long: %v, want the cause", err)
 	}
