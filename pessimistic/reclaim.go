@@ -3,10 +3,7 @@ package pessimistic
 import (
 	"context"
 	"errors"
-	"fmt"
-	"time"
-
-	"github.com/google/uuid"
+	"strings"
 
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
@@ -61,7 +58,7 @@ func (l *Lease) Verify(ctx context.Context) (err error) {
 	defer leave()
 	ctx, end := l.remote.start(ctx, "Verify")
 	defer func() { end(err) }()
-	seen, err := l.lookAtOwn(ctx)
+	seen, err := l.remote.look(ctx, l.id, l.timing.try)
 	if v, reason := judge(err); v == definitive {
 		if reason == Taken && azerr.Has(err, "LeaseLost") {
 			reason = l.lostBy()
@@ -86,128 +83,6 @@ func (l *Lease) lostBy() Reason {
 	return Expired
 }
 
-// lookAtOwn looks with the lease's id, and once more if the id was being changed meanwhile.
-func (l *Lease) lookAtOwn(ctx context.Context) (lease.Observation, error) {
-	ctx, cancel := context.WithTimeout(ctx, l.timing.try)
-	defer cancel()
-	for {
-		l.mu.Lock()
-		id, before := l.id, l.changes
-		l.mu.Unlock()
-		seen, err := l.remote.look(ctx, id, 0)
-		if v, _ := judge(err); v != definitive || !l.changedSince(before) {
-			return seen, err
-		}
-		if err := retry.Sleep(ctx, 100*time.Millisecond); err != nil {
-			return seen, err
-		}
-	}
-}
-
-// Change gives the lease another id, a GUID; "" stands for a random one. Clients that know only the old id are locked
-// out at once; the time left does not change. This handle continues under the new id.
-//
-// If there is no response before ctx ends, the outcome is unknown and the error is an *UnknownError. The handle remains
-// usable: it settles the outcome before the next renewal, in favor of the new id. Requests: 1; repeating it has the
-// same effect (REST: "Lease Blob", change from the old to the new id when the new one is in force).
-func (l *Lease) Change(ctx context.Context, id string) error {
-	if id == "" {
-		id = uuid.NewString()
-	}
-	parsed, err := uuid.Parse(id)
-	if err != nil {
-		return fmt.Errorf("change %s: %w; the service accepts only GUIDs", l.remote.path, err)
-	}
-	id = parsed.String()
-	if err := l.Err(); err != nil {
-		return err
-	}
-	ctx, cancel := l.bound(ctx)
-	defer cancel()
-	if err := l.take(ctx); err != nil {
-		return err
-	}
-	defer l.give()
-	ctx, end := l.remote.start(ctx, "Change")
-	err = l.changeTo(ctx, id)
-	end(err)
-	return err
-}
-
-// changeTo is called with the turn taken.
-func (l *Lease) changeTo(ctx context.Context, id string) error {
-	l.mu.Lock()
-	from, open := l.id, l.next
-	l.mu.Unlock()
-	if open != "" && open != id {
-		if err := l.changeUntil(ctx, from, open); err != nil {
-			return err
-		}
-		from = open
-	}
-	return l.changeUntil(ctx, from, id)
-}
-
-func (l *Lease) changeUntil(ctx context.Context, from, to string) error {
-	l.mu.Lock()
-	l.next = to
-	l.mu.Unlock()
-	budget := retry.Budget{Attempts: -1, Elapsed: -1, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 2 * time.Second}}
-	sent, err := l.remote.wire().Send(ctx, "", wire.Again{Try: l.timing.try, Budget: budget}, func(ctx context.Context) error {
-		_, err := l.change(ctx, from, to)
-		return err
-	})
-	if err == nil {
-		return nil
-	}
-	if v, reason := judge(err); v == definitive {
-		return l.lose(reason, err)
-	}
-	if sent.Ambiguous > 0 {
-		return &UnknownError{Op: "change", Resource: l.remote.path, Why: "the next renewal settles it in favour of the new id", Err: err}
-	}
-	l.mu.Lock()
-	l.next = ""
-	l.mu.Unlock()
-	return azerr.Op("change", l.remote.path, err)
-}
-
-// changeOnce sends one change. overlapped reports that another one was under way meanwhile.
-func (l *Lease) changeOnce(ctx context.Context, from, to string) (overlapped bool, err error) {
-	err = l.remote.wire().Once(ctx, "", 0, func(ctx context.Context) (err error) {
-		overlapped, err = l.change(ctx, from, to)
-		return err
-	})
-	return overlapped, err
-}
-
-// change sends a change, and records that it is under way, and its success.
-func (l *Lease) change(ctx context.Context, from, to string) (overlapped bool, err error) {
-	l.mu.Lock()
-	l.changing++
-	l.changes++
-	before, alone := l.changes, l.changing == 1
-	l.mu.Unlock()
-	r, err := l.remote.target.Change(ctx, from, to, lease.Conditions{})
-	err = ownAnswer(r, err, to)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	overlapped = !alone || l.changes != before
-	l.changing--
-	l.changes++
-	if err == nil && l.next == to { // otherwise another call has recorded it already
-		l.id, l.next = to, ""
-	}
-	return overlapped, err
-}
-
-// changedSince reports whether a change was under way at any time since l.changes had the given value.
-func (l *Lease) changedSince(before int) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.changing > 0 || l.changes != before
-}
-
 // Reclaim continues a lease whose Context has ended, if that can be proved safe: it renews the lease, which the service
 // allows after it has expired as long as nobody has leased or changed the resource since (REST: "Lease Blob"). Success
 // proves that no other client has held the lease at any time. The new handle has the same id and its own Context, and
@@ -222,22 +97,23 @@ func (l *Lease) Reclaim(ctx context.Context) (*Lease, error) {
 	if l.ctx.Err() == nil {
 		return l, nil
 	}
-	if err := l.take(ctx); err != nil {
-		return nil, err
+	select {
+	case l.giving <- struct{}{}:
+		defer func() { <-l.giving }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
 	}
-	defer l.give()
 	l.quit()
 	l.keepers.Wait()
 	l.mu.Lock()
-	if err := l.unclaimable(); err != nil {
-		l.mu.Unlock()
+	err := l.unclaimable()
+	l.mu.Unlock()
+	if err != nil {
 		return nil, err
 	}
-	c := &claim{remote: l.remote, timing: l.timing, id: l.id, tries: 6, waited: l.waited}
-	from, to := l.id, l.next
-	l.mu.Unlock()
+	c := &claim{remote: l.remote, timing: l.timing, id: l.id, tries: defaultTries, waited: l.waited}
 	asking, end := l.remote.start(ctx, "Reclaim")
-	t0, err := l.reprove(asking, c, from, to)
+	t0, err := c.prove(asking)
 	end(err)
 	if err != nil {
 		if lost, ok := errors.AsType[*LostError](err); ok {
@@ -260,17 +136,6 @@ func (l *Lease) Reclaim(ctx context.Context) (*Lease, error) {
 	return again, nil
 }
 
-// reprove proves that the lease is still this process's, after settling a change of its id from from to to.
-func (l *Lease) reprove(ctx context.Context, c *claim, from, to string) (t0 instant, err error) {
-	if to != "" {
-		if _, err := l.changeOnce(ctx, from, to); err != nil {
-			return instant{}, err
-		}
-		c.id = to
-	}
-	return c.prove(ctx)
-}
-
 // unclaimable returns why there is nothing to reclaim. It is called with mu held.
 func (l *Lease) unclaimable() error {
 	switch {
@@ -278,6 +143,40 @@ func (l *Lease) unclaimable() error {
 		return l.lost
 	case l.gaveBack:
 		return ErrReleased
+	}
+	return nil
+}
+
+// prove renews a lease that may have expired. Success proves that no other client has held it meanwhile.
+func (c *claim) prove(ctx context.Context) (t0 instant, err error) {
+	_, err = c.remote.wire().Send(ctx, "", wire.Again{Try: c.timing.try, Budget: c.faults(), Pause: c.next, Judge: c.provedLost}, func(ctx context.Context) error {
+		t0 = c.remote.clock().now()
+		r, err := c.remote.target.Renew(ctx, c.id, lease.Conditions{})
+		if err = ownAnswer(r, err, c.id); err == nil && !c.timing.infinite() && c.remote.clock().now().since(t0) > c.timing.requestTimeout() {
+			err = errSlow
+		}
+		return err
+	})
+	return t0, err
+}
+
+// provedLost turns a refusal of the renewal into a *LostError.
+func (c *claim) provedLost(ctx context.Context, f wire.Failed) (wire.Verdict, error) {
+	if v, reason := judge(f.Err); v == definitive {
+		return wire.Final, &LostError{Resource: c.remote.path, Reason: reason, Duration: c.timing.duration, Err: f.Err}
+	}
+	return orSlow(ctx, f)
+}
+
+// ownAnswer checks whose lease a successful renewal or change was about.
+func ownAnswer(r lease.Result, err error, id string) error {
+	switch {
+	case err != nil:
+		return err
+	case r.ID == "":
+		return errors.New("the response does not say whose lease was renewed")
+	case !strings.EqualFold(r.ID, id):
+		return errForeign
 	}
 	return nil
 }
