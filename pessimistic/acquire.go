@@ -13,7 +13,6 @@ import (
 	"github.com/azconc/azconc/pessimistic/internal/locks"
 	"github.com/azconc/azconc/pessimistic/internal/poll"
 	"github.com/azconc/azconc/pkg/azerr"
-	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/retry"
 	"github.com/azconc/azconc/pkg/wire"
@@ -215,71 +214,4 @@ func (c *claim) abandon(ctx context.Context) {
 	ctx, cancel := retry.Detached(ctx, releaseTime)
 	defer cancel()
 	_, _ = c.remote.releaseUntil(ctx, c.id)
-}
-
-// Adopt takes over, by its id, a lease that another process has acquired and passed on, or this one before it was
-// restarted. The lease must be held, or have expired without anybody having leased or changed the resource since;
-// otherwise Adopt returns a *LostError. It sends one renewal, retried after transient faults.
-//
-// The duration must be the one with which the lease was acquired: the service does not return it, and renews with it.
-func Adopt(ctx context.Context, target Resource, id string, opts *AcquireOptions) (*Lease, error) {
-	var given AcquireOptions
-	if opts != nil {
-		given = *opts
-	}
-	given.LeaseID = id
-	o, timing, err := given.withDefaults(target)
-	if err == nil && id == "" {
-		err = errors.New("adopt: no lease id")
-	}
-	if err != nil {
-		return nil, err
-	}
-	c := newClaim(target, o, timing)
-	if err := c.remote.usable(); err != nil {
-		return nil, err
-	}
-	asking, end := c.remote.start(ctx, "Adopt")
-	t0, err := c.prove(asking)
-	end(err)
-	if err != nil {
-		return nil, azerr.Op("adopt", c.remote.path, err)
-	}
-	l := newLease(ctx, c, t0, o)
-	l.emit(observe.Event{Kind: observe.Acquired, Took: l.remote.clock().now().since(t0)})
-	return l, nil
-}
-
-// prove renews a lease that may have expired. Success proves that no other client has held it meanwhile.
-func (c *claim) prove(ctx context.Context) (t0 instant, err error) {
-	_, err = c.remote.wire().Send(ctx, "", wire.Again{Try: c.timing.try, Budget: c.faults(), Pause: c.next, Judge: c.provedLost}, func(ctx context.Context) error {
-		t0 = c.remote.clock().now()
-		r, err := c.remote.target.Renew(ctx, c.id, lease.Conditions{})
-		if err = ownAnswer(r, err, c.id); err == nil && !c.timing.infinite() && c.remote.clock().now().since(t0) > c.timing.requestTimeout() {
-			err = errSlow
-		}
-		return err
-	})
-	return t0, err
-}
-
-// provedLost turns a refusal of the renewal into a *LostError.
-func (c *claim) provedLost(ctx context.Context, f wire.Failed) (wire.Verdict, error) {
-	if v, reason := judge(f.Err); v == definitive {
-		return wire.Final, &LostError{Resource: c.remote.path, Reason: reason, Duration: c.timing.duration, Err: f.Err}
-	}
-	return orSlow(ctx, f)
-}
-
-// ownAnswer checks whose lease a successful renewal or change was about.
-func ownAnswer(r lease.Result, err error, id string) error {
-	switch {
-	case err != nil:
-		return err
-	case r.ID == "":
-		return errors.New("the response does not say whose lease was renewed")
-	case !strings.EqualFold(r.ID, id):
-		return errForeign
-	}
-	return nil
 }

@@ -126,54 +126,6 @@ func breakUntil(ctx context.Context, w remote, period int32, c lease.Conditions)
 	return remaining, err
 }
 
-// Break announces the end of this lease: others may acquire it after the grace period, or when it would have expired.
-// It is not renewed any more, and Context ends after two thirds of that time. Requests: 1.
-func (l *Lease) Break(ctx context.Context, opts *BreakOptions) (err error) {
-	o, period, err := opts.withDefaults(l.remote.target)
-	if err != nil {
-		return err
-	}
-	if err := l.Err(); err != nil {
-		return err
-	}
-	ctx, cancel := l.bound(ctx)
-	defer cancel()
-	if err := l.take(ctx); err != nil {
-		return err
-	}
-	defer l.give()
-	ctx, end := l.remote.start(ctx, "Break")
-	defer func() { end(err) }()
-	at := l.remote.clock().now()
-	remaining, err := breakUntil(ctx, l.remote, period, o.Conditions)
-	if v, reason := judge(err); v == definitive {
-		return l.lose(reason, err)
-	}
-	if err != nil && !errors.Is(err, ErrOutcomeUnknown) {
-		return azerr.Op("break", l.remote.path, err)
-	}
-	// A break that may have been applied counts as applied: the work stops earlier than it might have to.
-	grace := remaining
-	if period >= 0 {
-		grace = time.Duration(period) * time.Second
-	}
-	l.mu.Lock()
-	if period >= 0 || l.timing.infinite() {
-		l.broken = &brokenBy{at: at, grace: grace}
-	} else {
-		_, hard := l.remaining(at)
-		l.broken = &brokenBy{at: at, grace: hard} // the lease's own end, known more precisely than in whole seconds
-	}
-	l.moveGate()
-	l.mu.Unlock()
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
-	l.renewNow() // the renewal cannot succeed: this ends the renewer
-	return err
-}
-
 // errBreaking reports that another client has broken the lease, which is still held until the break period ends.
 var errBreaking = errors.New("the lease is being broken")
 
@@ -190,14 +142,14 @@ const (
 // The service does not say how much. A break without a period leaves the rest of the duration, which bounds the time in
 // any case; watchBreak notices the end of a shorter one.
 func (l *Lease) foundBroken(ctx context.Context, refusal error) error {
-	if !l.breaking(ctx) {
+	if !l.stillBreaking(ctx) {
 		return l.lose(Broken, refusal)
 	}
 	now := l.remote.clock().now()
 	l.mu.Lock()
-	b := &brokenBy{at: l.granted, grace: l.timing.duration, foreign: true}
+	b := &breaking{at: l.granted, most: l.timing.duration}
 	if l.timing.infinite() {
-		b.at, b.grace = now, maxDuration // the longest possible break period
+		b.at, b.most = now, maxDuration // the longest possible break period
 	}
 	if l.broken == nil {
 		l.broken, l.failure = b, refusal
@@ -208,11 +160,11 @@ func (l *Lease) foundBroken(ctx context.Context, refusal error) error {
 	return errBreaking
 }
 
-// breaking asks the service whether the lease is still held and breaking, again after a transient fault.
-func (l *Lease) breaking(ctx context.Context) bool {
+// stillBreaking asks the service whether the lease is still held and breaking, again after a transient fault.
+func (l *Lease) stillBreaking(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, breakSilence)
 	defer cancel()
-	seen, err := l.remote.lookUntil(ctx, l.ID())
+	seen, err := l.remote.lookUntil(ctx, l.id)
 	return err == nil && seen.State == lease.Breaking
 }
 
@@ -223,9 +175,9 @@ func (l *Lease) watchBreak() {
 			return
 		}
 		ctx, end := l.remote.start(l.keeping, "Verify")
-		breaking := l.breaking(ctx)
+		held := l.stillBreaking(ctx)
 		end(nil)
-		if breaking {
+		if held {
 			continue
 		}
 		if l.keeping.Err() == nil {

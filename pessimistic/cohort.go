@@ -265,7 +265,7 @@ func (l *Lease) holdOut(ctx context.Context) {
 	_ = retry.Sleep(ctx, left)
 }
 
-// passOn hands the lease over to the next goroutine in line, if the lease is free of doubt, has no open request, and at least
+// passOn hands the lease over to the next goroutine in line, if the lease is free of doubt, and at least
 // half of its time is left: a hand-over ends the renewal that is under way, and many in a row could keep the lease from being
 // renewed. The caller has the turn, and the renewer has ended. If the lease is not handed over, the caller calls left after
 // releasing it.
@@ -274,7 +274,7 @@ func (l *Lease) passOn(ctx context.Context, lost *LostError) (passed bool, left 
 	t := l.holding
 	now := l.remote.clock().now()
 	_, hard := l.remaining(now)
-	sound := lost == nil && hard > l.timing.duration/2 && l.broken == nil && l.next == "" && now.jumpSince(l.granted) <= jumpTolerance
+	sound := lost == nil && hard > l.timing.duration/2 && l.broken == nil && now.jumpSince(l.granted) <= jumpTolerance
 	b := &handOver{granted: l.granted}
 	if t != nil {
 		w := newRemote(l.remote.target, l.remote.hooks)

@@ -1,35 +1,23 @@
 package pessimistic
 
 import (
-	"context"
-	"errors"
 	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/azconc/azconc/pkg/aztest"
 )
 
 // TestADoubtfulLeaseIsNotHandedOver: it is released, and the next goroutine acquires a lease of its own. Handed over, the next
-// one's work would go on past the end of a lease that was broken, or wait for the end of one whose id it does not know.
+// one's work would go on past the end of a lease that was broken.
 func TestADoubtfulLeaseIsNotHandedOver(t *testing.T) {
 	for name, doubt := range map[string]func(t *testing.T, w *world, h *Hold, jump *time.Duration){
 		"the clock has jumped": func(_ *testing.T, _ *world, _ *Hold, jump *time.Duration) { *jump = 2 * time.Second },
-		"it is unknown under which id it is held": func(t *testing.T, w *world, h *Hold, _ *time.Duration) {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			defer cancel()
-			w.Faults.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Op("Change Blob Lease")})
-			if err := h.Change(ctx, ""); !errors.Is(err, ErrOutcomeUnknown) {
-				t.Errorf("change: %v", err)
-			}
-			w.Faults.SetFaults()
-		},
-		"it was broken": func(t *testing.T, _ *world, h *Hold, _ *time.Duration) {
-			if err := h.Break(t.Context(), &BreakOptions{Grace: 30 * time.Second}); err != nil {
+		"it was broken": func(t *testing.T, w *world, h *Hold, _ *time.Duration) {
+			if _, err := w.direct(nil).Break(t.Context(), "job", &BreakOptions{Grace: 30 * time.Second}); err != nil {
 				t.Errorf("break: %v", err)
 			}
+			<-h.Context().Done() // it has noticed
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

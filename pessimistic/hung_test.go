@@ -5,10 +5,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
@@ -24,7 +21,6 @@ func TestAHungRequestDoesNotCostTheLease(t *testing.T) {
 	}{
 		"Renew":  {"Renew Blob Lease", func(ctx context.Context, l *Lease) error { return l.Renew(ctx) }},
 		"Verify": {"Get Blob Properties", func(ctx context.Context, l *Lease) error { return l.Verify(ctx) }},
-		"Change": {"Change Blob Lease", func(ctx context.Context, l *Lease) error { return l.Change(ctx, "") }},
 	}
 	for name, tt := range calls {
 		for _, d := range []time.Duration{15 * time.Second, 30 * time.Second, 60 * time.Second} {
@@ -67,36 +63,6 @@ func TestARenewalIsSentWhileAnotherHangs(t *testing.T) {
 		}
 		mustRelease(t, l) // which cuts the hung one off
 	})
-}
-
-// A renewal and a verification that overlap with a change ask about the id that the lease had before.
-func TestRequestsThatOverlapWithAChangeDoNotCostTheLease(t *testing.T) {
-	for offset := -20 * time.Millisecond; offset <= 20*time.Millisecond; offset += time.Millisecond {
-		synctest.Test(t, func(t *testing.T) {
-			w := newWorldWith(t, &aztest.Options{Latency: func() time.Duration { return 20 * time.Millisecond }})
-			l := acquired(t, w, nil)
-			bubble.Sleep(10*time.Second - 20*time.Millisecond + offset) // a renewal is due every 10 s, from before the acquisition
-			var all sync.WaitGroup
-			all.Go(func() {
-				if err := l.Verify(t.Context()); err != nil {
-					t.Errorf("offset %v: verify: %v", offset, err)
-				}
-			})
-			all.Go(func() {
-				for range 3 {
-					if err := l.Change(t.Context(), uuid.NewString()); err != nil {
-						t.Errorf("offset %v: change: %v", offset, err)
-					}
-				}
-			})
-			all.Wait()
-			bubble.Sleep(time.Minute)
-			if err := l.Err(); err != nil {
-				t.Errorf("offset %v: %v", offset, err)
-			}
-			mustRelease(t, l)
-		})
-	}
 }
 
 func TestOfTwoReclaimsOneSucceeds(t *testing.T) {

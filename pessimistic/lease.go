@@ -22,6 +22,7 @@ import (
 type Lease struct {
 	remote remote
 	timing timing
+	id     string
 	health func(context.Context) error
 	waited time.Duration
 
@@ -33,22 +34,17 @@ type Lease struct {
 	quit    context.CancelFunc // ends keeping
 	keepers sync.WaitGroup
 
-	turn   chan struct{}  // holds a token: changes and breaks run one at a time
-	calls  sync.WaitGroup // Renew and Verify calls under way, which take no turn; added to with mu held
+	giving chan struct{}  // full while Reclaim, or Release after the keepers have ended, is at work
+	calls  sync.WaitGroup // Renew and Verify calls under way; added to with mu held
 	hurry  chan struct{}  // tells the renewer not to wait
-	wake   chan struct{}  // tells the watchman to check the clocks
 	events sync.Mutex     // serializes hooks; never held during a decision
 
 	releasing sync.Once
 	released  error // result of Release, guarded by releasing
 
 	mu         sync.Mutex // guards the fields below; never held during a request
-	id         string
-	next       string  // the id that a Change with an unknown outcome may have set
-	granted    instant // t₀ of the last request that acquired or renewed it
-	changes    int     // changes begun plus changes ended, to detect overlap with one
-	changing   int     // changes under way
-	broken     *brokenBy
+	granted    instant    // t₀ of the last request that acquired or renewed it
+	broken     *breaking
 	lost       *LostError    // final
 	gaveBack   bool          // Release has begun, or Reclaim has succeeded
 	goesOn     bool          // continued under another handle: see Reclaim
@@ -64,11 +60,10 @@ type Lease struct {
 	failures   int
 }
 
-// brokenBy is a break of the lease: it sets its end, and the lease is no longer renewed.
-type brokenBy struct {
-	at      instant
-	grace   time.Duration
-	foreign bool // by another client, noticed late: the work must stop at once
+// breaking is a break of the lease by another client, noticed late: it ends within a time, and the work must stop at once.
+type breaking struct {
+	at   instant
+	most time.Duration
 }
 
 // newLease returns the Lease for what c was granted at t0.
@@ -76,9 +71,8 @@ func newLease(ctx context.Context, c *claim, t0 instant, o AcquireOptions) *Leas
 	l := &Lease{
 		remote: c.remote, timing: c.timing, health: o.Health, waited: c.waited,
 		parent: ctx, id: c.id, granted: t0,
-		turn: make(chan struct{}, 1), hurry: make(chan struct{}, 1), wake: make(chan struct{}, 1), gateMoved: make(chan struct{}),
+		giving: make(chan struct{}, 1), hurry: make(chan struct{}, 1), gateMoved: make(chan struct{}),
 	}
-	l.turn <- struct{}{}
 	l.ctx, l.end = context.WithCancelCause(ctx)
 	// The keepers continue when the caller's context ends: its work may still be stopping, and until it has stopped no
 	// other client may acquire the lease.
@@ -95,11 +89,7 @@ func (l *Lease) Context() context.Context { return l.ctx }
 
 // ID returns the lease id, for the caller's own requests under the lease. A client that knows it can act as the holder:
 // do not store it where others can read it.
-func (l *Lease) ID() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.id
-}
+func (l *Lease) ID() string { return l.id }
 
 // Resource returns the leased resource.
 func (l *Lease) Resource() Resource { return l.remote.target }
@@ -167,26 +157,9 @@ func (l *Lease) remaining(now instant) (stop, hard time.Duration) {
 		stop, hard = l.timing.stop-elapsed, l.timing.duration-elapsed
 	}
 	if l.broken != nil {
-		elapsed := now.since(l.broken.at)
-		stop, hard = min(stop, l.broken.grace*2/3-elapsed), min(hard, l.broken.grace-elapsed)
-		if l.broken.foreign {
-			stop = min(stop, 0)
-		}
+		stop, hard = min(stop, 0), min(hard, l.broken.most-now.since(l.broken.at))
 	}
 	return stop, hard
-}
-
-// Deadline returns when Context will end, by the wall clock, unless the lease is renewed before. For an infinite lease
-// ok is false.
-func (l *Lease) Deadline() (at time.Time, ok bool) {
-	now := l.remote.clock().now()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	stop, _ := l.remaining(now)
-	if l.timing.infinite() && l.broken == nil {
-		return time.Time{}, false
-	}
-	return now.wall().Add(stop), true
 }
 
 // Remaining returns how long the work may continue and how long no other client can hold the lease, by the clocks of
@@ -269,7 +242,7 @@ func (l *Lease) emit(e observe.Event) {
 	l.remote.emit(l.parent, e)
 }
 
-// enter registers a request of the caller that takes no turn, and bounds its context. Release waits for leave.
+// enter registers a request of the caller, and bounds its context. Release waits for leave.
 func (l *Lease) enter(ctx context.Context) (_ context.Context, leave func(), err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -295,18 +268,6 @@ func (l *Lease) during(ctx context.Context) (context.Context, context.CancelFunc
 	stop := context.AfterFunc(l.ctx, func() { cancel(context.Cause(l.ctx)) })
 	return ctx, func() { stop(); cancel(nil) }
 }
-
-// take waits for the turn to send a request.
-func (l *Lease) take(ctx context.Context) error {
-	select {
-	case <-l.turn:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-func (l *Lease) give() { l.turn <- struct{}{} }
 
 // Do acquires the lease, runs fn, and releases the lease when fn has returned. fn's context ends when the work must
 // stop; even then the lease is renewed until fn has returned, for as long as that is possible.

@@ -305,9 +305,6 @@ func TestAnInfiniteLeaseLastsAndItsLossIsNoticed(t *testing.T) {
 		if seen := w.Look("b"); seen.Term != lease.InfiniteTerm {
 			t.Errorf("seen %+v, want an infinite lease", seen)
 		}
-		if _, bounded := l.Deadline(); bounded {
-			t.Error("an infinite lease has a deadline")
-		}
 		w.Faults.SetFaults(aztest.Fault{Kind: aztest.Refuse})
 		bubble.Sleep(time.Hour)
 		if l.Context().Err() != nil || l.Guard(t.Context()) != nil {
@@ -340,9 +337,6 @@ func TestContainersAreLeasedLikeBlobs(t *testing.T) {
 			t.Error(err)
 		}
 		bubble.Sleep(time.Minute)
-		if err := l.Change(t.Context(), ""); err != nil {
-			t.Error(err)
-		}
 		if err := l.Renew(t.Context()); err != nil {
 			t.Error(err)
 		}

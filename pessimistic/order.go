@@ -159,7 +159,7 @@ const (
 // if it finds any.
 func (l *Lease) announce(ctx context.Context, remove bool) (alone bool) {
 	l.mu.Lock()
-	h, id := l.holding, l.id
+	h := l.holding
 	l.mu.Unlock()
 	now := l.remote.clock().now()
 	switch {
@@ -192,7 +192,7 @@ func (l *Lease) announce(ctx context.Context, remove bool) (alone bool) {
 	version, h.seen.ETag = h.seen.ETag, ""
 	_ = l.remote.wire().Once(ctx, "Set Blob Metadata", announcing, func(ctx context.Context) error {
 		r, err := h.client.SetMetadata(ctx, pointers(metadata), &blob.SetMetadataOptions{AccessConditions: &blob.AccessConditions{
-			LeaseAccessConditions:    &blob.LeaseAccessConditions{LeaseID: &id},
+			LeaseAccessConditions:    &blob.LeaseAccessConditions{LeaseID: &l.id},
 			ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfMatch: ptr.Optional(version)},
 		}})
 		if err == nil {

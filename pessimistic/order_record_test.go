@@ -29,7 +29,7 @@ func TestTheRecordSaysHowLongTheLockIsHeld(t *testing.T) {
 		if got.Turn != 2 || got.Length < 36*time.Second || got.Length > 44*time.Second {
 			t.Errorf("after a turn of 40 s: %+v", got)
 		}
-		again := w.next(time.Second, func(h *Hold) { _ = h.Break(t.Context(), &BreakOptions{Now: true}) })
+		again := w.next(time.Second, func(h *Hold) { _, _ = w.direct(nil).Break(t.Context(), h.Name(), &BreakOptions{Now: true}) })
 		if again.Turn != 4 || again.Length != got.Length {
 			t.Errorf("a turn that was broken off does not tell how long turns last: %+v", again)
 		}

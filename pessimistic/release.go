@@ -50,10 +50,10 @@ func (l *Lease) release(ctx context.Context, operation string, remove bool) erro
 
 func (l *Lease) giveBack(ctx context.Context, remove bool) error {
 	lost := l.close()
-	l.keepers.Wait()                 // no renewal may follow the release
-	l.calls.Wait()                   // nor any other request; close has cut them off
-	_ = l.take(context.Background()) // nor any change or break
-	defer l.give()
+	l.keepers.Wait() // no renewal may follow the release
+	l.calls.Wait()   // nor any other request; close has cut them off
+	l.giving <- struct{}{}
+	defer func() { <-l.giving }()
 	if l.reclaimed() {
 		return nil // a concurrent Reclaim has succeeded: the new handle releases the lease
 	}
@@ -115,31 +115,24 @@ func (l *Lease) close() *LostError {
 func (l *Lease) sendRelease(ctx context.Context) error {
 	l.mu.Lock()
 	_, left := l.remaining(l.remote.clock().now())
-	ids := []string{l.id}
-	if l.next != "" {
-		ids = append(ids, l.next)
-	}
 	l.mu.Unlock()
 	if left <= 0 {
 		left = releaseTry // a request whose response was lost may have renewed it
 	}
 	ctx, cancel := context.WithTimeout(ctx, left)
 	defer cancel()
-	err := l.releaseID(ctx, ids[0])
-	if v, _ := judge(err); v == definitive && len(ids) > 1 {
-		err = l.releaseID(ctx, ids[1]) // the change was applied
-	}
-	return err
+	err, ambiguous := l.remote.releaseUntil(ctx, l.id)
+	return l.ended("release", err, ambiguous)
 }
 
 // sendRemoval deletes the lock's blob, or releases it if it must not be deleted.
 func (l *Lease) sendRemoval(ctx context.Context) error {
 	l.mu.Lock()
-	h, id, changed := l.holding, l.id, l.next != ""
+	h := l.holding
 	_, left := l.remaining(l.remote.clock().now())
 	l.mu.Unlock()
 	version := h.seen.ETag
-	if !recordIn(h.seen.Metadata).own || h.seen.Size > 0 || version == "" || changed {
+	if !recordIn(h.seen.Metadata).own || h.seen.Size > 0 || version == "" {
 		return l.sendRelease(ctx)
 	}
 	h.seen.ETag = "" // this process must not take it for what the next acquisition finds
@@ -147,7 +140,7 @@ func (l *Lease) sendRemoval(ctx context.Context) error {
 	defer cancel()
 	err, ambiguous := l.remote.endUntil(ctx, "Delete Blob", func(ctx context.Context) error {
 		_, err := h.client.Delete(ctx, &blob.DeleteOptions{AccessConditions: &blob.AccessConditions{
-			LeaseAccessConditions:    &blob.LeaseAccessConditions{LeaseID: &id},
+			LeaseAccessConditions:    &blob.LeaseAccessConditions{LeaseID: &l.id},
 			ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfMatch: &version}, // nobody has put content into it
 		}})
 		return err
@@ -161,12 +154,6 @@ func (l *Lease) sendRemoval(ctx context.Context) error {
 		return nil // by the service that had carried it out
 	}
 	return err
-}
-
-// releaseID sends the release until it is answered or ctx ends.
-func (l *Lease) releaseID(ctx context.Context, id string) error {
-	err, ambiguous := l.remote.releaseUntil(ctx, id)
-	return l.ended("release", err, ambiguous)
 }
 
 // ended converts the error of the request that ends the lease.

@@ -35,29 +35,34 @@ func TestRemainingFollowsRenewalsBreaksAndTheEnd(t *testing.T) {
 		bubble.Sleep(time.Second)
 		closed("renewed", changed)
 		changed = want("renewed", 10*time.Second, 15*time.Second)
-		if err := l.Break(t.Context(), &BreakOptions{Grace: 6 * time.Second}); err != nil {
-			t.Fatal(err)
-		}
-		closed("broken", changed)
-		changed = want("broken", 4*time.Second, 6*time.Second)
-		bubble.Sleep(4 * time.Second)
-		closed("stopped", changed)
-		changed = want("stopped", 0, 2*time.Second)
-		mustRelease(t, l)
-		closed("released", changed)
-		want("released", 0, 0)
+		brokenByAnother(t, w, 6*time.Second)
+		bubble.Sleep(5 * time.Second)
+		closed("found to be broken", changed)
+		changed = want("found to be broken", 0, 10*time.Second)
+		bubble.Sleep(2 * time.Second)
+		closed("over", changed)
+		want("over", 0, 0)
+		mustLost(t, l.Release(t.Context()), Broken)
 	})
 	inBubble(t, func(t *testing.T, w *world) {
 		l := acquired(t, w, &AcquireOptions{Duration: Infinite})
 		if stop, end, _ := l.Remaining(); stop != Endless || end != Endless {
 			t.Errorf("infinite: %v and %v", stop, end)
 		}
-		if err := l.Break(t.Context(), &BreakOptions{Grace: 6 * time.Second}); err != nil {
-			t.Fatal(err)
-		}
-		if stop, end, _ := l.Remaining(); stop != 4*time.Second || end != 6*time.Second {
+		brokenByAnother(t, w, 15*time.Second)
+		bubble.Sleep(10 * time.Second)
+		synctest.Wait()
+		if stop, end, _ := l.Remaining(); stop != 0 || end != maxDuration {
 			t.Errorf("infinite, but broken: %v and %v", stop, end)
 		}
 		mustRelease(t, l)
 	})
+}
+
+// brokenByAnother breaks the lease as another client does.
+func brokenByAnother(t *testing.T, w *world, grace time.Duration) {
+	t.Helper()
+	if _, err := Break(t.Context(), NewBlob(w.Service.BlockBlob("box", "b")), &BreakOptions{Grace: grace}); err != nil {
+		t.Fatal(err)
+	}
 }

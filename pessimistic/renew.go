@@ -8,7 +8,6 @@ import (
 
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/observe"
-	"github.com/azconc/azconc/pkg/retry"
 )
 
 // renewer renews every third of the duration, counted from the start of one renewal to the start of the next. It
@@ -31,7 +30,7 @@ func (l *Lease) renewer() {
 		case <-l.keeping.Done():
 			return
 		}
-		if l.keeping.Err() != nil || l.brokenByUs() {
+		if l.keeping.Err() != nil {
 			return
 		}
 		l.reportDoubt()
@@ -43,13 +42,6 @@ func (l *Lease) renewer() {
 			return
 		}
 	}
-}
-
-// brokenByUs reports whether this process has broken the lease: then there is nothing left to renew.
-func (l *Lease) brokenByUs() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.broken != nil && !l.broken.foreign
 }
 
 // pauseAfterFailure returns about a second. The service may ask for more in Retry-After, which is respected only as far
@@ -65,7 +57,7 @@ func (l *Lease) pauseAfterFailure(ctx context.Context) time.Duration {
 	return pause
 }
 
-// renewOnce sends one renewal, preceded by any unsettled change of id. The error says why the lease was not renewed;
+// renewOnce sends one renewal. The error says why the lease was not renewed;
 // the lease may or may not be over then.
 //
 // It does not wait for any other request of this lease: a hanging request must not cost the lease.
@@ -90,37 +82,13 @@ func (l *Lease) renewOnce(ctx context.Context) (err error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, min(l.timing.try, hard))
 	defer cancel()
-	for {
-		t0, overlapped, err := l.renewal(ctx)
-		switch v, reason := judge(err); {
-		case v == definitive && overlapped: // the response was about the lease's previous id
-			if retry.Sleep(ctx, 100*time.Millisecond) == nil {
-				continue
-			}
-			err = context.Cause(ctx)
-		case v == definitive && reason == Broken:
-			return l.foundBroken(ctx, err)
-		}
-		return l.settle(t0, err)
+	t0 := clock.now()
+	r, err := l.remote.renew(ctx, l.id)
+	err = ownAnswer(r, err, l.id)
+	if v, reason := judge(err); v == definitive && reason == Broken {
+		return l.foundBroken(ctx, err)
 	}
-}
-
-// renewal sends the requests of renewOnce. overlapped reports that the lease's id was being changed meanwhile, so that
-// a response about the id that was sent says nothing about the lease.
-func (l *Lease) renewal(ctx context.Context) (t0 instant, overlapped bool, err error) {
-	clock := l.remote.clock()
-	l.mu.Lock()
-	id, next, before := l.id, l.next, l.changes
-	l.mu.Unlock()
-	t0 = clock.now()
-	if next != "" {
-		if overlapped, err = l.changeOnce(ctx, id, next); err != nil {
-			return t0, overlapped, err
-		}
-		return l.renewal(ctx)
-	}
-	r, err := l.remote.renew(ctx, id)
-	return t0, l.changedSince(before), ownAnswer(r, err, id)
+	return l.settle(t0, err)
 }
 
 func (l *Lease) checkHealth(ctx context.Context) error {
@@ -194,7 +162,6 @@ func (l *Lease) watchman() {
 		timer.Reset(next)
 		select {
 		case <-timer.C:
-		case <-l.wake:
 		case <-l.keeping.Done():
 			return
 		}

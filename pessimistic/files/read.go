@@ -67,17 +67,13 @@ type DownloadResult struct {
 // Download reads a file in ranges of 4 MiB, a few at a time, and writes them to to in their order. All ranges are of one
 // version; if the file changes, Download restarts, or fails with ErrConflict. Memory: Parallel ranges.
 //
-// Of a sparse file, ranges without data are not requested but written to to as zeros: after a range of zeros, if two more are left, Download lists
-// the ranges that have data, 1 GiB of the file at a time. A list that fails, or that is of another version, is ignored.
-//
 // A single version need not be a complete one: writers write in ranges too, and a read between two of them returns a
 // mixture of old and new content. Leased reports that a writer may be active; only the caller's own lease excludes one.
 // Data that an SMB client writes is visible only after the client has flushed it.
 //
 // Errors: ErrNotFound; ErrConflict; *InUseError if Wait is nil or has passed; *LostError if LeaseID is no longer valid;
-// *azerr.OpError; errors from to and Restart. Data written before an error stays written. Requests: 1 per 4 MiB that has data, 2 for an
-// empty file; retried after transient faults; and 1 per GiB of a file in which 4 MiB of zeros were met. After an error,
-// the result counts ranges that were requested ahead, too.
+// *azerr.OpError; errors from to and Restart. Data written before an error stays written. Requests: 1 per 4 MiB, 2 for an
+// empty file; retried after transient faults. After an error, the result counts ranges that were requested ahead, too.
 func Download(ctx context.Context, client *file.Client, to io.Writer, opts *DownloadOptions) (DownloadResult, error) {
 	var o DownloadOptions
 	if opts != nil {
@@ -153,11 +149,11 @@ func (r *reader) all(ctx context.Context, restarts int, restart func() error, ea
 	}
 }
 
-// part reads the bytes of a file from begin to end into a buffer of that length, or as many as there are.
-func (r *reader) part(ctx context.Context, begin, end int64, buffer []byte) (part []byte, seen look, err error) {
+// part reads the range that begins at an offset into a buffer of its length, or as many bytes as there are.
+func (r *reader) part(ctx context.Context, at int64, buffer []byte) (part []byte, seen look, err error) {
 	_, err = r.call.send(ctx, "Get File", func(ctx context.Context) error {
 		resp, err := r.client.DownloadStream(ctx, &file.DownloadStreamOptions{
-			Range: file.HTTPRange{Offset: begin, Count: end - begin}, LeaseAccessConditions: leasedBy(r.lease)})
+			Range: file.HTTPRange{Offset: at, Count: int64(len(buffer))}, LeaseAccessConditions: leasedBy(r.lease)})
 		if err != nil {
 			return err
 		}
@@ -165,7 +161,7 @@ func (r *reader) part(ctx context.Context, begin, end int64, buffer []byte) (par
 		if seen, err = lookOf(resp); err != nil {
 			return err
 		}
-		part = buffer[:min(end-begin, max(0, seen.size-begin))]
+		part = buffer[:min(int64(len(buffer)), max(0, seen.size-at))]
 		_, err = io.ReadFull(resp.Body, part)
 		return err
 	})

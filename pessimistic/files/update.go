@@ -56,8 +56,7 @@ type UpdateOptions struct {
 //
 // Errors: ErrNotFound, as the file must exist; *HeldError; *InUseError; the error of change; *LostError if the lease
 // was broken before anything was written; *TornError; *UnknownError if the write took one request and its response was
-// lost; *azerr.OpError. Requests: 3 to acquire, 1 per 4 MiB read (2 for an empty file; of a sparse file as
-// described at Download), 1 if the length changes, 1 per 4 MiB that differ, 1 to release; and 2 per heartbeat, every 10 s.
+// lost; *azerr.OpError. Requests: 3 to acquire, 1 per 4 MiB read (2 for an empty file), 1 if the length changes, 1 per 4 MiB that differ, 1 to release; and 2 per heartbeat, every 10 s.
 func Update(ctx context.Context, client *file.Client, change func(ctx context.Context, old []byte) ([]byte, error), opts *UpdateOptions) (WriteResult, error) {
 	var o UpdateOptions
 	if opts != nil {

@@ -51,16 +51,15 @@ type UploadOptions struct {
 // the file has the content of one of them, not parts of both. Memory: Parallel ranges of 4 MiB.
 //
 // Ranges of zeros are not sent: those behind the old length need no request, and others are cleared, which also frees
-// their space. At the first of those, if two ranges are left, Upload lists the ranges that have data, 1 GiB of the file at a
-// time, and skips those that have none.
+// their space.
 //
 // Concurrent readers and failed writes are as described at Update. If content cannot be read to its end, the file
 // is left torn as well, but nothing is changed before the first 4 MiB have been read.
 //
 // Errors: ErrNotFound, without Create or if the directory does not exist; *HeldError; *InUseError; *LostError;
 // *TornError; *UnknownError; *azerr.OpError. Requests: 3 to acquire, 1 to look, 1 if the length changes, 1 per 4 MiB, 1 to
-// release, and 2 per heartbeat, every 10 s; for a file that is created, 2 more, and none for the length; for content with
-// 4 MiB of zeros, 1 more per GiB, and none for the zeros that the file already has.
+// release, and 2 per heartbeat, every 10 s; for a file that is created, 2 more, and none for the length; none for
+// 4 MiB of zeros behind the old length.
 func Upload(ctx context.Context, client *file.Client, content io.Reader, size int64, opts *UploadOptions) (WriteResult, error) {
 	var o UploadOptions
 	if opts != nil {

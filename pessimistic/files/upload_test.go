@@ -299,3 +299,26 @@ func TestAMissingLengthIsNotALengthOfZero(t *testing.T) {
 		released(t, l)
 	})
 }
+
+// Zeros are not sent: they are cleared, and behind the old end nothing is done.
+func TestZerosAreNotSent(t *testing.T) {
+	data := patterned(testSpan, 7)
+	long := slices.Concat(data, make([]byte, 20*testSpan), data)
+	for name, tt := range map[string]struct {
+		old, content []byte
+		sent         []string // the ranges, and the new length
+	}{
+		"over data":          {bytes.Repeat(data, 22), long, slices.Repeat([]string{"Put Range"}, 22)},
+		"behind the old end": {data, long, []string{"Set File Properties", "Put Range", "Put Range"}},
+		"one range":          {data, make([]byte, testSpan), []string{"Put Range"}},
+	} {
+		fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
+			fill(t, s, f, tt.old)
+			out, err := Upload(t.Context(), f, bytes.NewReader(tt.content), int64(len(tt.content)), &UploadOptions{span: testSpan})
+			want := join(fileAcquire, []string{lookAtFile}, tt.sent, fileRelease)
+			if sent := fileOps(s); err != nil || !slices.Equal(sent, want) || !bytes.Equal(stored(t, s, f), tt.content) {
+				t.Errorf("%s: %+v, %v, sent %v, want %v", name, out, err, sent, want)
+			}
+		})
+	}
+}

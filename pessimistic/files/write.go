@@ -170,7 +170,6 @@ func (w *writer) stream(ctx context.Context, was look, content io.Reader) error 
 	resized := was.size != w.size
 	w.single = w.size == 0 || !resized && w.size <= w.call.span
 	parts := &parts{from: content, left: w.size}
-	h := &holes{client: w.client, call: w.call, lease: w.lease}
 	for at := int64(0); ; {
 		buffer := w.buffer()
 		part, err := parts.next(buffer) // before the first write, so that unreadable content changes nothing
@@ -183,7 +182,7 @@ func (w *writer) stream(ctx context.Context, was look, content io.Reader) error 
 			}
 		}
 		switch {
-		case len(part) == 0 || zeros(part) && w.hole(ctx, h, at, was.size):
+		case len(part) == 0 || at >= was.size && zeros(part): // the file has grown by zeros
 			w.spare = append(w.spare, buffer)
 		default:
 			if err := w.put(ctx, at, part, buffer); err != nil {
@@ -196,16 +195,9 @@ func (w *writer) stream(ctx context.Context, was look, content io.Reader) error 
 	}
 }
 
-// hole reports whether a range of zeros need not be written, as the file has zeros there: behind its old size, and where it has
-// no data.
-func (w *writer) hole(ctx context.Context, h *holes, at, old int64) bool {
-	if at >= old {
-		return true
-	}
-	if h.worth(at, w.size) {
-		h.list(ctx, at, w.size, "") // nobody else writes under the lease, and no range from here on is in flight
-	}
-	return h.written(at, min(at+w.call.span, w.size)).end == 0
+// zeros reports whether a range has no other byte.
+func zeros(part []byte) bool {
+	return len(part) == 0 || part[0] == 0 && bytes.Equal(part[1:], part[:len(part)-1])
 }
 
 // outcome converts a failure to a typed error, by what it has left behind.

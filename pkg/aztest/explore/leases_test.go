@@ -16,7 +16,7 @@ import (
 	"github.com/azconc/azconc/pkg/aztest/explore"
 )
 
-// leasers is a program of clients that each try once for a lease on one blob, renew it, change its id and release it.
+// leasers is a program of clients that each try once for a lease on one blob, renew and release it.
 func leasers(clients int) func(*explore.World) explore.Program {
 	return func(w *explore.World) explore.Program {
 		p := increments(clients, nil)(w)
@@ -28,7 +28,7 @@ func leasers(clients int) func(*explore.World) explore.Program {
 					return err
 				}
 				leave := d.enter(l.Context(), i, false)
-				err = errors.Join(l.Renew(ctx), l.Change(ctx, fmt.Sprintf("00000000-0000-4000-8000-%012d", i)))
+				err = l.Renew(ctx)
 				leave()
 				return errors.Join(err, l.Release(ctx))
 			}

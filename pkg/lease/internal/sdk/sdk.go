@@ -1,7 +1,8 @@
-// Package sdk converts between package lease and the types that the SDK's clients share.
+// Package sdk makes a lease.Resource of functions that call the SDK's clients.
 package sdk
 
 import (
+	"context"
 	"strings"
 	"time"
 
@@ -9,32 +10,99 @@ import (
 
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/ptr"
+	"github.com/azconc/azconc/pkg/resource"
+	"github.com/azconc/azconc/pkg/wire"
 )
 
-// The requests, as spans name them. The REST reference has one page for all of a resource's, such as "Lease Blob".
-const (
-	Acquire = "Acquire Lease"
-	Renew   = "Renew Lease"
-	Change  = "Change Lease"
-	Release = "Release Lease"
-	Break   = "Break Lease"
-)
+// Calls send one request each, through a client of type C, which has the lease id. The SDK's lease clients store an id that
+// their change of it writes without a lock, so Under makes one for each request.
+type Calls[C any] struct {
+	URL     string
+	Support lease.Support
+	Under   func(id *string) (C, error) // fails only if it has to make an id
 
-// Period returns a break period; nil if the lease is to end when it would have expired.
-func Period(seconds int32) *int32 {
-	if seconds == lease.Natural {
-		return nil
+	Acquire func(ctx context.Context, client C, seconds int32, c lease.Conditions) (lease.Result, error)
+	Renew   func(ctx context.Context, client C, c lease.Conditions) (lease.Result, error) // nil: the resource has no renewal
+	Change  func(ctx context.Context, client C, to string, c lease.Conditions) (lease.Result, error)
+	Release func(ctx context.Context, client C, c lease.Conditions) error
+	Break   func(ctx context.Context, client C, period *int32, c lease.Conditions) (left *int32, err error)
+
+	Look     func(ctx context.Context, id *string) (lease.Observation, error)
+	LookName string // of that request, in spans
+}
+
+// Resource returns the resource.
+func (c Calls[C]) Resource() lease.Resource { return &adapter[C]{c, resource.Path(c.URL)} }
+
+type adapter[C any] struct {
+	calls Calls[C]
+	path  string
+}
+
+func (a *adapter[C]) String() string { return a.path }
+
+func (a *adapter[C]) Supports() lease.Support { return a.calls.Support }
+
+// send sends a request about the lease with an id. The REST reference has one page for all of them, such as "Lease Blob".
+func (a *adapter[C]) send(ctx context.Context, verb, id string, request func(context.Context, C) (lease.Result, error)) (lease.Result, error) {
+	client, err := a.calls.Under(&id)
+	if err != nil {
+		return lease.Result{}, err
 	}
-	return &seconds
+	return wire.Request(ctx, verb+" Lease", func(ctx context.Context) (lease.Result, error) { return request(ctx, client) })
+}
+
+func (a *adapter[C]) Acquire(ctx context.Context, id string, seconds int32, c lease.Conditions) (lease.Result, error) {
+	return a.send(ctx, "Acquire", id, func(ctx context.Context, client C) (lease.Result, error) {
+		return a.calls.Acquire(ctx, client, seconds, c)
+	})
+}
+
+// Renew reads the properties under the lease id if the resource has no renewal: the service refuses that if the lease is not held.
+func (a *adapter[C]) Renew(ctx context.Context, id string, c lease.Conditions) (lease.Result, error) {
+	if a.calls.Renew == nil {
+		seen, err := a.Look(ctx, id)
+		return lease.Result{ID: id, ETag: seen.ETag, Date: seen.Date}, err
+	}
+	return a.send(ctx, "Renew", id, func(ctx context.Context, client C) (lease.Result, error) { return a.calls.Renew(ctx, client, c) })
+}
+
+func (a *adapter[C]) Change(ctx context.Context, id, to string, c lease.Conditions) (lease.Result, error) {
+	return a.send(ctx, "Change", id, func(ctx context.Context, client C) (lease.Result, error) {
+		return a.calls.Change(ctx, client, to, c)
+	})
+}
+
+func (a *adapter[C]) Release(ctx context.Context, id string, c lease.Conditions) error {
+	_, err := a.send(ctx, "Release", id, func(ctx context.Context, client C) (lease.Result, error) {
+		return lease.Result{}, a.calls.Release(ctx, client, c)
+	})
+	return err
+}
+
+func (a *adapter[C]) Break(ctx context.Context, seconds int32, c lease.Conditions) (left time.Duration, err error) {
+	period := &seconds
+	if seconds == lease.Natural {
+		period = nil
+	}
+	_, err = a.send(ctx, "Break", "", func(ctx context.Context, client C) (lease.Result, error) {
+		seconds, err := a.calls.Break(ctx, client, period, c)
+		left = time.Duration(ptr.Value(seconds)) * time.Second
+		return lease.Result{}, err
+	})
+	return left, err
+}
+
+func (a *adapter[C]) Look(ctx context.Context, id string) (lease.Observation, error) {
+	return wire.Request(ctx, a.calls.LookName, func(ctx context.Context) (lease.Observation, error) {
+		return a.calls.Look(ctx, ptr.Optional(id))
+	})
 }
 
 // Result converts the response to a lease request.
 func Result(id *string, etag *azcore.ETag, date *time.Time) lease.Result {
 	return lease.Result{ID: ptr.Value(id), ETag: ptr.Value(etag), Date: ptr.Value(date)}
 }
-
-// Remaining converts x-ms-lease-time of a break: see lease.Resource.Break.
-func Remaining(seconds *int32) time.Duration { return time.Duration(ptr.Value(seconds)) * time.Second }
 
 // Observed converts a resource's properties.
 func Observed[S, T ~string](state *S, term *T, etag *azcore.ETag, modified *time.Time, metadata map[string]*string, date *time.Time) lease.Observation {

@@ -7,9 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-
-	"github.com/azconc/azconc/pessimistic/internal/pesstest"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
 	"github.com/azconc/azconc/pkg/lease"
@@ -73,77 +70,6 @@ func TestRenewRetriesUntilItIsAnswered(t *testing.T) {
 	})
 }
 
-func TestChangeLocksOutClientsWithTheOldID(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world) {
-		l := acquired(t, w, nil)
-		old, id := l.ID(), "44444444-4444-4444-8444-44444444444A"
-		if err := l.Change(t.Context(), id); err != nil {
-			t.Fatal(err)
-		}
-		if l.ID() != strings.ToLower(id) {
-			t.Errorf("the id is %s", l.ID())
-		}
-		if err := NewBlob(w.Service.BlockBlob("box", "b")).Release(t.Context(), old, lease.Conditions{}); pesstest.Code(err) != "LeaseIdMismatchWithLeaseOperation" {
-			t.Errorf("the old id still counts: %v", err)
-		}
-		bubble.Sleep(time.Minute)
-		if l.Err() != nil {
-			t.Error(l.Err())
-		}
-		mustRelease(t, l)
-		if err := l.Change(t.Context(), ""); !errors.Is(err, ErrReleased) {
-			t.Errorf("after release: %v", err)
-		}
-	})
-}
-
-func TestAChangeWhoseResponseIsLostIsSettled(t *testing.T) {
-	changes := aztest.Op("Change Blob Lease")
-	for _, kind := range []aztest.FaultKind{aztest.LoseAnswer, aztest.FailAfterCommit, aztest.LoseRequest, aztest.AnswerTwice, aztest.Throttle, aztest.Refuse} {
-		t.Run(string(kind), func(t *testing.T) {
-			inBubble(t, func(t *testing.T, w *world) {
-				l := acquired(t, w, nil)
-				w.Faults.SetFaults(aztest.Fault{Kind: kind, Match: changes, Count: 1})
-				id := uuid.NewString()
-				if err := l.Change(t.Context(), id); err != nil || l.ID() != id {
-					t.Errorf("err = %v, id %s", err, l.ID())
-				}
-				bubble.Sleep(time.Minute)
-				mustRelease(t, l)
-			})
-		})
-	}
-}
-
-// A change that stays unclear leaves two ids that may be right. The next renewal must not take the new one for a thief.
-func TestAChangeWithAnUnknownOutcomeKeepsTheLease(t *testing.T) {
-	for _, kind := range []aztest.FaultKind{aztest.LoseAnswer, aztest.LoseRequest} {
-		for _, releaseAtOnce := range []bool{false, true} {
-			inBubble(t, func(t *testing.T, w *world) {
-				l := acquired(t, w, nil)
-				w.Faults.SetFaults(aztest.Fault{Kind: kind})
-				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-				defer cancel()
-				id := uuid.NewString()
-				if err := l.Change(ctx, id); !errors.Is(err, ErrOutcomeUnknown) {
-					t.Errorf("err = %v", err)
-				}
-				w.Faults.SetFaults()
-				if !releaseAtOnce {
-					bubble.Sleep(time.Minute)
-					if l.Err() != nil || l.ID() != id {
-						t.Errorf("%s: Err = %v, id %s, want %s", kind, l.Err(), l.ID(), id)
-					}
-				}
-				mustRelease(t, l)
-				if w.State("b") != lease.Available {
-					t.Errorf("state %v", w.State("b"))
-				}
-			})
-		}
-	}
-}
-
 func TestBreakingNeedsNoIDButTheRightVersion(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		l := w.steal("b", 60*time.Second)
@@ -189,42 +115,6 @@ func TestABreakWhoseResponseIsLostSucceeds(t *testing.T) {
 			if _, err := Break(t.Context(), NewBlob(w.Blob("b")), nil); (kind == aztest.AnswerTwice) != (err == nil) || err != nil && !errors.Is(err, ErrOutcomeUnknown) {
 				t.Errorf("%s without end: %v", kind, err)
 			}
-		})
-	}
-}
-
-func TestOurOwnBreakEndsTheWorkInTime(t *testing.T) {
-	for _, tt := range []struct {
-		opts     *BreakOptions
-		duration time.Duration
-		stop     time.Duration // of the work, after the break
-		free     time.Duration // of the lease
-	}{
-		{&BreakOptions{Grace: 15 * time.Second}, 60 * time.Second, 10 * time.Second, 15 * time.Second},
-		{nil, 30 * time.Second, 15 * time.Second, 25 * time.Second}, // the remaining time, 5 s after the acquisition
-		{&BreakOptions{Now: true}, 30 * time.Second, 0, 0},
-		{&BreakOptions{Grace: 30 * time.Second}, Infinite, 20 * time.Second, 30 * time.Second},
-	} {
-		inBubble(t, func(t *testing.T, w *world) {
-			l := acquired(t, w, &AcquireOptions{Duration: tt.duration})
-			bubble.Sleep(5 * time.Second)
-			began := time.Now()
-			if err := l.Break(t.Context(), tt.opts); err != nil {
-				t.Fatal(err)
-			}
-			<-l.Context().Done()
-			if took := time.Since(began); took != tt.stop {
-				t.Errorf("%+v of %v: the work ended after %v, want %v", tt.opts, tt.duration, took, tt.stop)
-			}
-			mustLost(t, context.Cause(l.Context()), Broken)
-			for !w.State("b").Free() {
-				bubble.Sleep(time.Second)
-			}
-			if took := time.Since(began).Round(time.Second); took != tt.free || l.Valid() {
-				t.Errorf("%+v of %v: free after %v, want %v; valid %v", tt.opts, tt.duration, took, tt.free, l.Valid())
-			}
-			w.WantOps("acquire", "break")
-			mustLost(t, l.Release(t.Context()), Broken)
 		})
 	}
 }
@@ -282,56 +172,6 @@ func TestReclaimFailsAfterAnotherHolder(t *testing.T) {
 				if err := l.Release(t.Context()); !errors.Is(err, ErrLost) {
 					t.Errorf("release: %v", err)
 				}
-			})
-		})
-	}
-}
-
-func TestAdoptTakesOverTheLeaseOfAnotherProcess(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world) {
-		l := acquired(t, w, &AcquireOptions{Duration: 60 * time.Second})
-		crash(l)
-		adopted, err := Adopt(t.Context(), NewBlob(w.Blob("b")), strings.ToUpper(l.ID()), &AcquireOptions{Duration: 60 * time.Second})
-		if err != nil {
-			t.Fatal(err)
-		}
-		bubble.Sleep(5 * time.Minute)
-		if adopted.Err() != nil {
-			t.Error(adopted.Err())
-		}
-		mustRelease(t, adopted)
-		_, err = Adopt(t.Context(), NewBlob(w.Blob("b")), l.ID(), nil)
-		mustLost(t, err, Taken)
-		if _, err := Adopt(t.Context(), NewBlob(w.Blob("b")), "", nil); err == nil {
-			t.Error("a lease without an id was adopted")
-		}
-	})
-}
-
-// TestAReclaimSettlesAChangeOfTheID whose outcome was unknown when the renewals began to fail.
-func TestAReclaimSettlesAChangeOfTheID(t *testing.T) {
-	for name, fault := range map[string]aztest.FaultKind{"applied": aztest.LoseAnswer, "not applied": aztest.LoseRequest} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, w *world) {
-				l := acquired(t, w, nil)
-				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-				defer cancel()
-				w.Faults.SetFaults(aztest.Fault{Kind: fault, Match: aztest.Op("Change Blob Lease")})
-				id := uuid.NewString()
-				if err := l.Change(ctx, id); !errors.Is(err, ErrOutcomeUnknown) {
-					t.Errorf("change: %v", err)
-				}
-				w.Faults.SetFaults(aztest.Fault{Kind: aztest.Refuse})
-				<-l.Context().Done()
-				w.Faults.SetFaults()
-				again, err := l.Reclaim(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := again.Verify(t.Context()); err != nil || again.ID() != id {
-					t.Errorf("held under %s, want %s: %v", again.ID(), id, err)
-				}
-				mustRelease(t, again)
 			})
 		})
 	}
