@@ -75,14 +75,29 @@ func ResourceArgs(names ...string) cobra.PositionalArgs {
 		case len(args) < len(names):
 			return fail.Usagef("%s is missing", names[len(args)])
 		case len(args) > len(names):
-			err := fail.Usagef("unexpected argument %q", args[len(names)])
-			if cmd != nil && cmd.Flags().Lookup("file") != nil && !cmd.Flags().Changed("file") {
-				return fail.WithHint(err, "a file is given with --file "+show.Quote(args[len(names)]))
+			extra := args[len(names)]
+			err := fail.Usagef("unexpected argument %q", extra)
+			if flag := flagFor(cmd, extra); flag != "" {
+				return fail.WithHint(err, "did you mean --"+flag+" "+show.Quote(extra)+"?")
 			}
 			return err
 		}
 		return nil
 	}
+}
+
+// flagFor returns the flag for which an argument without one is perhaps meant, or "".
+func flagFor(cmd *cobra.Command, arg string) string {
+	if cmd == nil {
+		return ""
+	}
+	if cmd.Flags().Lookup("set") != nil && strings.Contains(arg, "=") {
+		return "set"
+	}
+	if file := cmd.Flags().Lookup("file"); file != nil && !file.Changed {
+		return "file"
+	}
+	return ""
 }
 
 // TextOnly annotates a command whose output is text by nature, so that -o json does not apply to it.

@@ -79,18 +79,18 @@ type showResult struct {
 }
 
 func (r showResult) Text(w io.Writer) {
-	show.Fields(w, "queue", r.Queue, "messages", fmt.Sprint(r.Messages, " at most"))
+	fields := []string{"queue", r.Queue, "messages", fmt.Sprint(r.Messages, " at most")}
 	switch {
 	case r.Visible == nil:
 	case r.Hidden == nil:
-		show.Fields(w, "visible", fmt.Sprint(*r.Visible, " at least"))
+		fields = append(fields, "visible", fmt.Sprint(*r.Visible, " at least"))
 	default:
-		show.Fields(w, "visible", fmt.Sprint(*r.Visible), "hidden", fmt.Sprint(*r.Hidden, " at most"))
+		fields = append(fields, "visible", fmt.Sprint(*r.Visible), "hidden", fmt.Sprint(*r.Hidden, " at most"))
 	}
 	if r.OldestMS != nil {
-		show.Fields(w, "oldest", "visible, "+show.Duration(time.Duration(*r.OldestMS)*time.Millisecond)+" old")
+		fields = append(fields, "oldest", "visible, "+show.Duration(time.Duration(*r.OldestMS)*time.Millisecond)+" old")
 	}
-	show.Fields(w, show.WithMetadata(nil, r.Metadata)...)
+	show.Fields(w, show.WithMetadata(fields, r.Metadata)...)
 }
 
 func newShowCmd(f *cli.Factory) *cobra.Command {
