@@ -43,7 +43,7 @@ func TestBenchFlags(t *testing.T) {
 	})
 }
 
-// ran is what azconc bench printed.
+// ran holds the output of azconc bench.
 type ran struct {
 	code   int
 	stdout string

@@ -32,7 +32,7 @@ type workload struct {
 	prepare    func(s *site, ctx context.Context, c cell, m *meter) (work, error)
 }
 
-// workloads is what can be measured: one for each library.
+// workloads are the workloads that can be measured: one for each library.
 var workloads = []workload{
 	{"blob", "an increment of a counter in one blob", []string{azconc, shared, plain, jitter, leased}, (*site).counters},
 	{"lock", "an acquisition of one lock and its release", []string{azconc, shared, leased}, (*site).locks},
@@ -53,7 +53,7 @@ func (c cell) name() string {
 	return strings.ReplaceAll(fmt.Sprintf("%s-%s-%d", c.Workload, c.Way, c.Clients), " ", "-")
 }
 
-// cells returns what is to be measured. The ways stand side by side, so that a machine that becomes slow in between disturbs all alike.
+// cells returns the cells to measure. The ways stand side by side, so that a machine that becomes slow in between disturbs all alike.
 func (o *options) cells() (cells []cell) {
 	for _, w := range workloads {
 		if !slices.Contains(o.Workloads, w.name) {
@@ -68,7 +68,7 @@ func (o *options) cells() (cells []cell) {
 	return cells
 }
 
-// most returns the most requests that the cells cost, with what is created and deleted.
+// most returns the most requests that the cells cost, with those that create and delete their resources.
 func (o *options) most() int {
 	n := 10
 	for _, c := range o.cells() {
@@ -80,7 +80,7 @@ func (o *options) most() int {
 	return n
 }
 
-// measured is what a cell has shown. What is not known is left out.
+// measured has the figures of a cell. Unknown ones are left out.
 type measured struct {
 	cell
 	Commits   int     `json:"commits"`
@@ -100,10 +100,10 @@ type measured struct {
 	Least *float64 `json:"least_of_mean,omitempty"`
 }
 
-// work is what a cell does until its context ends.
+// work is the load of a cell, until its context ends.
 type work struct {
 	run   func(ctx context.Context, r *recorder) error
-	check func(ctx context.Context, commits int) error // of what is stored after that many commits; nil for nothing to check
+	check func(ctx context.Context, commits int) error // of the stored data after that many commits; nil for nothing to check
 }
 
 // commit is a commit that has ended: how long after the beginning of the cell, and after how many of its requests.

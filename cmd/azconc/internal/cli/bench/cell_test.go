@@ -172,7 +172,7 @@ func TestWhatCannotBeDeletedIsNamed(t *testing.T) {
 	})
 }
 
-// A loop that writes without a condition loses increments. The check of a cell is what would notice that in any way.
+// A loop that writes without a condition loses increments. The check of a cell notices that.
 func TestALostCommitIsNoticed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		service := far()

@@ -62,7 +62,7 @@ func digits(v float64) string {
 	return strconv.FormatFloat(v, 'f', 2, 64)
 }
 
-// unknown stands for what is not known.
+// unknown stands for a figure that is not known.
 const unknown = "–"
 
 func inMS(v float64) string {

@@ -53,7 +53,7 @@ func run(ctx context.Context, f *cli.Factory, opts *options) error {
 	return &endedError{err, r}
 }
 
-// remove deletes what was created, and says what is left.
+// remove deletes the resources of the run, and returns the names of those that are left.
 func (r *result) remove(ctx context.Context, f *cli.Factory, s *site) {
 	left, err := s.remove(ctx)
 	if len(left) == 0 {
@@ -66,7 +66,7 @@ func (r *result) remove(ctx context.Context, f *cli.Factory, s *site) {
 	}
 }
 
-// roundTrip is what each request to the service in memory takes at least, as over a network.
+// roundTrip is the least time that a request to the service in memory takes, as over a network.
 const roundTrip = 5 * time.Millisecond
 
 // accountOf returns the account that flags and environment name, or the service in memory if there is none, what to call it, and what
@@ -92,7 +92,7 @@ func accountOf(ctx context.Context, f *cli.Factory) (account *azaccount.Account,
 	return account, server.Name + ", " + show.Duration(roundTrip) + " away", func() { _ = server.Stop() }, err
 }
 
-// pricePerWrite is what a write of a blob costs at most in the price lists that .github/docs/capacity.md uses. Reads, and requests to
+// pricePerWrite is the most that a write of a blob costs in the price lists that .github/docs/capacity.md uses. Reads, and requests to
 // tables and queues, are cheaper.
 const pricePerWrite = 0.05 / 10_000
 
@@ -118,7 +118,7 @@ type endedError struct {
 func (e *endedError) Error() string { return e.err.Error() }
 func (e *endedError) Unwrap() error { return e.err }
 
-// Facts are what was measured, and what is left in the account.
+// Facts has the figures, and the resources left in the account.
 func (e *endedError) Facts() map[string]any {
 	facts := map[string]any{"service": e.result.Service, "cells": e.result.Cells, "requests": e.result.Requests, "elapsed_ms": e.result.ElapsedMS}
 	if len(e.result.Left) > 0 {

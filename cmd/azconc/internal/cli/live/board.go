@@ -16,7 +16,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 )
 
-// board is what is known after a round: the last rows of each part, and what is wrong with those that have failed since. It does not
+// board has the results of a round: the last rows of each part, and the errors of those that have failed since. It does not
 // change.
 type board struct {
 	parts    []part
@@ -148,7 +148,7 @@ func holding(rows []Row, text string) (kept []Row) {
 	return kept
 }
 
-// longestFirst sorts rows by what is in use for longest. What is not in use is last.
+// longestFirst puts the rows in use for longest first, and those not in use last.
 func longestFirst(rows []Row) {
 	held := func(r Row) (since int64) {
 		for _, r := range append([]Row{r}, r.Parts...) {

@@ -44,17 +44,17 @@ type Row struct {
 
 // Source fetches a part of the view.
 type Source struct {
-	Name  string // of what is fetched, for errors: "queue orders"
+	Name  string // of the part, for errors: "queue orders"
 	Fetch func(ctx context.Context) ([]Row, error)
 }
 
-// View says what is shown.
+// View describes a view.
 type View struct {
 	Title    string // the command
 	Sections []Section
 	Interval time.Duration // between two rounds
 
-	// Sources returns the parts. It is called in every round, so that parts come and go. A note says what is left out.
+	// Sources returns the parts. It is called in every round, so that parts come and go. A note names the omissions.
 	Sources func(ctx context.Context) (parts []Source, note string, err error)
 }
 

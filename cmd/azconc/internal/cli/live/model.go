@@ -29,7 +29,7 @@ type model struct {
 
 	filter  string // only rows that contain it
 	typing  bool   // the filter
-	longest bool   // first what is held for longest
+	longest bool   // the rows held for longest first
 
 	reading bool // page, in place of the rows
 	page    viewport.Model

@@ -29,7 +29,7 @@ func once(ctx context.Context, f *cli.Factory, v View) error {
 	for _, e := range b.faults {
 		f.Notef("%s", e.text())
 	}
-	if len(b.faults) == 0 || !f.JSON() { // with JSON, the object of the error has what is known
+	if len(b.faults) == 0 || !f.JSON() { // with JSON, the object of the error has the rows
 		if err := f.Print(listing{b, v}); err != nil {
 			return err
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 )
 
-// display is what a terminal gets. It is safe for concurrent use.
+// display keeps the output to a terminal. It is safe for concurrent use.
 type display struct {
 	mu   sync.Mutex
 	got  bytes.Buffer

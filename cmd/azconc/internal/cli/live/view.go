@@ -32,10 +32,10 @@ var tableStyles = table.Styles{
 	}),
 }
 
-// faultsMost is how many lines say what is wrong.
+// faultsMost bounds the lines that show errors.
 const faultsMost = 4
 
-// head returns the lines above the body: the view, what it costs, and what is wrong.
+// head returns the lines above the body: the view, its requests and its errors.
 func (m *model) head() []string {
 	b := &m.board
 	words, cost := []string{title.Render(m.view.Title)}, ""
@@ -66,7 +66,7 @@ func (m *model) head() []string {
 	return append(lines, "", m.tabs())
 }
 
-// tabs names the sections, the one that is shown with what is in it; it alone where there is no room for the others.
+// tabs names the sections, the selected one with its counts; only that one where there is no room for the others.
 func (m *model) tabs() string {
 	var names []string
 	for i, s := range m.view.Sections {
