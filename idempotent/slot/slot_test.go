@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
@@ -76,20 +77,22 @@ func TestAStarterNamesTheSlot(t *testing.T) {
 
 // TestTheClockIsTheServices: any of its responses will do, and no other.
 func TestTheClockIsTheServices(t *testing.T) {
-	s := aztest.New(nil)
-	now, err := ServiceClock(s.Container("missing"))(t.Context())
-	if err != nil || time.Since(now).Abs() > 3*time.Second || s.Requests() != 1 {
-		t.Errorf("%v, %v in %d requests", now, err, s.Requests())
-	}
-	o := s.ClientOptions()
-	o.Transport = answer{"Date": {"Thu, 01 Jan 2026 00:00:00 GMT"}}
-	c, err := container.NewClientWithNoCredential(s.Container("missing").URL(), &container.ClientOptions{ClientOptions: o})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if now, err := ServiceClock(c)(t.Context()); err == nil {
-		t.Errorf("the time of a login page was taken: %v", now)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s := aztest.New(nil)
+		now, err := ServiceClock(s.Container("missing"))(t.Context())
+		if err != nil || time.Since(now).Abs() > 3*time.Second || s.Requests() != 1 {
+			t.Errorf("%v, %v in %d requests", now, err, s.Requests())
+		}
+		o := s.ClientOptions()
+		o.Transport = answer{"Date": {"Thu, 01 Jan 2026 00:00:00 GMT"}}
+		c, err := container.NewClientWithNoCredential(s.Container("missing").URL(), &container.ClientOptions{ClientOptions: o})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if now, err := ServiceClock(c)(t.Context()); err == nil {
+			t.Errorf("the time of a login page was taken: %v", now)
+		}
+	})
 }
 
 // answer is what something in between answers to all requests.
