@@ -33,9 +33,6 @@ func (p process) id() id { return id{p.pid, p.started} }
 // zombie reports whether the process has ended and waits to be reaped.
 func (p process) zombie() bool { return p.state == 'Z' || p.state == 'X' }
 
-// stopped reports whether the process is stopped by a signal, or by a tracer.
-func (p process) stopped() bool { return p.state == 'T' || p.state == 't' }
-
 // inspect reads what /proc says about a process. The error is fs.ErrNotExist or ESRCH if it has ended.
 func inspect(pid int) (process, error) {
 	stat, err := os.ReadFile(procfs + "/" + strconv.Itoa(pid) + "/stat")
