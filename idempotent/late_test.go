@@ -161,17 +161,16 @@ func TestALateMarkerOfPoisonDoesNotLetACopyRunBesideItsOriginal(t *testing.T) {
 				}
 				ctx, cancel := context.WithCancel(t.Context())
 				ended := make(chan error, 2)
-				for _, p := range []*process{p, r.process()} {
+				for i, p := range []*process{p, r.process()} {
 					c, err := NewConsumer(p.queue, handle, &ConsumerOptions{Markers: p.markers, Poison: p.poison})
 					if err != nil {
 						t.Fatal(err)
 					}
 					go func() { ended <- c.Run(ctx) }()
-					if runs.n == nil {
+					if i == 0 {
 						pass(time.Second)
 						r.send("m")
 						pass(30 * time.Second)
-						runs.n = map[string]int{}
 					}
 				}
 				pass(time.Minute)
