@@ -69,6 +69,7 @@ func (g *githubRun) assertion(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("GitHub's token service: %w", err)
 	}
+	defer response.Body.Close()
 	var answer struct{ Value string }
 	switch err := runtime.UnmarshalAsJSON(response, &answer); {
 	case response.StatusCode >= 400 && response.StatusCode < 500 && response.StatusCode != http.StatusTooManyRequests:
