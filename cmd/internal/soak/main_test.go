@@ -55,8 +55,10 @@ func TestAShortSoak(t *testing.T) {
 	if r.Requests < 500 || len(r.Faults) < 5 || r.Events[restart] == 0 || r.Events[kill] == 0 || r.Events[pause] == 0 || r.Events[sever] == 0 {
 		t.Errorf("the weather was too good:\n%s", said)
 	}
+	// Sessions need more than a short soak, and the lock of a key stays only if its work has failed.
+	none := []string{"nothing left after its life in sessions", "nothing left after its life in onces"}
 	for _, v := range r.Verdicts {
-		if v.judged == 0 && v.what != "nothing left after its life in sessions" { // which need more than a short soak
+		if v.judged == 0 && !slices.Contains(none, v.what) {
 			t.Errorf("nothing was judged: %s", v.what)
 		}
 	}
