@@ -42,7 +42,6 @@ var before = []struct{ of, lines string }{
 	{" blob page ranges", "azconc blob page create jobs/disk --size 1048576"},
 	{" counter add", "azconc counter create jobs/visits"},
 	{" counter get", "azconc counter create jobs/visits"},
-	{" counter grow", "azconc counter create jobs/visits"},
 	{" counter delete", "azconc counter create jobs/visits"},
 	{" elect show", "azconc elect run jobs/scheduler -- true"},
 	{" elect resign", "coproc LEADER { exec azconc elect run jobs/scheduler -- sh -c 'echo; exec sleep 60'; }; read -u ${LEADER[0]}; trap 'kill $LEADER_PID; wait $LEADER_PID' EXIT"},

@@ -15,7 +15,7 @@ import (
 type AddOptions struct {
 	// OperationID makes the addition idempotent across processes, within the window of UpdateOptions.OperationID: if the
 	// counter remembers the operation, nothing is added and Result.AlreadyApplied is set. Such additions are all made to the
-	// first shard, since the number of shards may change, and so share the rate of one blob or entity. Defaults to none.
+	// first shard, the only one that every process chooses, and so share the rate of one blob or entity. Defaults to none.
 	OperationID string
 
 	_ struct{}
@@ -33,7 +33,7 @@ type AddOptions struct {
 //
 // Cost: 1 request if no other process writes the shard; the first Add of a Counter costs 2 more, of which one finds out the
 // number of shards, or 1 more if that is known. Concurrent calls share these requests. With an OperationID, 2. Adding 0 costs
-// nothing. A conflict costs as much as one of Update, and once in 10 s another request, for the number of shards.
+// nothing. A conflict costs as much as one of Update.
 func (c *Counter) Add(ctx context.Context, n int64, opts *AddOptions) (optimistic.Result, error) {
 	if n == 0 {
 		return optimistic.Result{}, nil

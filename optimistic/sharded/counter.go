@@ -35,10 +35,9 @@ type Counter struct {
 	o        Options
 	resource string
 
-	mu    sync.Mutex // guards what follows
-	seen  layout     // of the counter, as last read, with the largest number of shards; zero if it is not known
-	asked time.Time  // when it was last read
-	own   *own       // nil before the first Add
+	mu   sync.Mutex // guards what follows
+	seen layout     // of the counter, as last read; zero if it is not known
+	own  *own       // nil before the first Add
 }
 
 // own is the shard that a process adds to.
@@ -90,14 +89,11 @@ func (c *Counter) reading() *optimistic.ReadOptions {
 	return &optimistic.ReadOptions{SendOptions: c.o.SendOptions}
 }
 
-// know notes a layout that was read. The number of shards of a generation only grows.
+// know notes a layout that was read.
 func (c *Counter) know(l layout) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.seen.generation != l.generation || c.seen.shards < l.shards {
-		c.seen = l
-	}
-	c.asked = time.Now()
+	c.seen = l
 }
 
 // known returns the layout as last seen.

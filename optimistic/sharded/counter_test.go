@@ -103,10 +103,7 @@ func TestWhatACounterCosts(t *testing.T) {
 					{"add nothing", add(c, 0), 0},
 					{"the first add of another process", add(open(t, at), 10), 3},
 					{"get", get, 4},
-					{"grow", func() (int, error) { return change(c.Grow(ctx, 6)) }, 5},
-					{"grow to less", func() (int, error) { return change(c.Grow(ctx, 2)) }, 1},
-					{"get", get, 6},
-					{"delete", func() (int, error) { return change(c.Delete(ctx)) }, 8},
+					{"delete", func() (int, error) { return change(c.Delete(ctx)) }, 6},
 				} {
 					s.Reset()
 					reported, err := step.run()
@@ -192,103 +189,6 @@ func TestProcessesFindShardsOfTheirOwn(t *testing.T) {
 	})
 }
 
-// TestTheNumberOfShardsIsRaisedInUse: processes that know the old number stay right, and those that sum see every addition.
-func TestTheNumberOfShardsIsRaisedInUse(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := aztest.New(nil)
-		at := inBlobs(s)
-		old, reader := made(t, at, 1), open(t, at)
-		ctx := t.Context()
-		if _, err := old.Add(ctx, 1, nil); err != nil || total(t, reader) != 1 {
-			t.Fatal(err)
-		}
-		if ch, err := open(t, at).Grow(ctx, 3); err != nil || ch.Shards != 3 {
-			t.Fatalf("%+v, %v", ch, err)
-		}
-		for met := map[string]bool{}; len(met) < 3; { // until every shard has got something from a process that knows them all
-			s.Reset()
-			if _, err := open(t, at).Add(ctx, 10, nil); err != nil {
-				t.Fatal(err)
-			}
-			met[s.Log()[2].Resource] = true
-			if _, err := old.Add(ctx, 1, nil); err != nil {
-				t.Fatal(err)
-			}
-		}
-		var want int64
-		for shard := range 3 {
-			v, err := optimistic.Read(ctx, at(shardOf(t, at, shard)), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if want += v.Value.N; v.Value.N < 10 {
-				t.Errorf("shard %d has %d", shard, v.Value.N)
-			}
-		}
-		if got := total(t, reader); got != want {
-			t.Errorf("a reader that knew one shard got %d, want %d", got, want)
-		}
-	})
-}
-
-// TestWritersInConflictFindNewShards: growth is for writers in conflict, so a conflict is when they look. Later they have
-// shards of their own, and need one request for an addition. Chance decides who moves and where to: about one run in fifteen ends with
-// both on one shard, and one of five has to end well.
-func TestWritersInConflictFindNewShards(t *testing.T) {
-	var late int
-	var met int64
-	for range 5 {
-		synctest.Test(t, func(t *testing.T) { late, met = growUnderWriters(t) })
-		if late == 40 && met <= 250 {
-			return
-		}
-	}
-	t.Errorf("the last 40 additions sent %d requests, want 1 each; the shard that both knew has %d of 402", late, met)
-}
-
-// growUnderWriters lets a counter grow while two writers add to it. It returns the requests of their last 40 additions, and what the
-// shard has that both knew.
-func growUnderWriters(t *testing.T) (late int, met int64) {
-	s := aztest.New(&aztest.Options{Latency: optest.Latencies(5)})
-	at := inBlobs(s)
-	c := made(t, at, 1)
-	writers := []*sharded.Counter{open(t, at), open(t, at)}
-	for _, w := range writers {
-		if _, err := w.Add(t.Context(), 1, nil); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := c.Grow(t.Context(), 4); err != nil {
-		t.Fatal(err)
-	}
-	bubble.Sleep(11 * time.Second)
-	done := make(chan int)
-	for _, w := range writers {
-		go func() {
-			late := 0
-			for n := range 200 {
-				res, err := w.Add(t.Context(), 1, nil)
-				if err != nil {
-					t.Error(err)
-				}
-				if n >= 180 {
-					late += res.Requests
-				}
-			}
-			done <- late
-		}()
-	}
-	late = <-done + <-done
-	if got := total(t, c); got != 402 {
-		t.Errorf("the sum is %d, want 402", got)
-	}
-	first, err := optimistic.Read(t.Context(), at("visits"), nil)
-	if err != nil {
-		t.Error(err)
-	}
-	return late, first.Value.N
-}
-
 func TestNamesOfShardsAreSpread(t *testing.T) {
 	met, first := map[string]bool{}, map[byte]bool{}
 	for shard := range 64 {
@@ -323,7 +223,7 @@ func TestBadInputIsRefusedBeforeAnythingIsSent(t *testing.T) {
 			return err
 		},
 		"counter: 0 shards; give 1":       func() error { _, err := open(t, at).Create(t.Context(), 0); return err },
-		"counter: 1001 shards; give 1 to": func() error { _, err := open(t, at).Grow(t.Context(), 1001); return err },
+		"counter: 1001 shards; give 1 to": func() error { _, err := open(t, at).Create(t.Context(), 1001); return err },
 	} {
 		if err := run(); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%v, want %q in it", err, name)
@@ -347,7 +247,6 @@ func TestWhatIsNoCounterIsLeftAlone(t *testing.T) {
 			"add":    func() error { _, err := c.Add(ctx, 1, nil); return err },
 			"get":    func() error { _, err := c.Get(ctx); return err },
 			"create": func() error { _, err := c.Create(ctx, 2); return err },
-			"grow":   func() error { _, err := c.Grow(ctx, 2); return err },
 			"delete": func() error { _, err := c.Delete(ctx); return err },
 		} {
 			if err := run(); !errors.Is(err, sharded.ErrNoCounter) {
@@ -377,7 +276,6 @@ func TestADeletionThatFailedIsCompleted(t *testing.T) {
 			"add":    func() error { _, err := c.Add(ctx, 1, nil); return err },
 			"get":    func() error { _, err := c.Get(ctx); return err },
 			"create": func() error { _, err := c.Create(ctx, 2); return err },
-			"grow":   func() error { _, err := c.Grow(ctx, 5); return err },
 		} {
 			deleting := &sharded.DeletingError{}
 			if err := run(); !errors.As(err, &deleting) || !errors.Is(err, optimistic.ErrNotFound) {
@@ -399,7 +297,7 @@ func TestNoSumLeavesItsRange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := aztest.New(nil)
 		at, ctx := inBlobs(s), context.Background()
-		c := made(t, at, 1)
+		c := made(t, at, 2)
 		for _, tt := range []struct {
 			n       int64
 			refused bool
@@ -412,9 +310,6 @@ func TestNoSumLeavesItsRange(t *testing.T) {
 		if got := total(t, c); got != sharded.MaxPart {
 			t.Errorf("the sum is %d", got)
 		}
-		if _, err := c.Grow(ctx, 2); err != nil {
-			t.Fatal(err)
-		}
 		optest.Put(t, s.BlockBlob("box", shardOf(t, at, 1)), `{"n":9223372036854775807}`)
 		if _, err := c.Get(ctx); err == nil || !strings.Contains(err.Error(), "shard 1 holds 9223372036854775807") {
 			t.Errorf("%v, want the shard that somebody else has written", err)
@@ -422,7 +317,7 @@ func TestNoSumLeavesItsRange(t *testing.T) {
 	})
 }
 
-// TestAnAdditionWithAnIDIsMadeOnce: also if another process makes it again, and if shards were added in between.
+// TestAnAdditionWithAnIDIsMadeOnce: also if another process makes it again.
 func TestAnAdditionWithAnIDIsMadeOnce(t *testing.T) {
 	for name, store := range stores {
 		t.Run(name, func(t *testing.T) {
@@ -434,9 +329,6 @@ func TestAnAdditionWithAnIDIsMadeOnce(t *testing.T) {
 				res, err := open(t, at).Add(t.Context(), 5, &sharded.AddOptions{OperationID: "order-17"})
 				if want := 2 - min(i, 1); err != nil || res.AlreadyApplied != (i > 0) || res.Requests != want || s.Requests() != want {
 					t.Errorf("%+v, %v, %d requests, want %d", res, err, s.Requests(), want)
-				}
-				if _, err := c.Grow(t.Context(), 5+i); err != nil {
-					t.Fatal(err)
 				}
 			}
 			if got := total(t, c); got != 5 {

@@ -10,7 +10,7 @@ import (
 
 // Change says what a call has done to the shards of a counter.
 type Change struct {
-	Changed  bool // it was created, given more shards, or deleted, by this call
+	Changed  bool // it was created or deleted by this call
 	Shards   int  // the number of shards afterwards; after Delete, the number of those that were removed
 	Requests int  // requests sent; a read that was repeated after a fault counts once
 
@@ -29,8 +29,8 @@ type Change struct {
 // A counter that is not used costs nothing but its storage.
 func (c *Counter) Create(ctx context.Context, shards int) (Change, error) {
 	var ch Change
-	if err := checkShards(shards); err != nil {
-		return ch, err
+	if shards < 1 || shards > MaxShards {
+		return ch, fmt.Errorf("counter: %d shards; give 1 to %d", shards, MaxShards)
 	}
 	for {
 		ch.Requests++
@@ -43,7 +43,7 @@ func (c *Counter) Create(ctx context.Context, shards int) (Change, error) {
 			return ch, err
 		}
 		l = layout{newGeneration(), shards}
-		if err := c.fill(ctx, &ch, l.generation, 1, shards); err != nil {
+		if err := c.fill(ctx, &ch, l.generation, shards); err != nil {
 			return ch, err
 		}
 		res, err := optimistic.Create(ctx, c.target("", 0), Part{Generation: l.generation, Shards: shards}, c.creating())
@@ -62,7 +62,7 @@ func (c *Counter) Create(ctx context.Context, shards int) (Change, error) {
 		if res.Ambiguous > 0 {
 			// The request may have been carried out twice, and another process may have deleted the counter that the first delivery
 			// made, with its shards.
-			if err := c.fill(ctx, &ch, l.generation, 1, shards); err != nil {
+			if err := c.fill(ctx, &ch, l.generation, shards); err != nil {
 				return ch, err
 			}
 		}
@@ -72,52 +72,6 @@ func (c *Counter) Create(ctx context.Context, shards int) (Change, error) {
 	}
 }
 
-// Grow raises the number of shards, to at most MaxShards, while the counter is in use: nobody has to stop. If it has as
-// many, Grow changes nothing and reports its shards; the number is never lowered. Other processes add to the new shards when
-// they next meet a conflict, at most 10 s later; until then they stay right. Get sees the new shards at once.
-//
-// The new shards are created before the number is raised. If Grow fails, the number is as before, and calling it again
-// completes it. Errors are those of Create and Update; optimistic.ErrNotFound if there is no counter, and optimistic.ErrConflict if
-// it was deleted and created meanwhile.
-//
-// Cost: 1 request if there are as many, otherwise 3 more than there are new shards.
-func (c *Counter) Grow(ctx context.Context, shards int) (Change, error) {
-	ch := Change{Requests: 1}
-	if err := checkShards(shards); err != nil {
-		return Change{}, err
-	}
-	l, err := c.first(ctx, "grow")
-	if err != nil {
-		return ch, err
-	}
-	if ch.Shards = l.shards; ch.Shards >= shards {
-		return ch, nil
-	}
-	if err := c.fill(ctx, &ch, l.generation, ch.Shards, shards); err != nil {
-		return ch, err
-	}
-	o := c.updating()
-	res, err := optimistic.Update(ctx, c.target("", 0), func(_ context.Context, p *Part) error {
-		now, err := c.layoutOf("grow", p)
-		if err != nil {
-			return err
-		}
-		if now.generation != l.generation {
-			return fmt.Errorf("grow %s: %w: the counter was deleted and created meanwhile", c.resource, optimistic.ErrConflict)
-		}
-		p.Shards = max(p.Shards, shards)
-		l.shards = p.Shards
-		return nil
-	}, &o)
-	ch.Requests += res.Requests
-	if err != nil {
-		return ch, err
-	}
-	c.know(l)
-	ch.Changed, ch.Shards = res.Changed, l.shards
-	return ch, nil
-}
-
 // creating are the options of a create. A part without a value may be created again: it makes no difference.
 func (c *Counter) creating() *optimistic.WriteOptions {
 	o := &optimistic.WriteOptions{SendOptions: c.o.SendOptions}
@@ -125,11 +79,10 @@ func (c *Counter) creating() *optimistic.WriteOptions {
 	return o
 }
 
-// fill creates the shards from one to before another. What exists of this generation was created for it: by an earlier try,
-// or by another process, which may have made it a part of the counter by now.
-func (c *Counter) fill(ctx context.Context, ch *Change, generation string, from, to int) error {
-	requests := make([]int, to)
-	err := each(ctx, from, to, func(ctx context.Context, shard int) error {
+// fill creates all shards of a generation but the first. What exists of it was created by an earlier request of this call.
+func (c *Counter) fill(ctx context.Context, ch *Change, generation string, shards int) error {
+	requests := make([]int, shards)
+	err := each(ctx, 1, shards, func(ctx context.Context, shard int) error {
 		res, err := optimistic.Create(ctx, c.target(generation, shard), Part{}, c.creating())
 		requests[shard] = res.Requests
 		if errors.Is(err, optimistic.ErrExists) {
@@ -145,11 +98,4 @@ func (ch *Change) add(requests []int) {
 	for _, n := range requests {
 		ch.Requests += n
 	}
-}
-
-func checkShards(shards int) error {
-	if shards < 1 || shards > MaxShards {
-		return fmt.Errorf("counter: %d shards; give 1 to %d", shards, MaxShards)
-	}
-	return nil
 }

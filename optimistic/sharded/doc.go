@@ -26,16 +26,14 @@
 // the name has left behind, or a Create that failed, is under other names: no process counts it, adds to it, or deletes one for
 // the other.
 //
-// The number of shards can be raised at any time, and is never lowered. New shards are empty and exist before the number is
-// raised, so a process that knows the old number does no harm when it adds to a shard; a process that reads all of them reads
-// the number first.
+// The number of shards stays as it was created. More cost storage only, and one request more for each Get.
 //
 // # Limits
 //
 //   - A change outside azconc to a shard is a change of the sum. One to the number of shards loses what is in those beyond it.
 //   - A sum is not that of one moment. An addition sees its shard only: what has to decide by the whole, such as a balance that
 //     must not fall below zero, needs one resource.
-//   - A Create or Grow that fails may leave empty shards. After a Grow, the next one takes them; otherwise nothing removes them.
+//   - A Create that fails may leave empty shards, which nothing removes.
 //   - One process needs one shard only, because it folds its concurrent calls into one write.
 //   - Shards of a table that share a partition share its limit.
 package sharded

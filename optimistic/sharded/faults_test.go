@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -61,14 +60,6 @@ func TestACounterIsExactWithOneAnswerInFiveLost(t *testing.T) {
 						}
 					})
 				}
-				wg.Go(func() {
-					for shards := 3; shards <= 6; shards++ {
-						bubble.Sleep(200 * time.Millisecond)
-						if _, err := opened().Grow(t.Context(), shards); err != nil {
-							t.Errorf("grow: %v", err)
-						}
-					}
-				})
 				wg.Wait()
 				got, also := total(t, c), want
 				for _, by := range open {
@@ -94,10 +85,9 @@ func TestEveryWriteOfACounterUnderEveryFault(t *testing.T) {
 	steps := map[string]func(context.Context, *sharded.Counter) error{
 		"create": func(ctx context.Context, c *sharded.Counter) error { return optest.ErrorOf(c.Create(ctx, 3)) },
 		"add":    func(ctx context.Context, c *sharded.Counter) error { return optest.ErrorOf(c.Add(ctx, 100, nil)) },
-		"grow":   func(ctx context.Context, c *sharded.Counter) error { return optest.ErrorOf(c.Grow(ctx, 4)) },
 		"delete": func(ctx context.Context, c *sharded.Counter) error { return optest.ErrorOf(c.Delete(ctx)) },
 	}
-	writes := map[string]int{"create": 3, "add": 1, "grow": 2, "delete": 4}
+	writes := map[string]int{"create": 3, "add": 1, "delete": 4}
 	for name, fault := range optest.Every(aztest.Writes) {
 		for op, run := range steps {
 			for skip := range writes[op] {
@@ -182,30 +172,7 @@ func TestAnOpenOutcomeStaysOnItsShard(t *testing.T) {
 	})
 }
 
-// TestTheNumberIsRaisedOverShardsThatExist: a number that is raised first makes every sum and many additions fail if the
-// growth ends half way.
-func TestTheNumberIsRaisedOverShardsThatExist(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := aztest.New(nil)
-		at, ctx := inBlobs(s), t.Context()
-		c := made(t, at, 2)
-		s.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: 403, Code: "AuthorizationFailure", Match: func(r *aztest.Request) bool {
-			return aztest.Writes(r) && strings.HasSuffix(r.Resource, "-3")
-		}})
-		if _, err := c.Grow(ctx, 4); err == nil {
-			t.Fatal("a growth without its last shard succeeded")
-		}
-		if sum, err := open(t, at).Get(ctx); err != nil || sum.Shards != 2 {
-			t.Errorf("%+v, %v, want the two shards that there were", sum, err)
-		}
-		s.SetFaults()
-		if ch, err := c.Grow(ctx, 4); err != nil || ch.Shards != 4 {
-			t.Errorf("a second growth: %+v, %v", ch, err)
-		}
-	})
-}
-
-// played runs a few processes that add 1, sum and grow under faults, and returns their calls and results. Of additions of 1
+// played runs a few processes that add 1 and sum under faults, and returns their calls and results. Of additions of 1
 // every sum is one that the counter had in between, so the judge of a plain number judges the shards.
 func played(t *testing.T, seed uint64, broken bool) []history.Call {
 	var r optest.Recorder
@@ -243,11 +210,6 @@ func played(t *testing.T, seed uint64, broken bool) []history.Call {
 						return 0, optest.ErrorOf(c.Add(t.Context(), 1, nil))
 					}); err != nil {
 						t.Errorf("process %d: %v", i, err)
-					}
-					if n == 2 && i < 2 && !broken {
-						if _, err := c.Grow(t.Context(), 3+i); err != nil && !errors.Is(err, optimistic.ErrOutcomeUnknown) {
-							t.Errorf("process %d: %v", i, err)
-						}
 					}
 				}
 			})

@@ -22,8 +22,7 @@ type Total struct {
 
 // Get returns the sum of the shards. It reads them one by one, in parallel, so the sum is not that of one moment:
 //
-//   - Every Add that returned nil before Get was called is in the sum, whatever process made it, and also if it was to a
-//     shard that was added since this Counter last looked.
+//   - Every Add that returned nil before Get was called is in the sum, whatever process made it.
 //   - No Add that began after Get returned is in the sum.
 //   - Each Add that was under way meanwhile is in the sum or not, independently of the others: a later one may be, and an
 //     earlier one not. An Add with an unknown outcome is under way until it is decided.
@@ -45,8 +44,6 @@ func (c *Counter) Get(ctx context.Context) (Total, error) {
 			return Total{}, err
 		}
 		parts = append(parts, more...)
-		// The number of shards was raised before any process could add to a new one. A shard that it does not cover was empty
-		// when the number was read, so that there is nothing to miss.
 		now, err := c.layoutOf("get", &parts[0])
 		if err != nil {
 			return Total{}, err

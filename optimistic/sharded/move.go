@@ -2,7 +2,6 @@ package sharded
 
 import (
 	"context"
-	"time"
 
 	"github.com/azconc/azconc/pkg/retry"
 )
@@ -51,7 +50,7 @@ func (c *Counter) crowded(ctx context.Context, at *own, refused bool) {
 	if !refused && retry.Random(ctx) >= restless {
 		return
 	}
-	l := c.refreshed(ctx)
+	l := c.known()
 	to, err := c.open(l, pick(ctx, l.shards, at.shard))
 	if err != nil || l.shards < 2 {
 		return
@@ -61,21 +60,4 @@ func (c *Counter) crowded(ctx context.Context, at *own, refused bool) {
 	if c.own == at { // of the calls that shared the write, one moves
 		c.own = to
 	}
-}
-
-// refreshAfter is the time for which the number of shards is not read again. Only conflicts lead to a read.
-const refreshAfter = 10 * time.Second
-
-// refreshed returns the layout, read again if that was some time ago. A failure leaves it as it was.
-func (c *Counter) refreshed(ctx context.Context) layout {
-	c.mu.Lock()
-	due := time.Since(c.asked) > refreshAfter
-	if due {
-		c.asked = time.Now()
-	}
-	c.mu.Unlock()
-	if due {
-		_, _ = c.first(ctx, "add")
-	}
-	return c.known()
 }

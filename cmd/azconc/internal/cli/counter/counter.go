@@ -23,7 +23,7 @@ import (
 
 func NewCmd(f *cli.Factory) *cobra.Command {
 	return cli.NewGroupCmd("counter", "Count in several blobs, beyond what one takes",
-		newCreateCmd(f), newAddCmd(f), newGetCmd(f), newGrowCmd(f), newDeleteCmd(f))
+		newCreateCmd(f), newAddCmd(f), newGetCmd(f), newDeleteCmd(f))
 }
 
 // verb makes cmd a verb on a counter.
@@ -96,34 +96,13 @@ the counter's name. The names of the others begin with a hash.`,
 		Example: `  azconc counter create jobs/visits --shards 16`,
 	}
 	shards := 16
-	flags.Int(cmd.Flags(), &shards, "shards", 1, "number of blobs, at most 1000; azconc counter grow raises it")
-	return shaping(f, cmd, &shards, "created", (*sharded.Counter).Create)
-}
-
-func newGrowCmd(f *cli.Factory) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "grow <container/counter> --shards <n>",
-		Short: "Raise the number of a counter's blobs while it is in use",
-		Long: `Raise the number of a counter's blobs while it is in use. Nobody has to stop. The number is never lowered: if the counter has
-as many, nothing changes, and its outcome is "unchanged". If it fails, running it again completes it.`,
-		Example: `  azconc counter grow jobs/visits --shards 32`,
-	}
-	shards := 0
-	flags.Int(cmd.Flags(), &shards, "shards", 1, "number of blobs, at most 1000")
-	return shaping(f, cmd, &shards, "grown", (*sharded.Counter).Grow)
-}
-
-// shaping makes cmd a verb that sets the number of shards.
-func shaping(f *cli.Factory, cmd *cobra.Command, shards *int, done string, do func(*sharded.Counter, context.Context, int) (sharded.Change, error)) *cobra.Command {
+	flags.Int(cmd.Flags(), &shards, "shards", 1, "number of blobs, at most 1000, which stays as it is")
 	return verb(f, cmd, func(ctx context.Context, name ref.Blob, c *sharded.Counter) (cli.Result, error) {
-		switch {
-		case *shards == 0:
-			return nil, fail.Usagef("--shards is missing")
-		case *shards > sharded.MaxShards:
-			return nil, fail.Usagef("--shards %d is more than %d", *shards, sharded.MaxShards)
+		if shards > sharded.MaxShards {
+			return nil, fail.Usagef("--shards %d is more than %d", shards, sharded.MaxShards)
 		}
-		ch, err := do(c, ctx, *shards)
-		outcome := done
+		ch, err := c.Create(ctx, shards)
+		outcome := "created"
 		if !ch.Changed {
 			outcome = "unchanged"
 		}

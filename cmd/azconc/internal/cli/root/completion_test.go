@@ -191,7 +191,7 @@ func TestNamesOfTheAccountAreCompleted(t *testing.T) {
 			{"doctor --queue o", "orders :4"},
 			{"doctor --table o", "orders :4"},
 			{"counter add l", "logs/ :6"},
-			{"counter grow jobs/stat", "jobs/state.json jobs/status :4"},
+			{"counter get jobs/stat", "jobs/state.json jobs/status :4"},
 			{"counter add jobs/status ", ":4"},
 			{"tf show l", "logs/ :6"},
 			{"tf run jobs/stat", "jobs/state.json jobs/status :4"},
