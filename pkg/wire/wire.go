@@ -144,15 +144,6 @@ func (w Wire) sending(ctx context.Context) *sending {
 // redirected to. They are the same for every request, so they are made once.
 var onceOnly = policy.WithHTTPHeader(policy.WithRetryOptions(context.Background(), policy.RetryOptions{MaxRetries: -1}), http.Header{"Referer": {azerr.NoReferer}})
 
-// Part sends a request that is a part of the one that a Wire is sending: the second of a send function that sends several,
-// and so on. It is counted and traced by that Wire. ctx is the one that the send function received.
-func Part(ctx context.Context, op string, send func(ctx context.Context) error) error {
-	if s, ok := ctx.Value(sendingKey{}).(*sending); ok {
-		return s.w.traced(ctx, op, send)
-	}
-	return send(ctx)
-}
-
 func (w Wire) traced(ctx context.Context, op string, send func(ctx context.Context) error) error {
 	if w.Count != nil {
 		w.Count()
