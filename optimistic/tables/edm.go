@@ -47,7 +47,7 @@ var firstDateTime = time.Date(1601, 1, 1, 0, 0, 0, 0, time.UTC)
 // 32 bits are Int32, as are int and uint if the value fits; others are Int64), aztables' EDM types, and types that
 // encode to one of those as JSON. Anything else, including nil, is an error: a property without a value does not exist.
 func PropertyOf(value any) (Property, error) {
-	p, err := propertyFrom(value, "", Property{})
+	p, err := propertyFrom(value, Property{})
 	if err == nil && p == (Property{}) {
 		err = errors.New("nil is not a value")
 	}

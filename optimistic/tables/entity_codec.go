@@ -47,9 +47,6 @@ func decodeInto(e storedEntity, to any) error {
 			continue
 		}
 		members[name] = p.literalFor(field)
-		if field.t == nil && p.Type.annotated() { // a type with its own UnmarshalJSON, such as aztables.EDMEntity
-			members[name+typeSuffix] = quoted(string(p.Type))
-		}
 	}
 	for i, text := range []string{e.partition, e.row, e.timestamp} {
 		if _, named := fields.byName[systemProperties[i]]; named && text != "" {
@@ -99,20 +96,15 @@ func encodeValue(value any, known Properties) (Properties, error) {
 	return encodeStruct(v, known)
 }
 
-// encodeMap returns the properties for the members of a map. An annotation in it ("n@odata.type") sets a type, as in
-// JSON. A nil member is skipped.
+// encodeMap returns the properties for the members of a map. A nil member is skipped.
 func encodeMap(m reflect.Value, known Properties) (Properties, error) {
 	out := make(Properties, m.Len())
 	for _, key := range m.MapKeys() {
 		name := key.String()
-		if ownedByProtocol(name) || name == "Timestamp" {
+		if strings.HasPrefix(name, "odata.") || name == "Timestamp" {
 			continue
 		}
-		var annotation EDM
-		if a := m.MapIndex(reflect.ValueOf(name + typeSuffix).Convert(key.Type())); a.IsValid() {
-			annotation = EDM(fmt.Sprint(a.Interface()))
-		}
-		p, err := propertyFrom(m.MapIndex(key).Interface(), annotation, known[name])
+		p, err := propertyFrom(m.MapIndex(key).Interface(), known[name])
 		if err != nil {
 			return nil, fmt.Errorf("property %q: %w", name, err)
 		}
@@ -141,15 +133,11 @@ func encodeStruct(v reflect.Value, known Properties) (Properties, error) {
 	}
 	out := make(Properties, len(members))
 	for name, raw := range members {
-		if ownedByProtocol(name) || name == "Timestamp" || isNull(raw) {
+		if strings.HasPrefix(name, "odata.") || name == "Timestamp" || isNull(raw) {
 			continue
 		}
-		var annotation EDM
-		if a := members[name+typeSuffix]; a != nil {
-			_ = json.Unmarshal(a, &annotation) // if it is not a string there is no type, and checking the value reports that
-		}
 		field, _ := fields.find(name)
-		if out[name], err = propertyAs(raw, annotation, field.t, known[name]); err != nil {
+		if out[name], err = propertyAs(raw, field.t, known[name]); err != nil {
 			return nil, fmt.Errorf("property %q: %w", name, err)
 		}
 	}
@@ -157,7 +145,7 @@ func encodeStruct(v reflect.Value, known Properties) (Properties, error) {
 }
 
 // propertyFrom returns the Property for a Go value, by way of its JSON. The zero Property stands for null.
-func propertyFrom(value any, annotation EDM, known Property) (Property, error) {
+func propertyFrom(value any, known Property) (Property, error) {
 	switch v := value.(type) {
 	case Property:
 		return typed(v.Type, v.Value)
@@ -173,15 +161,12 @@ func propertyFrom(value any, annotation EDM, known Property) (Property, error) {
 	if err != nil || isNull(raw) {
 		return Property{}, err
 	}
-	return propertyAs(raw, annotation, reflect.TypeOf(value), known)
+	return propertyAs(raw, reflect.TypeOf(value), known)
 }
 
-// propertyAs returns the Property for a literal. Its type is the annotation, or else the type of the property that it
-// replaces if the value fits, or else the type for its Go type.
-func propertyAs(raw json.RawMessage, annotation EDM, t reflect.Type, known Property) (Property, error) {
-	if annotation != "" {
-		return fromLiteral(raw, annotation)
-	}
+// propertyAs returns the Property for a literal. Its type is that of the property that it replaces if the value fits, or
+// else the type for its Go type.
+func propertyAs(raw json.RawMessage, t reflect.Type, known Property) (Property, error) {
 	text, quoted, err := literalText(raw)
 	if err != nil {
 		return Property{}, err

@@ -11,7 +11,7 @@ import (
 // fieldSet is the set of fields that encoding/json finds in a type.
 type fieldSet struct {
 	byName map[string]field
-	every  *field // set if the type accepts any name: a map, or a type with its own UnmarshalJSON
+	every  *field // set if the type accepts any name: a map
 }
 
 type field struct {
@@ -38,15 +38,12 @@ func fieldsOf(t reflect.Type) (fieldSet, error) {
 		at = at.Elem()
 	}
 	switch {
-	case reflect.PointerTo(at).Implements(jsonUnmarshaler):
-		s.every = &field{}
 	case at.Kind() == reflect.Map && at.Key().Kind() == reflect.String:
 		s.every = &field{t: at.Elem()}
-	case at.Kind() != reflect.Struct:
-		return s, fmt.Errorf("%v cannot be an entity; use a struct, a map with string keys, or Properties", t)
-	}
-	if at.Kind() == reflect.Struct {
+	case at.Kind() == reflect.Struct && !reflect.PointerTo(at).Implements(jsonUnmarshaler):
 		s.collect(at)
+	default:
+		return s, fmt.Errorf("%v cannot be an entity; use a struct, a map with string keys, or Properties", t)
 	}
 	return s, nil
 }

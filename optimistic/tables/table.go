@@ -19,13 +19,6 @@ type TableOptions struct {
 	Hooks observe.Hooks
 }
 
-func (o *TableOptions) hooks() observe.Hooks {
-	if o == nil {
-		return observe.Hooks{}
-	}
-	return o.Hooks
-}
-
 // CreateTable creates a table. If it already exists, the error is optimistic.ErrExists.
 //
 // A table has no place for an id: if a response is lost and the table exists then, the error is an
@@ -37,7 +30,7 @@ func CreateTable(ctx context.Context, client *aztables.Client, opts *TableOption
 		return optimistic.Result{}, err
 	}
 	r, err := protocol.Unproved{
-		Op: "create", Resource: tableName(client), Name: "tables.CreateTable", Hooks: opts.hooks(), Request: "Create Table", Exists: []string{"TableAlreadyExists"}, Why: "the table exists, and nothing shows who created it",
+		Op: "create", Resource: tableName(client), Name: "tables.CreateTable", Hooks: ptr.Value(opts).Hooks, Request: "Create Table", Exists: []string{"TableAlreadyExists"}, Why: "the table exists, and nothing shows who created it",
 		Send: func(ctx context.Context) error {
 			_, err := client.CreateTable(ctx, nil)
 			return err
@@ -58,7 +51,7 @@ func DeleteTable(ctx context.Context, client *aztables.Client, opts *TableOption
 		return optimistic.Result{}, err
 	}
 	r, err := protocol.Unproved{
-		Op: "delete", Resource: tableName(client), Name: "tables.DeleteTable", Hooks: opts.hooks(), Request: "Delete Table", Done: []string{"TableNotFound", "ResourceNotFound", "TableBeingDeleted"},
+		Op: "delete", Resource: tableName(client), Name: "tables.DeleteTable", Hooks: ptr.Value(opts).Hooks, Request: "Delete Table", Done: []string{"TableNotFound", "ResourceNotFound", "TableBeingDeleted"},
 		Send: func(ctx context.Context) error {
 			_, err := client.Delete(ctx, nil)
 			return err
@@ -82,17 +75,11 @@ func Upsert[T any](ctx context.Context, target Entity[T], value T, opts *TableOp
 	if err := addressable(target.PartitionKey); err != nil {
 		return optimistic.Result{}, err
 	}
-	properties, err := encodeValue(value, nil)
+	d, err := changeOf(nil, false, value, target.PartitionKey, target.RowKey)
 	if err != nil {
 		return optimistic.Result{}, err
 	}
-	if err := takeKeys(properties, target.PartitionKey, target.RowKey); err != nil {
-		return optimistic.Result{}, err
-	}
-	if _, err := checkEntity(target.PartitionKey, target.RowKey, properties, 0); err != nil {
-		return optimistic.Result{}, err
-	}
-	body, err := encodeEntity(target.PartitionKey, target.RowKey, properties)
+	body, err := d.body(target.PartitionKey, target.RowKey, protocol.Lineage{}, true)
 	if err != nil {
 		return optimistic.Result{}, err
 	}
@@ -102,7 +89,7 @@ func Upsert[T any](ctx context.Context, target Entity[T], value T, opts *TableOp
 	}
 	var etag azcore.ETag
 	r, err := protocol.Unproved{
-		Op: "upsert", Resource: target.Resource(), Name: "tables.Upsert", Hooks: opts.hooks(), Request: request,
+		Op: "upsert", Resource: target.Resource(), Name: "tables.Upsert", Hooks: ptr.Value(opts).Hooks, Request: request,
 		Send: func(ctx context.Context) error {
 			resp, err := target.Client.UpsertEntity(ctx, body, &aztables.UpsertEntityOptions{UpdateMode: mode})
 			etag, err = protocol.Sent("ETag", ptr.Optional(resp.ETag), err)

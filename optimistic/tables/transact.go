@@ -147,8 +147,8 @@ type transaction struct {
 var errApplied = errors.New("this transaction has been applied already")
 
 // next runs the change and plans the submission of its writes.
-func (t *transaction) next(ctx context.Context, _ *protocol.Refusal) (*protocol.Change, error) {
-	s, err := t.attempt(ctx, t.last)
+func (t *transaction) next(ctx context.Context, open *protocol.Refusal) (*protocol.Change, error) {
+	s, err := t.attempt(ctx, open)
 	if s == nil || err != nil {
 		return nil, err
 	}
@@ -180,14 +180,15 @@ func (t *transaction) refused(w protocol.Change, err error) (open *protocol.Refu
 	return s.open, again, err
 }
 
-// attempt runs the change and plans a submission. It returns nil if there is nothing to send. The outcome of the last
-// submission is known before it returns.
-func (t *transaction) attempt(ctx context.Context, last *submission) (*submission, error) {
+// attempt runs the change and plans a submission. It returns nil if there is nothing to send. open is the refusal of the last
+// submission, whose outcome is known before attempt returns.
+func (t *transaction) attempt(ctx context.Context, open *protocol.Refusal) (*submission, error) {
+	last := t.last
 	tx := &Tx{t: t, rows: map[string]*txRow{}, last: last}
 	defer func() { tx.t = nil }()
 	if t.guard != "" {
 		if _, err := tx.read(ctx, t.guard, false); err != nil && tx.fate == protocol.Unprovable {
-			return nil, t.forsake(ctx, last, err)
+			return nil, t.Abandon(ctx, open, err)
 		}
 	}
 	var s *submission
@@ -215,8 +216,10 @@ func (t *transaction) attempt(ctx context.Context, last *submission) (*submissio
 		t.Res.AlreadyApplied = true
 		return nil, nil
 	}
-	if done, verdict := t.landed(ctx, last); done {
-		return nil, verdict
+	if open != nil && t.Doubtful(open) { // the change has not read anything again that shows the outcome
+		if done, verdict := t.lookAgain(ctx, last); done {
+			return nil, verdict
+		}
 	}
 	if errors.Is(err, optimistic.ErrSkip) {
 		return nil, nil
@@ -227,33 +230,17 @@ func (t *transaction) attempt(ctx context.Context, last *submission) (*submissio
 	return s, err
 }
 
-// landed judges a refused submission if its refusal is doubtful. done means that the call is over. It is needed if the
-// change has not read anything again that shows the outcome.
-func (t *transaction) landed(ctx context.Context, s *submission) (done bool, err error) {
-	if s == nil || !t.Doubtful(s.open) {
-		return false, nil
-	}
-	return t.lookAgain(ctx, s)
-}
-
-// lookAgain looks at a refused submission that would have left a trace, unless it has been judged.
+// lookAgain looks at a refused submission that would have left a trace, unless it has been judged. done means that the call
+// is over.
 func (t *transaction) lookAgain(ctx context.Context, s *submission) (done bool, err error) {
 	if s.open.Conflict.Judged || s.stamp == "" {
 		return false, nil
 	}
 	now, err := t.Look(ctx, s.Change.Look)
 	if err != nil {
-		return true, t.forsake(ctx, s, t.Fail(err))
+		return true, t.Abandon(ctx, s.open, t.Fail(err))
 	}
 	return t.Confirm(ctx, s.open, now)
-}
-
-// forsake is Abandon for a submission, if there is one.
-func (t *transaction) forsake(ctx context.Context, s *submission, err error) error {
-	if s == nil {
-		return err
-	}
-	return t.Abandon(ctx, s.open, err)
 }
 
 // won records that s was applied.
@@ -266,52 +253,45 @@ func (t *transaction) won(s *submission) {
 // surrender makes a conflict final. It looks once at the entity that failed, or, if that leaves no trace, at one that
 // does, to name the current version, and to notice a submission that was applied after all.
 func (t *transaction) surrender(ctx context.Context, _ *protocol.Refusal) error {
-	s, failed := t.last, t.last.failed
+	s := t.last
 	if done, verdict := t.lookAgain(ctx, s); done {
 		return verdict
 	}
-	if failed == nil {
+	if s.failed == nil {
 		return s.err
 	}
-	now, lookErr := s.seen, error(nil)
-	if now == nil {
-		found, err := protocol.State{}, errNotLooked
-		if !failed.witness.Remove {
-			found, err = t.Look(ctx, failed.witness.Look)
+	if s.seen == nil && !s.failed.witness.Remove {
+		if now, err := t.Look(ctx, s.failed.witness.Look); err == nil {
+			s.seen = &now
 		}
-		now, lookErr = &found, err
 	}
-	return t.refusalOf(failed, *now, lookErr, s.answer)
+	return t.refusalOf(s)
 }
-
-var errNotLooked = errors.New("not looked")
 
 // named adds the row to an error that concerns one.
 func (t *transaction) named(s *submission, err error) error {
-	i := azerr.Classify(s.answer).Index
-	if _, open := errors.AsType[*optimistic.UnknownError](err); open || i < 0 || i >= len(s.members) {
+	m := s.culprit()
+	if _, open := errors.AsType[*optimistic.UnknownError](err); open || m == nil {
 		return err
 	}
-	return fmt.Errorf("%s %s/%s: %w", t.Op, t.Resource, s.members[i].row, azerr.Clean(s.answer))
+	return fmt.Errorf("%s %s/%s: %w", t.Op, t.Resource, m.row, azerr.Clean(s.answer))
 }
 
 // refusalOf returns the error for the row that failed.
-func (t *transaction) refusalOf(m *member, now protocol.State, lookErr error, err error) error {
-	out := azerr.Classify(err)
-	name := fmt.Sprintf("%s/%s", t.Resource, m.row)
-	if out.Kind == azerr.NotFound && !m.witness.Base.Exists {
-		return &optimistic.NotFoundError{Op: t.Op, Resource: name, Err: azerr.Clean(err)}
-	}
-	reason := out.Reason
-	if out.Kind == azerr.NotFound {
-		reason = azerr.Gone
+func (t *transaction) refusalOf(s *submission) error {
+	out, base := azerr.Classify(s.answer), s.failed.witness.Base
+	name := fmt.Sprintf("%s/%s", t.Resource, s.failed.row)
+	if out.Kind == azerr.NotFound && !base.Exists {
+		return &optimistic.NotFoundError{Op: t.Op, Resource: name, Err: azerr.Clean(s.answer)}
 	}
 	conflict := &optimistic.ConflictError{
-		Op: t.Op, Resource: name, Reason: reason, Base: m.witness.Base.ETag,
-		Attempts: t.Res.Attempts, Elapsed: time.Since(t.Began), Err: azerr.Clean(err),
+		Op: t.Op, Resource: name, Reason: out.Reason, Base: base.ETag, Attempts: t.Res.Attempts, Elapsed: time.Since(t.Began), Err: azerr.Clean(s.answer),
 	}
-	if lookErr == nil && !m.witness.Remove {
-		conflict.Current = now.ETag
+	if out.Kind == azerr.NotFound {
+		conflict.Reason = azerr.Gone
+	}
+	if s.seen != nil && !s.failed.witness.Remove {
+		conflict.Current = s.seen.ETag
 	}
 	return conflict
 }

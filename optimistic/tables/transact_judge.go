@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/azconc/azconc/optimistic/internal/protocol"
-	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/fence"
 )
 
@@ -44,7 +43,7 @@ func (s *submission) look(ctx context.Context) (protocol.State, error) {
 		if err != nil {
 			return protocol.State{}, err
 		}
-		if i := azerr.Classify(s.answer).Index; i >= 0 && i < len(s.members) && s.members[i] == m {
+		if m == s.culprit() {
 			s.seen = &now
 		}
 		switch f, why := s.call.Judge(m.witness, now); {
@@ -68,12 +67,12 @@ func (s *submission) look(ctx context.Context) (protocol.State, error) {
 // and mostly decides. After a lost response an insert may have failed because of the submission itself, or of what
 // followed it, so the entities with a version are asked before it.
 func (s *submission) asked() []*member {
-	i := azerr.Classify(s.answer).Index
-	if i < 0 || i >= len(s.members) || s.members[i].witness.Remove || s.ambiguous() && s.weak(s.members[i]) {
+	first := s.culprit()
+	if first == nil || first.witness.Remove || s.ambiguous() && s.weak(first) {
 		return s.witnesses
 	}
-	rest := slices.DeleteFunc(slices.Clone(s.witnesses), func(m *member) bool { return m == s.members[i] })
-	return append([]*member{s.members[i]}, rest...)
+	rest := slices.DeleteFunc(slices.Clone(s.witnesses), func(m *member) bool { return m == first })
+	return append([]*member{first}, rest...)
 }
 
 // proof returns a state that shows the fate of the whole submission.

@@ -252,8 +252,16 @@ func (s *submission) refused(err error) (failed *member, again bool) {
 	if !missing && !conflict || azerr.Has(err, "TableNotFound") {
 		return nil, false
 	}
-	if i := azerr.Classify(s.answer).Index; i >= 0 && i < len(s.members) {
-		return s.members[i], s.members[i].read
+	if m := s.culprit(); m != nil {
+		return m, m.read
 	}
 	return nil, conflict
+}
+
+// culprit returns the member that the service's last response names, or nil.
+func (s *submission) culprit() *member {
+	if i := azerr.Classify(s.answer).Index; i >= 0 && i < len(s.members) {
+		return s.members[i]
+	}
+	return nil
 }
