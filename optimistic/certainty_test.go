@@ -151,7 +151,7 @@ func TestAQuietDayLeavesNothingUnknown(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%+v", q), func(t *testing.T) {
 			began := time.Now()
-			commits := *optest.Commits
+			commits := *crowdCommits
 			if testing.Short() {
 				commits /= 4
 			}
@@ -173,7 +173,7 @@ func TestNothingIsAppliedTwiceInACrowd(t *testing.T) {
 	}{{12, optimistic.ConfirmAlways}, {32, optimistic.ConfirmAlways}, {128, optimistic.ConfirmAlways}, {32, optimistic.ConfirmByPath}} {
 		t.Run(fmt.Sprintf("%d clients, confirm %d", tt.clients, tt.confirm), func(t *testing.T) {
 			v := workload{
-				seed: *optest.FirstSeed, blobs: 1, writers: tt.clients, operations: *optest.Commits/tt.clients + 1, confirm: tt.confirm, faults: manyFaults(),
+				seed: *optest.FirstSeed, blobs: 1, writers: tt.clients, operations: *crowdCommits/tt.clients + 1, confirm: tt.confirm, faults: manyFaults(),
 			}.run(t)
 			for _, violation := range v.Violations {
 				t.Error(violation)

@@ -53,7 +53,7 @@ func behind(t *testing.T, s *aztest.Service, change func(*http.Request, *http.Re
 func TestADateThatIsNotTheServicesProvesNothing(t *testing.T) {
 	for name, ahead := range map[string]time.Duration{"ahead": time.Minute, "behind": -time.Minute, "right": 0} {
 		t.Run(name, func(t *testing.T) {
-			optest.BothDates(t, `{"n":0}`, func(t *testing.T, s *aztest.Service, theirs *blockblob.Client) {
+			bothDates(t, `{"n":0}`, func(t *testing.T, s *aztest.Service, theirs *blockblob.Client) {
 				bubble.Sleep(time.Hour)
 				ours := behind(t, s, func(_ *http.Request, r *http.Response) *http.Response {
 					if ahead != 0 {
@@ -81,7 +81,7 @@ func TestADateThatIsNotTheServicesProvesNothing(t *testing.T) {
 // TestAnOldVersionFromACacheProvesNothing: a cache answers the look after a lost response with a version that is older
 // than the one written to. It was taken for one that was written since, and the write was applied twice.
 func TestAnOldVersionFromACacheProvesNothing(t *testing.T) {
-	optest.BothDates(t, `{"n":0}`, func(t *testing.T, s *aztest.Service, theirs *blockblob.Client) {
+	bothDates(t, `{"n":0}`, func(t *testing.T, s *aztest.Service, theirs *blockblob.Client) {
 		var cached *http.Response
 		looks := 0
 		ours := behind(t, s, func(r *http.Request, resp *http.Response) *http.Response {

@@ -65,9 +65,9 @@ func (c Conditions) Validate() error {
 	if c.IfNoneMatch == azcore.ETagAny && c.LeaseID != "" {
 		return errors.New("conditions: a write that only creates (If-None-Match *) cannot have a lease id, because with it the service overwrites a leased blob")
 	}
-	for _, e := range []given{{string(c.IfMatch), c.IfMatch != ""}, {string(c.IfNoneMatch), c.IfNoneMatch != ""}} {
-		if e.set && !validETag(e.name) {
-			return fmt.Errorf(`conditions: %q is not an ETag; give it as the service wrote it, in double quotes ("0x8D…"), or *`, e.name)
+	for _, etag := range []azcore.ETag{c.IfMatch, c.IfNoneMatch} {
+		if etag != "" && !validETag(string(etag)) {
+			return fmt.Errorf(`conditions: %q is not an ETag; give it as the service wrote it, in double quotes ("0x8D…"), or *`, etag)
 		}
 	}
 	return nil

@@ -68,12 +68,6 @@
 // requests after that leave at once. Fewer than one refusal in ten, or than 4 requests a second, delay nothing. What waits is
 // not sent, so a context that ends meanwhile leaves no doubt. Two accounts whose resources have the same path may delay each other once.
 //
-// # Operations
-//
-// An OperationID makes a change idempotent across processes. The resource remembers the last 256 operations of the last
-// 7 days under OperationsKey. They are checked before any condition, so a rerun succeeds with AlreadyApplied even if
-// its If-Match is stale. A change that must never be repeated, however late, needs package once, below idempotent.
-//
 // # Limits
 //
 //   - A foreign writer (a writer outside azconc) removes the lineage and the operations if it replaces all metadata. A
@@ -96,9 +90,7 @@
 //
 // # Cost
 //
-// Result.Requests reports exactly how many requests were sent. Update costs 2 (a read and a write), 1 if nothing
-// changes, and 2 more per conflict; each read of a blob that has index tags costs 1 more. Create, Replace and Delete
-// cost 1, and 1 more on a conflict. Proofs cost nothing more, with two exceptions of 1 look each: after a conflict if the
-// wait is too long for the lineage, and if the context ends during such a wait. A new writer in a crowd reads once more, to
-// take its place.
+// Each function states its requests, and Result.Requests reports how many were sent. Proofs cost nothing more, with two
+// exceptions of 1 look each: after a conflict if the wait is too long for the lineage, and if the context ends during such a
+// wait. A new writer in a crowd reads once more, to take its place.
 package optimistic

@@ -30,7 +30,7 @@ func versioned() []site {
 				e := tables.NewEntity[map[string]string](s.Table("orders"), "p", "r")
 				e.Mode = mode
 				return e
-			}, optest.InMap, optest.ToMap)
+			}, inMap, toMap)
 		}
 	}
 	return append(all,
@@ -39,14 +39,14 @@ func versioned() []site {
 			return rigOf(s, func() optimistic.Target[map[string]string] {
 				return blobs.NewJSON[map[string]string](s.BlockBlob("box", "n"))
 			},
-				optest.InMap, optest.ToMap)
+				inMap, toMap)
 		}},
 		site{name: "metadata", Change: "Set Blob Metadata", make: func(t *testing.T, s *aztest.Service) rig {
 			optest.Put(t, s.BlockBlob("box", "n"), "{}")
 			return rigOf(s, func() optimistic.Target[map[string]string] {
 				return blobs.NewMetadata(s.BlockBlob("box", "n").BlobClient())
 			},
-				optest.InMap, optest.ToMap)
+				inMap, toMap)
 		}},
 		site{name: "entity", Change: "Merge Entity", make: row(tables.MergeChanges)},
 		site{name: "whole entity", Change: "Update Entity", make: row(tables.ReplaceWhole)},
@@ -74,8 +74,8 @@ func TestAProxyThatDropsETagsLosesNoUpdate(t *testing.T) {
 					r.SetFaults(aztest.Fault{Kind: aztest.Rechunk, Drop: []string{"ETag"}, Probability: share})
 					var mu sync.Mutex
 					var wg sync.WaitGroup
-					counts := make([]struct{ applied, unknown int }, optest.Slots)
-					for me := range optest.Slots {
+					counts := make([]struct{ applied, unknown int }, slots)
+					for me := range slots {
 						wg.Go(func() {
 							for range 10 {
 								_, err := r.update(context.Background(), func(n []int) { n[me]++ }, &optimistic.UpdateOptions{Attempts: -1, Elapsed: -1})

@@ -37,9 +37,9 @@ func TestANilArgumentIsNamed(t *testing.T) {
 		"append: client is nil":                optest.ErrorOf(appends.Append(ctx, nil, []byte("x"), nil)),
 		"stage: client is nil":                 optest.ErrorOf(blobs.StageBlock(ctx, nil, "1", []byte("x"), nil)),
 		"commit: client is nil":                optest.ErrorOf(blobs.CommitBlocks(ctx, nil, nil, nil)),
-		"copy: destination is nil":             optest.ErrorOf(blobs.Copy(ctx, nil, block.BlobClient(), nil)),
+		"copy: client is nil":                  optest.ErrorOf(blobs.Copy(ctx, nil, block.BlobClient(), nil)),
 		"copy: source is nil":                  optest.ErrorOf(blobs.Copy(ctx, block.BlobClient(), nil, nil)),
-		"abort copy: destination is nil":       optest.ErrorOf(blobs.AbortCopy(ctx, nil, "1", nil)),
+		"abort copy: client is nil":            optest.ErrorOf(blobs.AbortCopy(ctx, nil, "1", nil)),
 		"get: client is nil":                   optest.ErrorOf(blobs.Download(ctx, nil, io.Discard, nil)),
 		"get: w is nil":                        optest.ErrorOf(blobs.Download(ctx, block.BlobClient(), nil, nil)),
 		"create pages: client is nil":          optest.ErrorOf(pages.Create(ctx, nil, 512, nil)),
@@ -48,7 +48,7 @@ func TestANilArgumentIsNamed(t *testing.T) {
 		"snapshot: c is nil":                   optest.ErrorOf(blobs.Snapshot(ctx, nil, "n.json", nil)),
 		"put: client is nil":                   optest.ErrorOf(blobs.Upload(ctx, nil, optest.Body("x"), nil)),
 		"put: r is nil":                        optest.ErrorOf(blobs.Upload(ctx, block, nil, nil)),
-		"create container: client is nil":      optest.ErrorOf(settings.CreateContainer(ctx, nil, nil)),
+		"create: client is nil":                optest.ErrorOf(settings.CreateContainer(ctx, nil, nil)),
 		"delete container: client is nil":      optest.ErrorOf(settings.DeleteContainer(ctx, nil, nil)),
 		"create queue: client is nil":          optest.ErrorOf(settings.CreateQueue(ctx, nil, nil)),
 		"delete queue: client is nil":          optest.ErrorOf(settings.DeleteQueue(ctx, nil, nil)),
@@ -62,7 +62,7 @@ func TestANilArgumentIsNamed(t *testing.T) {
 		"Blob.Codec is nil":                    optest.ErrorOf(optimistic.Read(ctx, blobs.Blob[int]{Client: block}, nil)),
 		"create box/n.json: Blob.Codec is nil": optest.ErrorOf(optimistic.Create(ctx, blobs.Blob[int]{Client: block}, 1, nil)),
 	}
-	_, _, calls["list blocks: client is nil"] = blobs.ListBlocks(ctx, nil, "all", nil)
+	_, _, calls["list blocks of: client is nil"] = blobs.ListBlocks(ctx, nil, "all", nil)
 	_, _, calls["raise sequence number: client is nil"] = pages.RaiseSequenceNumber(ctx, nil, 1, nil)
 	document, err := optimistic.NewDocument(blobs.NewJSON[optest.Counter](block), nil)
 	if err != nil {

@@ -1,14 +1,17 @@
 package optimistic
 
 import (
+	"context"
 	"errors"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/ptr"
+	"github.com/azconc/azconc/pkg/resource"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -117,6 +120,20 @@ func (o SendOptions) Begin(op, resource string) (*protocol.Call, error) {
 	return protocol.NewCall(op, resource, s), nil
 }
 
+// On is Begin for an operation on the resource of an SDK client. It also opens the operation's span, whose name is
+// package.Operation; end ends it with *err.
+func (o SendOptions) On(ctx context.Context, span, op string, client interface{ URL() string }) (_ context.Context, _ *protocol.Call, end func(err *error), err error) {
+	if err := sealed.NotNil(op, "client", client); err != nil {
+		return nil, nil, nil, err
+	}
+	c, err := o.Begin(op, resource.Path(client.URL()))
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	ctx, end = c.Start(ctx, span)
+	return ctx, c, end, nil
+}
+
 // settings returns the options as the protocol has them, with their defaults filled in.
 func (o SendOptions) settings() (protocol.Settings, error) {
 	return protocol.Settings{
@@ -134,14 +151,13 @@ type UpdateOptions struct {
 	Conditions Conditions
 
 	// OperationID makes the change idempotent across processes. If the resource remembers the operation, the change is
-	// not run and AlreadyApplied is set; this is checked before any condition. Of several concurrent calls one applies
-	// the operation.
+	// not run and AlreadyApplied is set; this is checked before any condition, so that a rerun succeeds even if its IfMatch is
+	// stale. Of several concurrent calls one applies the operation.
 	//
 	// A resource remembers the last OperationsKept (256) operations that are no older than OperationAge (7 days, by the
-	// writers' clocks). Index tags remember 7, of any age. A change that must never be repeated
-	// needs package once, below idempotent. The resource forgets its operations if a writer outside azconc replaces all
-	// metadata, or if an unconditional Upload replaces the blob. The same id on a blob's content, metadata and tags is
-	// three operations.
+	// writers' clocks), and index tags the last 7, of any age. A change that must never be repeated, however late, needs package
+	// once, below idempotent. The operations are forgotten if a writer outside azconc replaces all metadata, or if an
+	// unconditional Upload replaces the blob. The same id on a blob's content, metadata and tags is three operations.
 	//
 	// A change that leaves the value unchanged is still written, so that the operation is remembered; ErrSkip writes
 	// nothing. A write is refused if the metadata, or the entity, has no room for all operations in the window, which

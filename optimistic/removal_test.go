@@ -31,7 +31,7 @@ func TestAnUnconditionalDeleteSparesABlobThatWasCreatedSince(t *testing.T) {
 		"behind a portal":  {aztest.Fault{Kind: aztest.PageAfterCommit, Status: 202}, time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
-			optest.BothDates(t, "old", func(t *testing.T, s *aztest.Service, client *blockblob.Client) {
+			bothDates(t, "old", func(t *testing.T, s *aztest.Service, client *blockblob.Client) {
 				bubble.Sleep(time.Hour)
 				tt.fault.Match, tt.fault.Count = aztest.Op("Delete Blob"), 1
 				s.SetFaults(tt.fault)

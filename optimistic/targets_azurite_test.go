@@ -142,15 +142,15 @@ func TestEveryTargetOnAzurite(t *testing.T) {
 	e := lossyEmulator(t, 0.2)
 	t.Run("headers", func(t *testing.T) {
 		client := e.block(t, "headers", nil)
-		countTo(t, blobs.NewHeaders(client.BlobClient()), func(h blobs.HTTPHeaders) []int { return optest.NumbersOf(h.CacheControl) },
-			func(h *blobs.HTTPHeaders, n []int) { h.CacheControl = optest.TextOf(n) }, true)
+		countTo(t, blobs.NewHeaders(client.BlobClient()), func(h blobs.HTTPHeaders) []int { return numbersOf(h.CacheControl) },
+			func(h *blobs.HTTPHeaders, n []int) { h.CacheControl = textOf(n) }, true)
 		if p := optest.PropertiesOf(t, client.BlobClient()); *p.ContentType != "application/octet-stream" {
 			t.Errorf("Content-Type %s", *p.ContentType)
 		}
 	})
 	t.Run("tags", func(t *testing.T) {
 		client := e.block(t, "tags", &blobs.UploadOptions{Tags: map[string]string{"state": "ready", optimistic.LineageKey: "-"}})
-		countTo(t, blobs.NewTags(client.BlobClient()), optest.InMap, optest.ToMap, false)
+		countTo(t, blobs.NewTags(client.BlobClient()), inMap, toMap, false)
 		if got := optest.TagsOf(t, client.BlobClient()); got["state"] != "ready" {
 			t.Errorf("tags = %v", got)
 		}
@@ -172,19 +172,19 @@ func TestEveryTargetOnAzurite(t *testing.T) {
 		}
 	})
 	t.Run("container", func(t *testing.T) {
-		countTo(t, settings.NewContainerMetadata(e.boxes), optest.InMap, optest.ToMap, false)
+		countTo(t, settings.NewContainerMetadata(e.boxes), inMap, toMap, false)
 		countTo(t, settings.NewContainerACL(e.boxes), func(v settings.ACL) []int {
 			if len(v.Policies) == 0 {
-				return make([]int, optest.Slots)
+				return make([]int, slots)
 			}
-			return optest.NumbersOf(v.Policies[0].ID)
+			return numbersOf(v.Policies[0].ID)
 		}, func(v *settings.ACL, n []int) {
-			v.Policies = []settings.AccessPolicy{{ID: optest.TextOf(n), Permissions: "r", Expiry: time.Date(2040, 1, 1, 0, 0, 0, 0, time.UTC)}}
+			v.Policies = []settings.AccessPolicy{{ID: textOf(n), Permissions: "r", Expiry: time.Date(2040, 1, 1, 0, 0, 0, 0, time.UTC)}}
 		}, true)
 	})
 	t.Run("queue", func(t *testing.T) {
 		queue := e.queues.NewQueueClient("jobs")
-		countTo(t, settings.NewLastWriterWinsQueueMetadata(queue), optest.InMap, optest.ToMap, false)
+		countTo(t, settings.NewLastWriterWinsQueueMetadata(queue), inMap, toMap, false)
 		addPolicy := func(_ context.Context, p *[]settings.AccessPolicy) error {
 			*p = append(*p, settings.AccessPolicy{ID: "readers", Permissions: "r"})
 			return nil

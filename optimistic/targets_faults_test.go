@@ -103,7 +103,7 @@ func TestNoTargetAppliesAnOperationTwice(t *testing.T) {
 					r.SetFaults(faults...)
 					var mu sync.Mutex
 					var wg sync.WaitGroup
-					for me := range optest.Slots {
+					for me := range slots {
 						wg.Go(func() {
 							v := r.countOn(me, 60)
 							mu.Lock()
@@ -186,11 +186,11 @@ func TestThePropertyConvictsATargetWithoutAGuard(t *testing.T) {
 		optest.PutTagged(t, s.BlockBlob("box", "n.json"), map[string]string{optimistic.LineageKey: "-"})
 		r := rigOf(s, func() optimistic.Target[map[string]string] {
 			return blobs.NewTags(unconditional(t, s).BlobClient())
-		}, optest.InMap, optest.ToMap)
+		}, inMap, toMap)
 		var mu sync.Mutex
 		var wg sync.WaitGroup
 		violations := 0
-		for me := range optest.Slots {
+		for me := range slots {
 			wg.Go(func() {
 				v := r.countOn(me, 20)
 				mu.Lock()

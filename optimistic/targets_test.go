@@ -66,8 +66,8 @@ var sites = []site{
 			return rigOf(s, func() optimistic.Target[blobs.HTTPHeaders] {
 				return blobs.NewHeaders(s.BlockBlob("box", "n").BlobClient())
 			},
-				func(h blobs.HTTPHeaders) []int { return optest.NumbersOf(h.ContentLanguage) },
-				func(h *blobs.HTTPHeaders, n []int) { h.ContentLanguage = optest.TextOf(n) })
+				func(h blobs.HTTPHeaders) []int { return numbersOf(h.ContentLanguage) },
+				func(h *blobs.HTTPHeaders, n []int) { h.ContentLanguage = textOf(n) })
 		},
 	},
 	{name: "tags", Change: "Set Blob Tags", requests: 2,
@@ -93,7 +93,7 @@ var sites = []site{
 	{name: "container metadata", Change: "Set Container Metadata", requests: 5,
 		make: func(t *testing.T, s *aztest.Service) rig {
 			s.BlockBlob("box", "n")
-			return rigOf(s, func() optimistic.Target[map[string]string] { return settings.NewContainerMetadata(s.Container("box")) }, optest.InMap, optest.ToMap)
+			return rigOf(s, func() optimistic.Target[map[string]string] { return settings.NewContainerMetadata(s.Container("box")) }, inMap, toMap)
 		},
 	},
 	{name: "container acl", Change: "Set Container ACL", requests: 5, traceless: true,
@@ -102,12 +102,12 @@ var sites = []site{
 			return rigOf(s, func() optimistic.Target[settings.ACL] { return settings.NewContainerACL(s.Container("box")) },
 				func(v settings.ACL) []int {
 					if len(v.Policies) == 0 {
-						return make([]int, optest.Slots)
+						return make([]int, slots)
 					}
-					return optest.NumbersOf(v.Policies[0].ID)
+					return numbersOf(v.Policies[0].ID)
 				},
 				func(v *settings.ACL, n []int) {
-					v.Policies = []settings.AccessPolicy{{ID: optest.TextOf(n), Permissions: "r", Expiry: time.Date(2040, 1, 1, 0, 0, 0, 0, time.UTC)}}
+					v.Policies = []settings.AccessPolicy{{ID: textOf(n), Permissions: "r", Expiry: time.Date(2040, 1, 1, 0, 0, 0, 0, time.UTC)}}
 				})
 		},
 	},
@@ -115,7 +115,7 @@ var sites = []site{
 		make: func(t *testing.T, s *aztest.Service) rig {
 			return rigOf(s, func() optimistic.Target[map[string]string] {
 				return settings.NewLastWriterWinsQueueMetadata(s.Queue("jobs"))
-			}, optest.InMap, optest.ToMap)
+			}, inMap, toMap)
 		},
 	},
 	{name: "queue acl", Change: "Set Queue ACL", requests: 2, lastWins: true,
@@ -125,12 +125,12 @@ var sites = []site{
 			},
 				func(p []settings.AccessPolicy) []int {
 					if len(p) == 0 {
-						return make([]int, optest.Slots)
+						return make([]int, slots)
 					}
-					return optest.NumbersOf(p[0].ID)
+					return numbersOf(p[0].ID)
 				},
 				func(p *[]settings.AccessPolicy, n []int) {
-					*p = []settings.AccessPolicy{{ID: optest.TextOf(n), Permissions: "r"}}
+					*p = []settings.AccessPolicy{{ID: textOf(n), Permissions: "r"}}
 				})
 		},
 	},
@@ -139,7 +139,7 @@ var sites = []site{
 func tagRig(s *aztest.Service) rig {
 	return rigOf(s, func() optimistic.Target[map[string]string] {
 		return blobs.NewTags(s.BlockBlob("box", "n").BlobClient())
-	}, optest.InMap, optest.ToMap)
+	}, inMap, toMap)
 }
 
 func pageRig(t *testing.T, s *aztest.Service, size int64) rig {
@@ -147,7 +147,7 @@ func pageRig(t *testing.T, s *aztest.Service, size int64) rig {
 	return rigOf(s, func() optimistic.Target[[]byte] {
 		return pages.NewRange(optest.PagesOf(s), 0, size)
 	}, func(data []byte) []int {
-		n := make([]int, optest.Slots)
+		n := make([]int, slots)
 		for i := range n {
 			n[i] = int(binary.LittleEndian.Uint32(data[4*i:]))
 		}

@@ -16,10 +16,8 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/anyblob"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
-	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
-	"github.com/azconc/azconc/pkg/resource"
 	"github.com/azconc/azconc/pkg/retry"
 	"github.com/azconc/azconc/pkg/wire"
 )
@@ -122,9 +120,6 @@ func Append(ctx context.Context, client *appendblob.Client, data []byte, opts *A
 }
 
 func appendTo(ctx context.Context, client *appendblob.Client, id string, data []byte, opts *AppendOptions) (_ AppendResult, err error) {
-	if err := sealed.NotNil("append", "client", client); err != nil {
-		return AppendResult{}, err
-	}
 	o, err := opts.withDefaults()
 	if err != nil {
 		return AppendResult{}, err
@@ -136,16 +131,15 @@ func appendTo(ctx context.Context, client *appendblob.Client, id string, data []
 	if id != "" {
 		record = "Record"
 	}
-	call, err := o.Begin("append", resource.Path(client.URL()))
+	ctx, call, end, err := o.On(ctx, "appends.Append"+record, "append", client)
 	if err != nil {
 		return AppendResult{}, err
 	}
+	defer end(&err)
 	a := &appending{
 		Loop:   protocol.Loop{Call: call, Budget: protocol.ConflictBudget(o.Attempts, o.Elapsed, retry.Backoff{Base: 20 * time.Millisecond})},
 		client: client, data: data, o: o, unique: o.Unique || id != "", at: o.Position, known: o.Pinned || o.Position > 0,
 	}
-	ctx, end := a.Start(ctx, "appends.Append"+record)
-	defer end(&err)
 	a.Next, a.Refused, a.Surrender = a.next, a.refused, a.surrender
 	err = a.Run(ctx)
 	res := AppendResult{Result: optimistic.Result(a.Finish())}
@@ -235,11 +229,7 @@ func (a *appending) over(err error) bool {
 // settle records the version after the append: the one in the response, or the blob's if a look found the data. The
 // latter is a later version if others have appended since.
 func (a *appending) settle(etag azcore.ETag) {
-	a.Res.Created = a.created
-	if etag = realETag(etag); etag == "" {
-		etag = a.version
-	}
-	a.Res.ETag = etag
+	a.Res.Created, a.Res.ETag = a.created, cmp.Or(etag, a.version)
 }
 
 // write returns the append at one position. The position takes the place of the version, because each is taken only

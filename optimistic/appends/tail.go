@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -74,33 +73,15 @@ func (a *appending) tail(ctx context.Context, at int64) (tail, error) {
 	case err != nil:
 		return tail{}, err
 	}
-	defer resp.Body.Close()
 	if a.version, err = protocol.Sent("ETag", resp.ETag, nil); err != nil {
 		return tail{}, err
 	}
-	t := tail{exists: true, sealed: ptr.Value(resp.IsSealed)}
-	first, last, end, ok := anyblob.ContentRange(resp.ContentRange)
+	_, _, end, ok := anyblob.ContentRange(resp.ContentRange)
 	if !ok {
 		return tail{}, fmt.Errorf("the service answered a range with %q", ptr.Value(resp.ContentRange))
 	}
-	t.end = end
-	rest, buffer := a.data, make([]byte, min(len(a.data), 64<<10))
-	for {
-		n, err := protocol.Timed(ctx, resp.Body).Read(buffer)
-		if n > len(rest) || !bytes.Equal(buffer[:n], rest[:n]) {
-			return t, nil
-		}
-		rest = rest[n:]
-		switch {
-		case errors.Is(err, io.EOF) && int64(len(a.data)-len(rest)) != last-first+1:
-			return tail{}, anyblob.ErrCut(int64(len(a.data)-len(rest)), last-first+1)
-		case errors.Is(err, io.EOF):
-			t.ours = len(rest) == 0
-			return t, nil
-		case err != nil:
-			return tail{}, err
-		}
-	}
+	data, err := anyblob.ReadBody(ctx, a.client.BlobClient(), resp, int64(len(a.data)))
+	return tail{exists: true, sealed: ptr.Value(resp.IsSealed), end: end, ours: bytes.Equal(data, a.data)}, err
 }
 
 // end returns the length of the blob. If the blob does not exist and Create is set, end creates it.
@@ -202,11 +183,3 @@ func (a *appending) final(sentinel, cause error) error {
 
 // positionTag returns a position in the form of an ETag, distinct from every ETag of the service.
 func positionTag(at int64) azcore.ETag { return azcore.ETag(fmt.Sprintf("@%d", at)) }
-
-// realETag returns e, or "" if positionTag made it.
-func realETag(e azcore.ETag) azcore.ETag {
-	if len(e) > 0 && e[0] == '@' {
-		return ""
-	}
-	return e
-}

@@ -17,6 +17,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 
+	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/anyblob"
 	"github.com/azconc/azconc/optimistic/internal/meta"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
@@ -251,7 +252,8 @@ func writable(carried any) error {
 // Remove implements Target: one Delete Blob. The service refuses to delete a blob with snapshots (409
 // SnapshotsPresent).
 func (b contentTarget[T]) Remove(base protocol.State, c sealed.Conditions) (protocol.Write, error) {
-	return removeBlob(b.Client.BlobClient(), base, c), nil
+	on := optimistic.Conditions{IfMatch: base.ETag, IfTags: c.IfTags, LeaseID: c.LeaseID}
+	return removeBlob(b.Client.BlobClient(), blob.DeleteOptions{AccessConditions: anyblob.AccessConditions(on)}), nil
 }
 
 // itself returns data as the value, if the codec makes no difference between them. Such a value is not copied: the content

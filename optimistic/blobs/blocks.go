@@ -10,9 +10,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
-	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/ptr"
-	"github.com/azconc/azconc/pkg/resource"
 	"github.com/azconc/azconc/pkg/wire"
 )
 
@@ -38,9 +36,6 @@ type BlockOptions struct {
 // same block again changes nothing, so the request is repeated after a lost response. Errors are those of the service.
 // The service drops staged blocks that are not committed after a week. Cost: 1 request.
 func StageBlock(ctx context.Context, client *blockblob.Client, id string, data []byte, opts *BlockOptions) (_ optimistic.Result, err error) {
-	if err := sealed.NotNil("stage", "client", client); err != nil {
-		return optimistic.Result{}, err
-	}
 	o := ptr.Value(opts)
 	switch {
 	case id == "" || len(id) > maxBlockID:
@@ -50,11 +45,10 @@ func StageBlock(ctx context.Context, client *blockblob.Client, id string, data [
 	case o.TryTimeout == 0:
 		o.TryTimeout = 5 * time.Minute
 	}
-	c, err := o.Begin("stage", resource.Path(client.URL()))
+	ctx, c, end, err := o.On(ctx, "blobs.StageBlock", "stage", client)
 	if err != nil {
 		return optimistic.Result{}, err
 	}
-	ctx, end := c.Start(ctx, "blobs.StageBlock")
 	defer end(&err)
 	u := upload{Call: c, client: client, o: UploadOptions{Conditions: optimistic.Conditions{LeaseID: o.LeaseID}}}
 	err = u.stageBlock(ctx, encodeBlockID(id), data)
@@ -76,9 +70,6 @@ func encodeBlockID(id string) string { return base64.StdEncoding.EncodeToString(
 // unchanged by this call, and the blocks remain staged. Cost: 1 request; 1 more on a conflict, and 1 more if it looks
 // first, as Upload does.
 func CommitBlocks(ctx context.Context, client *blockblob.Client, ids []string, opts *UploadOptions) (_ optimistic.Result, err error) {
-	if err := sealed.NotNil("commit", "client", client); err != nil {
-		return optimistic.Result{}, err
-	}
 	o, err := opts.withDefaults()
 	if err != nil {
 		return optimistic.Result{}, err
@@ -96,13 +87,12 @@ func CommitBlocks(ctx context.Context, client *blockblob.Client, ids []string, o
 		}
 		encoded[i] = encodeBlockID(id)
 	}
-	call, err := o.Begin("commit", resource.Path(client.URL()))
+	ctx, call, end, err := o.On(ctx, "blobs.CommitBlocks", "commit", client)
 	if err != nil {
 		return optimistic.Result{}, err
 	}
-	u := upload{Call: call, client: client, o: o}
-	ctx, end := u.Start(ctx, "blobs.CommitBlocks")
 	defer end(&err)
+	u := upload{Call: call, client: client, o: o}
 	w, err := u.write(ctx, false)
 	if err != nil {
 		return u.done(err)
@@ -124,15 +114,10 @@ type Block struct {
 // the blob's ETag, which is empty until a first commit. Transient faults are retried. Errors are ErrNotFound and those
 // of the service. Cost: 1 request.
 func ListBlocks(ctx context.Context, client *blockblob.Client, kind blockblob.BlockListType, opts *optimistic.ReadOptions) (_ []Block, _ optimistic.State, err error) {
-	if err := sealed.NotNil("list blocks", "client", client); err != nil {
-		return nil, optimistic.State{}, err
-	}
-	o := ptr.Value(opts)
-	c, err := o.Begin("list blocks of", resource.Path(client.URL()))
+	ctx, c, end, err := ptr.Value(opts).On(ctx, "blobs.ListBlocks", "list blocks of", client)
 	if err != nil {
 		return nil, optimistic.State{}, err
 	}
-	ctx, end := c.Start(ctx, "blobs.ListBlocks")
 	defer end(&err)
 	resp, err := protocol.Again(ctx, c, func(ctx context.Context) (blockblob.GetBlockListResponse, error) {
 		resp, err := wire.Request(ctx, "Get Block List", func(ctx context.Context) (blockblob.GetBlockListResponse, error) {

@@ -86,7 +86,7 @@ var ErrCopyFailed = errors.New("copy failed")
 //
 // Cost: 2 requests, 1 with Metadata; 1 per Poll.
 func Copy(ctx context.Context, destination, source *blob.Client, opts *CopyOptions) (_ CopyResult, err error) {
-	if err := sealed.NotNil("copy", "destination", destination, "source", source); err != nil {
+	if err := sealed.NotNil("copy", "source", source); err != nil {
 		return CopyResult{}, err
 	}
 	o := ptr.Value(opts)
@@ -97,13 +97,12 @@ func Copy(ctx context.Context, destination, source *blob.Client, opts *CopyOptio
 	if o.Poll < 0 {
 		return CopyResult{}, fmt.Errorf("CopyOptions.Poll: %v is negative", o.Poll)
 	}
-	call, err := o.Begin("copy", resource.Path(destination.URL()))
+	ctx, call, end, err := o.On(ctx, "blobs.Copy", "copy", destination)
 	if err != nil {
 		return CopyResult{}, err
 	}
-	c := &copying{Loop: protocol.Loop{Call: call, Budget: protocol.ConflictBudget(attempts, -1, retry.Backoff{Base: 20 * time.Millisecond})}, to: destination, from: source, o: o}
-	ctx, end := c.Start(ctx, "blobs.Copy")
 	defer end(&err)
+	c := &copying{Loop: protocol.Loop{Call: call, Budget: protocol.ConflictBudget(attempts, -1, retry.Backoff{Base: 20 * time.Millisecond})}, to: destination, from: source, o: o}
 	c.out.Source = resource.Path(source.URL())
 	c.Next, c.Refused, c.Loop.Surrender = c.next, c.refused, c.surrender
 	if err = c.Run(ctx); err == nil && o.Wait {
@@ -180,16 +179,11 @@ func (c *copying) surrender(ctx context.Context, open *protocol.Refusal) error {
 func (c *copying) write(source optimistic.Conditions, metadata map[string]string, lineage protocol.Lineage) (protocol.Change, error) {
 	var w protocol.Change
 	w.Base, w.AnyBase = anyblob.BaseIn(c.o.Conditions)
-	if c.S.LineageSize >= 0 {
-		w.ID = protocol.NewWriteID()
-		base := w.Base.ETag
-		if w.AnyBase {
-			base = protocol.UnknownBase
-		}
-		lineage = lineage.Push(c.S.LineageSize, protocol.Entry{ID: w.ID, Base: protocol.Over(base)})
-	} else {
-		lineage = protocol.Lineage{Operations: lineage.Operations}
+	base := protocol.State{ETag: w.Base.ETag, Lineage: lineage}
+	if w.AnyBase {
+		base.ETag = protocol.UnknownBase
 	}
+	w.ID, lineage = c.StampAs(protocol.NewWriteID(), base, protocol.Intent{}, 0)
 	stamped, _, err := meta.Join(metadata, lineage)
 	if err != nil {
 		return protocol.Change{}, c.Fail(err)

@@ -11,10 +11,8 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/anyblob"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
-	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
-	"github.com/azconc/azconc/pkg/resource"
 	"github.com/azconc/azconc/pkg/wire"
 )
 
@@ -41,18 +39,14 @@ type AbortCopyOptions struct {
 //
 // Cost: 1 request; 2 if the copy is not pending. AbortCopy is safe for concurrent use.
 func AbortCopy(ctx context.Context, destination *blob.Client, copyID string, opts *AbortCopyOptions) (_ optimistic.Result, err error) {
-	if err := sealed.NotNil("abort copy", "destination", destination); err != nil {
-		return optimistic.Result{}, err
-	}
 	o := ptr.Value(opts)
 	if copyID == "" {
 		return optimistic.Result{}, errors.New("abort copy: the id of the copy is empty")
 	}
-	c, err := o.Begin("abort copy", resource.Path(destination.URL()))
+	ctx, c, end, err := o.On(ctx, "blobs.AbortCopy", "abort copy", destination)
 	if err != nil {
 		return optimistic.Result{}, err
 	}
-	ctx, end := c.Start(ctx, "blobs.AbortCopy")
 	defer end(&err)
 	err = abortCopy(ctx, c, destination, copyID, o.LeaseID)
 	return optimistic.Result(c.Finish()), err

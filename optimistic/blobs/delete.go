@@ -11,7 +11,6 @@ import (
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/ptr"
-	"github.com/azconc/azconc/pkg/wire"
 )
 
 // DeleteOptions tunes Delete. The zero value deletes whatever version is there, if it has no snapshots.
@@ -76,11 +75,9 @@ func (d *deletion) Remove(base protocol.State, _ sealed.Conditions) (protocol.Wr
 	if d.o.Snapshots {
 		opts.DeleteSnapshots = ptr.Optional(blob.DeleteSnapshotsOptionTypeInclude)
 	}
+	send := removeBlob(d.Client, opts)
 	return func(ctx context.Context) (azcore.ETag, error) {
-		o := opts
-		_, err := wire.Request(ctx, "Delete Blob", func(ctx context.Context) (blob.DeleteResponse, error) {
-			return d.Client.Delete(ctx, &o)
-		})
+		_, err := send(ctx)
 		d.confirmed = err == nil
 		return "", err
 	}, nil

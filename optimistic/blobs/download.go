@@ -20,7 +20,6 @@ import (
 	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
-	"github.com/azconc/azconc/pkg/resource"
 	"github.com/azconc/azconc/pkg/wire"
 )
 
@@ -40,11 +39,8 @@ type DownloadOptions struct {
 	Concurrency int
 
 	// Restart empties the output before the read starts again because the blob changed. Defaults to none: then such a
-	// change is a *ConflictError, because bytes that were written cannot be taken back.
+	// change is a *ConflictError, because bytes that were written cannot be taken back. It is called up to 3 times.
 	Restart func() error
-
-	// Restarts bounds how many times Restart is called; negative means no bound. Defaults to 3.
-	Restarts int
 
 	// Progress is called with the number of bytes written so far, and the total. Defaults to none.
 	Progress func(bytes, total int64)
@@ -71,7 +67,6 @@ func (o *DownloadOptions) withDefaults() (DownloadOptions, error) {
 	out := ptr.Value(o)
 	out.BlockSize = cmp.Or(out.BlockSize, defaultBlockSize)
 	out.Concurrency = cmp.Or(out.Concurrency, 4)
-	out.Restarts = cmp.Or(out.Restarts, 3)
 	out.TryTimeout = cmp.Or(out.TryTimeout, 5*time.Minute)
 	if out.BlockSize < 1 || out.Concurrency < 1 {
 		return out, fmt.Errorf("DownloadOptions: BlockSize %d and Concurrency %d must be positive", out.BlockSize, out.Concurrency)
@@ -89,25 +84,24 @@ func (o *DownloadOptions) withDefaults() (DownloadOptions, error) {
 //
 // Cost: 1 request per BlockSize; 2 for an empty blob.
 func Download(ctx context.Context, client *blob.Client, w io.Writer, opts *DownloadOptions) (_ DownloadResult, err error) {
-	if err := sealed.NotNil("get", "client", client, "w", w); err != nil {
+	if err := sealed.NotNil("get", "w", w); err != nil {
 		return DownloadResult{}, err
 	}
 	o, err := opts.withDefaults()
 	if err != nil {
 		return DownloadResult{}, err
 	}
-	call, err := o.Begin("get", resource.Path(client.URL()))
+	ctx, call, end, err := o.On(ctx, "blobs.Download", "get", client)
 	if err != nil {
 		return DownloadResult{}, err
 	}
-	d := download{Call: call, client: client, o: o}
-	ctx, end := d.Start(ctx, "blobs.Download")
 	defer end(&err)
+	d := download{Call: call, client: client, o: o}
 	for {
 		err = d.pass(ctx, w)
 		conflict, ok := errors.AsType[*optimistic.ConflictError](err)
 		torn := ok && conflict.Op == tornRead
-		if !torn || o.Restart == nil || o.Restarts >= 0 && d.got.Restarts == o.Restarts {
+		if !torn || o.Restart == nil || d.got.Restarts == maxRestarts {
 			break
 		}
 		if err = o.Restart(); err != nil {
@@ -119,6 +113,9 @@ func Download(ctx context.Context, client *blob.Client, w io.Writer, opts *Downl
 	d.got.Requests, d.got.Elapsed = d.Requests(), time.Since(d.Began)
 	return d.got, err
 }
+
+// maxRestarts bounds how many times a read starts again because the blob changed.
+const maxRestarts = 3
 
 // tornRead is the Op of a conflict during a read, as opposed to one with the caller's conditions.
 const tornRead = "read"

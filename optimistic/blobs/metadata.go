@@ -11,7 +11,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
-	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/anyblob"
 	"github.com/azconc/azconc/optimistic/internal/meta"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
@@ -86,8 +85,8 @@ func (m metadataTarget) Prepare(base *sealed.Version[map[string]string], value m
 	}}, nil
 }
 
-func removeBlob(client *blob.Client, base protocol.State, c sealed.Conditions) protocol.Write {
-	opts := blob.DeleteOptions{AccessConditions: anyblob.AccessConditions(optimistic.Conditions{IfMatch: base.ETag, IfTags: c.IfTags, LeaseID: c.LeaseID})}
+// removeBlob returns the deletion of a blob: one Delete Blob.
+func removeBlob(client *blob.Client, opts blob.DeleteOptions) protocol.Write {
 	return func(ctx context.Context) (azcore.ETag, error) {
 		o := opts
 		_, err := wire.Request(ctx, "Delete Blob", func(ctx context.Context) (blob.DeleteResponse, error) {

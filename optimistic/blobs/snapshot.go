@@ -19,7 +19,6 @@ import (
 	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
-	"github.com/azconc/azconc/pkg/resource"
 	"github.com/azconc/azconc/pkg/retry"
 	"github.com/azconc/azconc/pkg/wire"
 )
@@ -87,17 +86,16 @@ func Snapshot(ctx context.Context, c *container.Client, name string, opts *Snaps
 		return SnapshotResult{}, err
 	}
 	client := c.NewBlobClient(name)
-	call, err := o.Begin("snapshot", resource.Path(client.URL()))
+	ctx, call, end, err := o.On(ctx, "blobs.Snapshot", "snapshot", client)
 	if err != nil {
 		return SnapshotResult{}, err
 	}
+	defer end(&err)
 	m := o.Conditions.IfMatch
 	s := &snapshotting{
 		Loop:      protocol.Loop{Call: call, Budget: protocol.ConflictBudget(attempts, 0, retry.Backoff{Base: 20 * time.Millisecond}), Final: m != "" && m != azcore.ETagAny},
 		container: c, name: name, client: client, o: o,
 	}
-	ctx, end := s.Start(ctx, "blobs.Snapshot")
-	defer end(&err)
 	s.Next, s.Surrender = s.next, s.surrender
 	if err = s.Run(ctx); err == nil {
 		err = s.noticeTwins(ctx)

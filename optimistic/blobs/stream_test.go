@@ -264,8 +264,8 @@ func TestAReadReturnsOneWholeVersion(t *testing.T) {
 	t.Run("changing for ever", func(t *testing.T) {
 		put(v1)
 		w := &watcher{change: changing(t, s, "big", [][]byte{v2, v1, v2, v1, v2, v1})}
-		res, err := Download(t.Context(), client.BlobClient(), w, &DownloadOptions{Restarts: 2, Restart: func() error { w.Reset(); return nil }})
-		if !errors.Is(err, optimistic.ErrConflict) || res.Restarts != 2 {
+		res, err := Download(t.Context(), client.BlobClient(), w, &DownloadOptions{Restart: func() error { w.Reset(); return nil }})
+		if !errors.Is(err, optimistic.ErrConflict) || res.Restarts != 3 {
 			t.Errorf("Download = %+v, %v", res, err)
 		}
 	})

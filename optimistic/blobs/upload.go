@@ -21,7 +21,6 @@ import (
 	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
-	"github.com/azconc/azconc/pkg/resource"
 	"github.com/azconc/azconc/pkg/retry"
 	"github.com/azconc/azconc/pkg/wire"
 )
@@ -107,20 +106,19 @@ func (o *UploadOptions) withDefaults() (UploadOptions, error) {
 // Cost: 1 request up to one block, otherwise 1 per block and 1 for the commit. Looking first costs 1 more: with
 // LookFirst, with IfMatch, and with IfNoneMatch "*" above one block.
 func Upload(ctx context.Context, client *blockblob.Client, r io.Reader, opts *UploadOptions) (_ optimistic.Result, err error) {
-	if err := sealed.NotNil("put", "client", client, "r", r); err != nil {
+	if err := sealed.NotNil("put", "r", r); err != nil {
 		return optimistic.Result{}, err
 	}
 	o, err := opts.withDefaults()
 	if err != nil {
 		return optimistic.Result{}, err
 	}
-	call, err := o.Begin("put", resource.Path(client.URL()))
+	ctx, call, end, err := o.On(ctx, "blobs.Upload", "put", client)
 	if err != nil {
 		return optimistic.Result{}, err
 	}
-	u := upload{Call: call, client: client, o: o}
-	ctx, end := u.Start(ctx, "blobs.Upload")
 	defer end(&err)
+	u := upload{Call: call, client: client, o: o}
 	err = u.run(ctx, r)
 	return u.done(err)
 }

@@ -10,9 +10,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/anyblob"
-	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/ptr"
-	"github.com/azconc/azconc/pkg/resource"
 	"github.com/azconc/azconc/pkg/wire"
 )
 
@@ -41,9 +39,6 @@ type CreateOptions struct {
 // existing blob, unless the conditions forbid it. Errors are those of Upload. Cost: 1 request; 1 more on a conflict,
 // and 1 more with IfMatch.
 func Create(ctx context.Context, client *pageblob.Client, size int64, opts *CreateOptions) (_ optimistic.Result, err error) {
-	if err := sealed.NotNil("create pages", "client", client); err != nil {
-		return optimistic.Result{}, err
-	}
 	o := ptr.Value(opts)
 	if size < 0 || size%PageSize != 0 || size > maxPageBlob {
 		return optimistic.Result{}, fmt.Errorf("pages: a size of %d bytes is not a multiple of %d of at most %d", size, PageSize, int64(maxPageBlob))
@@ -57,11 +52,10 @@ func Create(ctx context.Context, client *pageblob.Client, size int64, opts *Crea
 	if err := anyblob.ValidateMetadata(o.Metadata); err != nil {
 		return optimistic.Result{}, err
 	}
-	c, err := o.Begin("create pages", resource.Path(client.URL()))
+	ctx, c, end, err := o.On(ctx, "pages.Create", "create pages", client)
 	if err != nil {
 		return optimistic.Result{}, err
 	}
-	ctx, end := c.Start(ctx, "pages.Create")
 	defer end(&err)
 	w := anyblob.Whole(c, o.Conditions, client.BlobClient())
 	if w.Base.Exists {

@@ -11,10 +11,8 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/anyblob"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
-	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
-	"github.com/azconc/azconc/pkg/resource"
 	"github.com/azconc/azconc/pkg/wire"
 )
 
@@ -59,17 +57,13 @@ func Clear(ctx context.Context, client *pageblob.Client, offset, count int64, op
 
 func writePages(ctx context.Context, name, op string, p pageWrite, o PutOptions) (_ optimistic.Result, err error) {
 	client := p.client
-	if err := sealed.NotNil(op, "client", client); err != nil {
-		return optimistic.Result{}, err
-	}
 	if err := o.Conditions.Validate(); err != nil {
 		return optimistic.Result{}, err
 	}
-	c, err := o.Begin(op, resource.Path(client.URL()))
+	ctx, c, end, err := o.On(ctx, name, op, client)
 	if err != nil {
 		return optimistic.Result{}, err
 	}
-	ctx, end := c.Start(ctx, name)
 	defer end(&err)
 	w := protocol.Change{AnyBase: true}
 	if m := o.Conditions.IfMatch; m != "" && m != azcore.ETagAny {
@@ -95,9 +89,6 @@ func writePages(ctx context.Context, name, op string, p pageWrite, o PutOptions)
 // Result.Changed means that the service has carried out the request, even if the number has not changed. Cost: 1
 // request.
 func RaiseSequenceNumber(ctx context.Context, client *pageblob.Client, n int64, opts *optimistic.WriteOptions) (_ int64, _ optimistic.Result, err error) {
-	if err := sealed.NotNil("raise sequence number", "client", client); err != nil {
-		return 0, optimistic.Result{}, err
-	}
 	o := ptr.Value(opts)
 	if c := o.Conditions; c != (optimistic.Conditions{IfTags: c.IfTags, LeaseID: c.LeaseID}) {
 		return 0, optimistic.Result{}, errors.New("WriteOptions.Conditions: raising needs no version; only IfTags and LeaseID can be given here")
@@ -108,11 +99,10 @@ func RaiseSequenceNumber(ctx context.Context, client *pageblob.Client, n int64, 
 	if o.OperationID != "" {
 		return 0, optimistic.Result{}, errors.New("OperationID: raising is idempotent by itself, and nothing would remember the operation")
 	}
-	c, err := o.Begin("raise sequence number", resource.Path(client.URL()))
+	ctx, c, end, err := o.On(ctx, "pages.RaiseSequenceNumber", "raise sequence number", client)
 	if err != nil {
 		return 0, optimistic.Result{}, err
 	}
-	ctx, end := c.Start(ctx, "pages.RaiseSequenceNumber")
 	defer end(&err)
 	w := protocol.Change{AnyBase: true}
 	now, action := int64(0), pageblob.SequenceNumberActionTypeMax

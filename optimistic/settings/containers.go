@@ -3,26 +3,16 @@ package settings
 import (
 	"context"
 	"errors"
-	"strings"
-	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
-	"github.com/google/uuid"
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/optimistic/internal/sealed"
-	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
-	"github.com/azconc/azconc/pkg/retry"
-	"github.com/azconc/azconc/pkg/wire"
 )
-
-// CreationKey is the metadata name under which CreateContainer stores the id of the creation.
-const CreationKey = "azconcop"
 
 // CreateContainerOptions configures CreateContainer. The zero value selects the defaults.
 type CreateContainerOptions struct {
@@ -37,84 +27,32 @@ type CreateContainerOptions struct {
 
 // CreateContainer creates a container. If it already exists, the error is optimistic.ErrExists.
 //
-// The container gets an id in its metadata, under CreationKey. If a response is lost, the request is sent again, and if
-// the container exists then, CreateContainer looks at it: the id proves that this call created it (Resolved), and a
-// container that was last modified before the first request existed before. If neither holds, or the container cannot
-// be read, the error is an *optimistic.UnknownError. A container whose metadata optimistic.Update will change can also
-// be created by optimistic.Create with NewContainerMetadata.
+// It is optimistic.Create with NewContainerMetadata, but for two things: it does not ask for the ETag of a container that
+// exists, and after a lost response it creates a container that is not there again, as SendOptions.Recreate does. If a container
+// is there then, the lineage in its metadata proves that this call created it (Resolved), and a container that was last
+// modified before the first request existed before. If neither holds, or the container cannot be read, the error is an
+// *optimistic.UnknownError.
 //
-// Cost: 1 request. After a lost response 1 more for the repetition, and 1 for the look. Safe for concurrent use.
-func CreateContainer(ctx context.Context, client *container.Client, opts *CreateContainerOptions) (optimistic.Result, error) {
-	if err := sealed.NotNil("create container", "client", client); err != nil {
+// Cost: 1 request, and 1 or 2 more for every lost response. Safe for concurrent use.
+func CreateContainer(ctx context.Context, client *container.Client, opts *CreateContainerOptions) (_ optimistic.Result, err error) {
+	o, m := ptr.Value(opts), metadataTarget{NewContainerMetadata(client)}
+	ctx, c, end, err := optimistic.SendOptions{Hooks: o.Hooks, Recreate: true}.On(ctx, "settings.CreateContainer", "create", client)
+	if err != nil {
 		return optimistic.Result{}, err
 	}
-	if opts == nil {
-		opts = &CreateContainerOptions{}
+	defer end(&err)
+	w, err := c.Prepare(protocol.State{}, protocol.Intent{}, func(lineage protocol.Lineage) (protocol.Prepared, error) {
+		return m.Prepare(&sealed.Version[map[string]string]{}, o.Metadata, lineage, sealed.Conditions{})
+	}, m.Look)
+	if err != nil {
+		return optimistic.Result(c.Finish()), err
 	}
-	id := uuid.NewString()
-	metadata := map[string]*string{CreationKey: &id}
-	for name, value := range opts.Metadata {
-		metadata[name] = &value
+	c.Res.Attempts = 1
+	etag, err := c.Commit(ctx, *w)
+	if err == nil {
+		c.Applied(*w, etag)
 	}
-	var etag azcore.ETag
-	u := protocol.Unproved{
-		Op: "create", Resource: resource.Path(client.URL()), Exists: []string{"ContainerAlreadyExists"},
-		Name: "settings.CreateContainer", Request: "Create Container", Hooks: opts.Hooks,
-		Send: func(ctx context.Context) error {
-			resp, err := client.Create(ctx, &container.CreateOptions{Metadata: metadata})
-			etag, err = protocol.Sent("ETag", resp.ETag, err)
-			return err
-		},
-	}
-	began := time.Now()
-	r, err := u.Do(ctx)
-	if err != nil && r.Ambiguous > 0 {
-		look := wire.Observed(opts.Hooks, u.Resource, func() { r.Requests++ })
-		if etag, err = createdBy(ctx, look, client, id, began, err); err == nil {
-			r.Changed, r.Resolved = true, r.Ambiguous
-		}
-		err = azerr.Op(u.Op, u.Resource, err)
-	}
-	r.Created, r.ETag = r.Changed, etag
-	return optimistic.Result(r), err
-}
-
-// createdBy resolves a creation whose response was lost, and whose last error is cause. A different id proves nothing:
-// our container may have been deleted, and created again by another client, or a writer of metadata may have replaced
-// the id.
-func createdBy(ctx context.Context, look wire.Wire, client *container.Client, id string, began time.Time, cause error) (azcore.ETag, error) {
-	unknown := func(why string, err error) error {
-		return &optimistic.UnknownError{Op: "create", Resource: resource.Path(client.URL()), Why: why, Elapsed: time.Since(began), Err: azerr.Clean(err)}
-	}
-	ctx, cancel := retry.Detached(ctx, 2*time.Second)
-	defer cancel()
-	var props container.GetPropertiesResponse
-	err := look.Once(ctx, "Get Container Properties", 0, func(ctx context.Context) (err error) {
-		props, err = client.GetProperties(ctx, nil)
-		return err
-	})
-	etag, err := protocol.Sent("ETag", props.ETag, err)
-	switch {
-	case azerr.Has(err, "ContainerNotFound"):
-		if lost, ok := errors.AsType[*optimistic.UnknownError](cause); ok && !azerr.Classify(lost.Err).Ambiguous() {
-			return "", lost.Err // the last request was refused
-		}
-		return "", unknown("the container does not exist now, but a request may still be in flight", cause)
-	case err != nil:
-		return "", unknown("the response was lost and the container cannot be read", err)
-	}
-	for name, value := range props.Metadata {
-		if strings.EqualFold(name, CreationKey) && ptr.Value(value) == id {
-			return etag, nil
-		}
-	}
-	// The service's clock when the first request was sent, at the earliest: it set the Date of this response no later
-	// than now. Both times are in whole seconds.
-	first := ptr.Value(props.Date).Add(-time.Since(began)).Truncate(time.Second)
-	if props.Date != nil && props.LastModified != nil && props.LastModified.Before(first) {
-		return "", optimistic.ErrExists
-	}
-	return "", unknown("a container exists without the id of this request: another client has created or changed it", cause)
+	return optimistic.Result(c.Finish()), err
 }
 
 // DeleteContainerOptions configures DeleteContainer. The zero value selects the defaults.
@@ -143,15 +81,13 @@ func DeleteContainer(ctx context.Context, client *container.Client, opts *Delete
 	if err := sealed.NotNil("delete container", "client", client); err != nil {
 		return optimistic.Result{}, err
 	}
-	if opts == nil {
-		opts = &DeleteContainerOptions{}
-	}
-	c := opts.Conditions
+	o := ptr.Value(opts)
+	c := o.Conditions
 	if c.IfTags != "" || c.IfMatch != "" || c.IfNoneMatch != "" {
 		return optimistic.Result{}, errContainerETag
 	}
 	u := protocol.Unproved{
-		Op: "delete", Resource: resource.Path(client.URL()), Name: "settings.DeleteContainer", Request: "Delete Container", Hooks: opts.Hooks,
+		Op: "delete", Resource: resource.Path(client.URL()), Name: "settings.DeleteContainer", Request: "Delete Container", Hooks: o.Hooks,
 		Send: func(ctx context.Context) error {
 			_, err := client.Delete(ctx, &container.DeleteOptions{AccessConditions: &container.AccessConditions{
 				LeaseAccessConditions: &container.LeaseAccessConditions{LeaseID: ptr.Optional(c.LeaseID)},

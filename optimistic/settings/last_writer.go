@@ -2,6 +2,7 @@ package settings
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -130,9 +131,10 @@ func NewLastWriterWinsQueueService(client *azqueue.ServiceClient) optimistic.Tar
 			resp, err := wire.Request(ctx, "Get Queue Service Properties", func(ctx context.Context) (azqueue.GetServicePropertiesResponse, error) {
 				return client.GetServiceProperties(ctx, nil)
 			})
-			return properties{CORS: resp.CORS, HourMetrics: resp.HourMetrics, Logging: resp.Logging, MinuteMetrics: resp.MinuteMetrics}, protocol.Lineage{}, err
+			return stated(properties{CORS: resp.CORS, HourMetrics: resp.HourMetrics, Logging: resp.Logging, MinuteMetrics: resp.MinuteMetrics}), protocol.Lineage{}, err
 		},
 		set: func(_ protocol.State, was, value properties, _ protocol.Lineage) (properties, protocol.Lineage, setter, error) {
+			value = stated(value)
 			before, err := sections(was)
 			if err != nil {
 				return value, protocol.Lineage{}, nil, err
@@ -165,6 +167,31 @@ func NewLastWriterWinsQueueService(client *azqueue.ServiceClient) optimistic.Tar
 			}, err
 		},
 	}
+}
+
+// stated returns properties with the values that the SDK sends for fields that are not set, so that what is wanted can be
+// compared with what is stored.
+func stated(p azqueue.SetPropertiesOptions) azqueue.SetPropertiesOptions {
+	p.CORS = slices.Clone(p.CORS)
+	for i, rule := range p.CORS {
+		r := ptr.Value(rule)
+		r.AllowedHeaders, r.ExposedHeaders = cmp.Or(r.AllowedHeaders, new("")), cmp.Or(r.ExposedHeaders, new(""))
+		r.MaxAgeInSeconds = cmp.Or(r.MaxAgeInSeconds, new(int32(0)))
+		p.CORS[i] = &r
+	}
+	for _, m := range []**azqueue.Metrics{&p.HourMetrics, &p.MinuteMetrics} {
+		if *m != nil {
+			of := **m
+			of.Version = cmp.Or(of.Version, new("1.0"))
+			*m = &of
+		}
+	}
+	if p.Logging != nil {
+		of := *p.Logging
+		of.Version = cmp.Or(of.Version, new("1.0"))
+		p.Logging = &of
+	}
+	return p
 }
 
 // sections returns the settings' fields as JSON.

@@ -15,6 +15,7 @@ import (
 	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/observe"
+	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
 )
 
@@ -40,15 +41,13 @@ func CreateQueue(ctx context.Context, client *azqueue.QueueClient, opts *CreateQ
 	if err := sealed.NotNil("create queue", "client", client); err != nil {
 		return optimistic.Result{}, err
 	}
-	if opts == nil {
-		opts = &CreateQueueOptions{}
-	}
-	metadata := make(map[string]*string, len(opts.Metadata))
-	for name, value := range opts.Metadata {
+	o := ptr.Value(opts)
+	metadata := make(map[string]*string, len(o.Metadata))
+	for name, value := range o.Metadata {
 		metadata[name] = &value
 	}
 	u := protocol.Unproved{
-		Op: "create", Resource: resource.Path(client.URL()), Name: "settings.CreateQueue", Request: "Create Queue", Hooks: opts.Hooks,
+		Op: "create", Resource: resource.Path(client.URL()), Name: "settings.CreateQueue", Request: "Create Queue", Hooks: o.Hooks,
 	}
 	var response *http.Response
 	u.Send = func(ctx context.Context) error {
@@ -76,13 +75,6 @@ type QueueOptions struct {
 	Hooks observe.Hooks
 }
 
-func (o *QueueOptions) hooks() observe.Hooks {
-	if o == nil {
-		return observe.Hooks{}
-	}
-	return o.Hooks
-}
-
 // DeleteQueue deletes a queue with all its messages: last writer wins, because the service accepts no condition here.
 // It frees the name about 30 s later (REST: "Delete Queue"). If a response is lost and the queue is gone then, the
 // deletion has succeeded, even if another client was faster. A repetition that is sent after the name is free deletes a
@@ -94,7 +86,7 @@ func DeleteQueue(ctx context.Context, client *azqueue.QueueClient, opts *QueueOp
 		return optimistic.Result{}, err
 	}
 	r, err := protocol.Unproved{
-		Op: "delete", Resource: resource.Path(client.URL()), Name: "settings.DeleteQueue", Hooks: opts.hooks(), Request: "Delete Queue", Done: []string{"QueueNotFound", "QueueBeingDeleted"},
+		Op: "delete", Resource: resource.Path(client.URL()), Name: "settings.DeleteQueue", Hooks: ptr.Value(opts).Hooks, Request: "Delete Queue", Done: []string{"QueueNotFound", "QueueBeingDeleted"},
 		Send: func(ctx context.Context) error {
 			_, err := client.Delete(ctx, nil)
 			return err
@@ -113,7 +105,7 @@ func ClearQueue(ctx context.Context, client *azqueue.QueueClient, opts *QueueOpt
 		return optimistic.Result{}, err
 	}
 	r, err := protocol.Unproved{
-		Op: "clear", Resource: resource.Path(client.URL()), Name: "settings.ClearQueue", Hooks: opts.hooks(), Request: "Clear Messages",
+		Op: "clear", Resource: resource.Path(client.URL()), Name: "settings.ClearQueue", Hooks: ptr.Value(opts).Hooks, Request: "Clear Messages",
 		Send: func(ctx context.Context) error {
 			_, err := client.ClearMessages(ctx, nil)
 			return err

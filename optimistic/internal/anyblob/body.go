@@ -18,8 +18,8 @@ import (
 	"github.com/azconc/azconc/pkg/wire"
 )
 
-// ErrCut reports a body that ends early. It wraps io.ErrUnexpectedEOF, so that the read is repeated.
-func ErrCut(got, want int64) error {
+// errCut reports a body that ends early. It wraps io.ErrUnexpectedEOF, so that the read is repeated.
+func errCut(got, want int64) error {
 	return fmt.Errorf("the body ends after %d of %d bytes: %w", got, want, io.ErrUnexpectedEOF)
 }
 
@@ -55,7 +55,7 @@ func CopyBody(ctx context.Context, client *blob.Client, resp blob.DownloadStream
 	n, err := io.Copy(to, io.LimitReader(body, want))
 	switch {
 	case err == nil && n < want, errors.Is(err, io.ErrUnexpectedEOF):
-		return n, ErrCut(n, want)
+		return n, errCut(n, want)
 	case err != nil:
 		return n, fmt.Errorf("read the body: %w", err)
 	}
@@ -96,7 +96,7 @@ func copyUnmeasured(ctx context.Context, client *blob.Client, resp blob.Download
 	}
 	want, err := Length(ctx, client, ptr.Value(resp.ETag))
 	if err == nil && want != n {
-		err = ErrCut(n, want)
+		err = errCut(n, want)
 	}
 	return n, err
 }

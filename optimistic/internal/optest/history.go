@@ -69,9 +69,6 @@ func (DropCondition) Do(r *policy.Request) (*http.Response, error) {
 // FirstSeed varies the faults of the long tests: go test ./optimistic -args -seed 1000.
 var FirstSeed = flag.Uint64("seed", 0, "first seed of the long tests")
 
-// Commits is how many updates each of the crowds of the tests makes.
-var Commits = flag.Int("commits", 700, "updates of each crowd")
-
 // Verdicts counts the outcomes in a run of a property test.
 type Verdicts struct {
 	Operations, Success, Conflict, Unknown int

@@ -1,3 +1,5 @@
+// Package optest has the helpers that the tests of package optimistic and of the packages below it share: values to
+// count in, a service without faults, history recorders, and queues.
 package optest
 
 import (
@@ -6,7 +8,6 @@ import (
 	"io"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -73,29 +74,10 @@ func ETagOf(t *testing.T, client *blockblob.Client) azcore.ETag {
 	return *resp.ETag
 }
 
-// BothDates runs a test in a bubble with a service whose Date header is exact, and with one whose Date lags behind its
-// writes by up to two seconds and goes back by a second now and then, as that of recorded accounts does.
-func BothDates(t *testing.T, content string, test func(t *testing.T, s *aztest.Service, client *blockblob.Client)) {
-	t.Helper()
-	for name, lag := range map[string]time.Duration{"Date is exact": 0, "Date lags": time.Second} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s, client := quiet(t, &aztest.Options{DateLag: lag}, content)
-				test(t, s, client)
-			})
-		})
-	}
-}
-
 // Quiet returns a service without faults, with the blob box/n.json if content is not empty.
 func Quiet(t *testing.T, content string) (*aztest.Service, *blockblob.Client) {
 	t.Helper()
-	return quiet(t, nil, content)
-}
-
-func quiet(t *testing.T, opts *aztest.Options, content string) (*aztest.Service, *blockblob.Client) {
-	t.Helper()
-	s := aztest.New(opts)
+	s := aztest.New(nil)
 	client := s.BlockBlob("box", "n.json")
 	if content != "" {
 		Put(t, client, content)
@@ -113,13 +95,7 @@ func Requests(t *testing.T, s *aztest.Service, res optimistic.Result, want int) 
 }
 
 // Body returns content as the body of a request.
-func Body(content string) streamingBody { return streaming.NopCloser(strings.NewReader(content)) }
-
-type streamingBody = interface {
-	Read(p []byte) (int, error)
-	Seek(offset int64, whence int) (int64, error)
-	Close() error
-}
+func Body(content string) io.ReadSeekCloser { return streaming.NopCloser(strings.NewReader(content)) }
 
 // Every returns the faults that every write is tested with.
 func Every(match func(*aztest.Request) bool) map[string]aztest.Fault {

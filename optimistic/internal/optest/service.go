@@ -135,29 +135,6 @@ func Number(t *testing.T, client *aztables.Client, row string) int {
 	return n
 }
 
-// Slots is the number of counters in the value of a target, one per writer.
-const Slots = 4
-
-// NumbersOf parses the counters in text that TextOf returned.
-func NumbersOf(text string) []int {
-	n := make([]int, Slots)
-	for i, part := range strings.Split(text, ".") {
-		if i < Slots {
-			_, _ = fmt.Sscan(part, &n[i])
-		}
-	}
-	return n
-}
-
-// TextOf encodes counters as text.
-func TextOf(n []int) string { return strings.Trim(strings.ReplaceAll(fmt.Sprint(n), " ", "."), "[]") }
-
-// InMap returns the counters in a map.
-func InMap(m map[string]string) []int { return NumbersOf(m["n"]) }
-
-// ToMap stores counters in a map.
-func ToMap(m *map[string]string, n []int) { (*m)["n"] = TextOf(n) }
-
 // SetMeta returns a change that sets one name.
 func SetMeta(name, value string) func(context.Context, *map[string]string) error {
 	return func(_ context.Context, m *map[string]string) error {

@@ -44,9 +44,6 @@ func NewCall(op, resource string, s Settings) *Call {
 // Start opens the span of a public operation, which is named package.Operation. The requests of the call in the returned
 // context are its children. end ends it with *err.
 func (c *Call) Start(ctx context.Context, name string) (_ context.Context, end func(err *error)) {
-	if c.S.Hooks.Span == nil {
-		return ctx, func(*error) {}
-	}
 	ctx, done := c.S.Hooks.Start(ctx, observe.Span{Name: name, Resource: c.Resource})
 	return ctx, func(err *error) { done(*err) }
 }

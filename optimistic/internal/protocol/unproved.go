@@ -35,17 +35,13 @@ type Unproved struct {
 	Why    string
 }
 
-// unprovedBudget bounds the tries of an Unproved.
-func unprovedBudget() retry.Budget {
-	return retry.Budget{Attempts: 6, Elapsed: time.Minute, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 10 * time.Second}}
-}
-
 // Do sends the write. Result counts the requests; the ETag is up to Send.
 func (u Unproved) Do(ctx context.Context) (r Result, err error) {
 	began := time.Now()
 	ctx, end := u.Hooks.Start(ctx, observe.Span{Name: u.Name, Resource: u.Resource})
 	defer func() { end(err) }()
-	s, err := wire.Observed(u.Hooks, u.Resource, func() { r.Requests++ }).Send(ctx, u.Request, wire.Again{Budget: unprovedBudget()}, u.Send)
+	budget := retry.Budget{Attempts: 6, Elapsed: time.Minute, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 10 * time.Second}}
+	s, err := wire.Observed(u.Hooks, u.Resource, func() { r.Requests++ }).Send(ctx, u.Request, wire.Again{Budget: budget}, u.Send)
 	r.Attempts, r.Ambiguous, r.Elapsed = 1, s.Ambiguous, time.Since(began)
 	last := cmp.Or(s.Last, err)
 	lost := s.Ambiguous > 0

@@ -15,7 +15,6 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/optimistic"
-	"github.com/azconc/azconc/optimistic/settings"
 	"github.com/azconc/azconc/pkg/ptr"
 )
 
@@ -87,7 +86,7 @@ func (r WriteResult) Text(w io.Writer) {
 func OwnMetadata(raw map[string]*string) map[string]string {
 	out := make(map[string]string, len(raw))
 	for name, value := range raw {
-		if name = strings.ToLower(name); name != optimistic.LineageKey && name != optimistic.OperationsKey && name != settings.CreationKey {
+		if name = strings.ToLower(name); name != optimistic.LineageKey && name != optimistic.OperationsKey {
 			out[name] = ptr.Value(value)
 		}
 	}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/optimistic"
-	"github.com/azconc/azconc/optimistic/settings"
 	"github.com/azconc/azconc/pkg/ptr"
 )
 
@@ -65,7 +64,7 @@ func ParseMetadata(pairs []string) (map[string]string, error) {
 		if _, twice := out[name]; twice {
 			return nil, fail.Usagef("metadata %s is given twice", name)
 		}
-		if name == optimistic.LineageKey || name == optimistic.OperationsKey || name == settings.CreationKey {
+		if name == optimistic.LineageKey || name == optimistic.OperationsKey {
 			return nil, fail.Usagef("metadata %s: the name is reserved for azconc", name)
 		}
 		if err := headerText("metadata "+name, value); err != nil {

@@ -18,7 +18,6 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/optimistic"
-	"github.com/azconc/azconc/optimistic/settings"
 )
 
 // Pairs are the names with values that a resource has: its metadata, or a blob's index tags. Their verbs are show, set and update.
@@ -61,9 +60,7 @@ func (p Pairs) newShowCmd(f *cli.Factory) *cobra.Command {
 		if err != nil {
 			return nil, err
 		}
-		metadata := maps.Clone(v.Value)
-		delete(metadata, settings.CreationKey)
-		return Metadata{Outcome: "found", Resource: on.String(), ETag: string(v.ETag), Metadata: metadata}, nil
+		return Metadata{Outcome: "found", Resource: on.String(), ETag: string(v.ETag), Metadata: v.Value}, nil
 	})
 }
 
