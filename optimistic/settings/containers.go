@@ -3,12 +3,14 @@ package settings
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/optimistic/internal/sealed"
+	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
@@ -51,6 +53,9 @@ func CreateContainer(ctx context.Context, client *container.Client, opts *Create
 	etag, err := c.Commit(ctx, *w)
 	if err == nil {
 		c.Applied(*w, etag)
+	}
+	if conflict, ok := errors.AsType[*optimistic.ConflictError](err); ok && azerr.Has(err, "ContainerAlreadyExists") {
+		err = azerr.Op(c.Op, c.Resource, fmt.Errorf("%w: %w", optimistic.ErrExists, conflict.Err)) // no version was assumed
 	}
 	return optimistic.Result(c.Finish()), err
 }
