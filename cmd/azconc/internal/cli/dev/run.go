@@ -53,7 +53,6 @@ not be started.
 		Flags: func(opts *runOptions, set *pflag.FlagSet) {
 			opts.Engine.Flag(set)
 			opts.Engine.FaultFlags(set)
-			opts.Engine.MemoryFlag(set)
 			set.SetInterspersed(false)
 		},
 		Parse: func(opts *runOptions, in cli.Input) error {
