@@ -1,10 +1,8 @@
-// Package monitor shows what a running command does: as spans in a file, as metrics and health on an HTTP endpoint, and to a collector
-// of OpenTelemetry.
+// Package monitor shows what a running command does: as metrics and health on an HTTP endpoint, and to a collector of OpenTelemetry.
 package monitor
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -15,7 +13,6 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	otelprom "go.opentelemetry.io/otel/exporters/prometheus"
-	"go.opentelemetry.io/otel/exporters/stdout/stdouttrace"
 	"go.opentelemetry.io/otel/metric"
 	nometric "go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/propagation"
@@ -36,17 +33,15 @@ type Monitor struct {
 	tracer trace.Tracer
 	root   trace.Span
 
-	file    *sink                    // nil without a file
-	spans   *sdktrace.TracerProvider // nil without a file and a collector
+	spans   *sdktrace.TracerProvider // nil without a collector
 	metrics *sdkmetric.MeterProvider // nil without an endpoint and a collector
 	serving *endpoint                // nil without an address
 }
 
 // Options say what a Monitor shows.
 type Options struct {
-	Command   string // such as "blob update"
-	TraceFile string // a line of JSON is appended for each span; "" for none
-	Address   string // of the HTTP endpoint; "" for none
+	Command string // such as "blob update"
+	Address string // of the HTTP endpoint; "" for none
 
 	// Getenv returns variables of the environment. TRACEPARENT and TRACESTATE name the span that the command belongs to; those of
 	// OpenTelemetry name a collector.
@@ -56,31 +51,20 @@ type Options struct {
 
 // Needed reports whether there is anything to show.
 func (o *Options) Needed() bool {
-	return o.TraceFile != "" || o.Address != "" || exported("TRACES", o.Getenv) || exported("METRICS", o.Getenv)
+	return o.Address != "" || exported("TRACES", o.Getenv) || exported("METRICS", o.Getenv)
 }
 
-// Open opens the file, the endpoint and the exporters. It returns the context of the command, which Close ends nothing of.
+// Open opens the endpoint and the exporters. It returns the context of the command, which Close ends nothing of.
 func Open(ctx context.Context, o Options) (_ context.Context, _ *Monitor, err error) {
 	m := new(Monitor)
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, m.Close(nil))
+			m.Close(nil)
 		}
 	}()
 	spans, readers, err := exporters(ctx, o)
 	if err != nil {
 		return ctx, nil, err
-	}
-	if o.TraceFile != "" {
-		if m.file, err = openSink(o.TraceFile); err != nil {
-			return ctx, nil, err
-		}
-		// One write for each span, as it ends: commands can share a file, and one that is killed leaves what it has done.
-		exporter, err := stdouttrace.New(stdouttrace.WithWriter(m.file))
-		if err != nil {
-			return ctx, nil, err
-		}
-		spans = append(spans, sdktrace.WithSyncer(exporter))
 	}
 	if o.Address != "" {
 		if _, port, err := net.SplitHostPort(o.Address); err != nil || port == "" {
@@ -138,17 +122,17 @@ func (m *Monitor) Hooks() observe.Hooks {
 // farewell bounds what a collector that does not answer adds to a command.
 const farewell = 5 * time.Second
 
-// Close ends the command's span with its error, sends what is left to the collector, and closes the file and the endpoint.
-func (m *Monitor) Close(failure error) error {
+// Close ends the command's span with its error, sends what is left to the collector, and closes the endpoint. What cannot be sent is a
+// warning: telemetry does not decide how a command ends.
+func (m *Monitor) Close(failure error) {
 	if m == nil {
-		return nil
+		return
 	}
 	if m.root != nil {
 		end(m.root, failure)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), farewell) // the command's context may have ended
 	defer cancel()
-	// What cannot be sent is a warning: telemetry does not decide how a command ends.
 	if m.spans != nil {
 		if err := m.spans.Shutdown(ctx); err != nil {
 			otel.Handle(err)
@@ -162,8 +146,4 @@ func (m *Monitor) Close(failure error) error {
 			otel.Handle(err)
 		}
 	}
-	if m.file != nil {
-		return m.file.close()
-	}
-	return nil
 }
