@@ -52,7 +52,6 @@ type Factory struct {
 	urls      map[azaccount.Service]ref.Account
 	mu        sync.Mutex         // guards resolved and transport: parts of a live view make their clients at the same time
 	resolved  *azaccount.Account // by account
-	stdinFor  string             // what is read from stdin, if anything
 	Redactor  *redactor
 	transport *http.Transport
 	Wire      policy.Transporter // in place of transport, for tests

@@ -14,7 +14,6 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/engine"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
-	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/internal/demo/scene"
 )
 
@@ -51,7 +50,6 @@ Scenes are played at the same time. lease-expired, which waits 16 s for a lease 
 		Flags: func(opts *options, set *pflag.FlagSet) {
 			opts.Engine.Flag(set)
 			set.StringSliceVar(&opts.Scenes, "scene", nil, "play the scenes with these `names` only, with commas between them")
-			flags.Words(set, "scene", sceneNames())
 			set.BoolVar(&opts.List, "list", false, "list the scenes, and play none")
 		},
 		Parse: func(opts *options, in cli.Input) error {
@@ -133,11 +131,4 @@ func place(ctx context.Context, f *cli.Factory, opts *options) (scene.Rig, func(
 	}
 	stop := func() { _ = server.Stop() } // an error at its end does not matter to the demo
 	return scene.OnConnection(server.ConnectionString(), clients), stop, nil
-}
-
-func sceneNames() (names []string) {
-	for _, s := range scene.All {
-		names = append(names, s.Name)
-	}
-	return names
 }
