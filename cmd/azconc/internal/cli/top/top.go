@@ -38,7 +38,7 @@ func verb() cli.Verb[options] {
 		Long: `Watch the locks, elections and semaphores of containers, queues with their poison queues, and the sessions of consumers.
 
 Without names, everything in the account is shown, up to 20 containers and 20 queues; with names, these alone. Keys: tab shows the
-next section, enter all of a row with the commands that act on it, s what is held for longest first, and / filters. On a narrow
+next section, enter all of a row with the commands that act on it, and s what is held for longest first. On a narrow
 screen columns are left out, and names are shortened where they are alike.
 
 A round of requests costs 1 per container of locks and 1 per container of sessions, for up to 5,000 blobs each, and 2 per queue;
