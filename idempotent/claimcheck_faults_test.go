@@ -35,7 +35,7 @@ func TestEveryFaultAtEveryRequestOfAClaimedMessage(t *testing.T) {
 	}
 	for _, m := range settling {
 		for name, fault := range faults {
-			for k := range m.requests(12) {
+			for k := range 12 {
 				t.Run(fmt.Sprintf("%s/%s/%d", m.name, name, k), func(t *testing.T) {
 					inClaimBubble(t, func(t *testing.T, r *rig, _ *claimcheck.ClaimCheck) {
 						var effects tally
@@ -85,7 +85,7 @@ func TestAProcessThatDiesAtAnyRequestOfAClaimedMessageLosesNothing(t *testing.T)
 	body := noise(70_000)
 	for _, m := range settling {
 		for _, after := range []bool{false, true} {
-			for k := range m.requests(9) {
+			for k := range 9 {
 				t.Run(fmt.Sprintf("%s/%v/%d", m.name, after, k), func(t *testing.T) {
 					inClaimBubble(t, func(t *testing.T, r *rig, claims *claimcheck.ClaimCheck) {
 						r.sendBody(claims, "m", body)

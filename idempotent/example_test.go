@@ -62,8 +62,6 @@ func ExampleNewWorker() {
 func ExampleConsumer() {
 	service := aztest.New(nil)
 	orders := service.Queue("orders")
-	sessions := service.Container("sessions")
-	_, _ = sessions.Create(context.Background(), nil)
 
 	producer, err := idempotent.NewProducer(orders, nil)
 	if err != nil {
@@ -79,15 +77,10 @@ func ExampleConsumer() {
 		fmt.Println(err)
 		return
 	}
-	living, err := idempotent.NewSessions(sessions, nil)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
 	consumer, err := idempotent.NewConsumer(orders, func(_ context.Context, m *idempotent.Message) error {
 		fmt.Printf("%s: %s, attempt %d\n", m.Key, m.Body, m.Attempt)
 		return nil
-	}, &idempotent.ConsumerOptions{Markers: markers, Sessions: living, ExitWhenEmpty: true})
+	}, &idempotent.ConsumerOptions{Markers: markers, ExitWhenEmpty: true})
 	if err != nil {
 		fmt.Println(err)
 		return

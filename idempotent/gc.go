@@ -6,14 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
-
 	"github.com/azconc/azconc/idempotent/internal/markers"
 	"github.com/azconc/azconc/idempotent/internal/queues"
 	"github.com/azconc/azconc/idempotent/internal/send"
-	"github.com/azconc/azconc/idempotent/internal/session"
-	"github.com/azconc/azconc/pkg/lease"
-	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -43,22 +38,6 @@ func of(queue string) func(markers.Key) bool {
 func (i *Inbox) GC(ctx context.Context, partition string) (deleted int, err error) {
 	filter := "PartitionKey eq " + markers.Quoted(partition) + " and RowKey ge " + markers.Quoted(inboxPrefix) + " and RowKey lt " + markers.Quoted(strings.TrimSuffix(inboxPrefix, "-")+".") + " and " + expiredNow()
 	return markers.DeleteExpired(ctx, i.table, filter, func(key markers.Key) bool { return strings.HasPrefix(key.Row, inboxPrefix) })
-}
-
-// sessionAge is the minimum age of an unleased blob for GC to delete it: a session begins without a lease.
-const sessionAge = time.Hour
-
-// GC deletes the blobs of sessions that crashed, and returns how many it deleted; a session that ends normally deletes
-// its own. Others consider a session without a blob to be over, which it is. A blob that is leased, or younger than an
-// hour, is kept. A lifecycle rule of the account does the same for free: delete blobs whose names begin with
-// "<container>/azconcsession/"; the service does not delete leased ones.
-//
-// Errors: why blobs cannot be listed or deleted; blobs deleted before the error are counted. Requests: 1 per 5000
-// blobs, and 1 per blob deleted.
-func (k *Sessions) GC(ctx context.Context) (deleted int, err error) {
-	return send.DeleteBlobs(ctx, k.container, session.Prefix, k.o.Hooks, func(b *container.BlobItem, now time.Time) bool {
-		return b.Properties.LastModified.Before(now.Add(-sessionAge)) && lease.State(ptr.Value(b.Properties.LeaseState)).Free()
-	})
 }
 
 // A Consumer deletes expired markers in passing: after each 1000 requests to its queue, a step of up to 1000 markers. A marker costs

@@ -144,9 +144,9 @@ func TestASpanForEveryMessageAndEveryRequest(t *testing.T) {
 	})
 }
 
-// TestTheSpansOfAnInboxAndOfASessionAreWithinThoseOfTheMessage down to the requests of the packages that they are made of.
-func TestTheSpansOfAnInboxAndOfASessionAreWithinThoseOfTheMessage(t *testing.T) {
-	inSessionBubble(t, func(t *testing.T, r *rig) {
+// TestTheSpansOfAnInboxAreWithinThoseOfTheMessage down to the requests of the packages that they are made of.
+func TestTheSpansOfAnInboxAreWithinThoseOfTheMessage(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
 		var s spans
 		hooks := observe.Hooks{Span: s.start}
 		r.send("m")
@@ -157,7 +157,7 @@ func TestTheSpansOfAnInboxAndOfASessionAreWithinThoseOfTheMessage(t *testing.T) 
 		r.service.Reset()
 		c, err := NewConsumer(r.queue, func(ctx context.Context, m *Message) error {
 			return inbox.Apply(ctx, m, "p", upsertEffect(m))
-		}, &ConsumerOptions{Markers: r.markers, Sessions: r.sessions(r.service, nil), ExitWhenEmpty: true, Concurrency: 1, Hooks: hooks})
+		}, &ConsumerOptions{Markers: r.markers, ExitWhenEmpty: true, Concurrency: 1, Hooks: hooks})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -40,11 +40,6 @@ type ConsumerOptions struct {
 	// after an error the copy is redelivered. Defaults to none.
 	Replay func(ctx context.Context, m *Message, result []byte) error
 
-	// Sessions show a Consumer whether another one is alive, so that a message is not handled by a second
-	// Consumer while a handler of the first ignores the end of its context. They need DedupeOwner or DedupeComplete.
-	// Defaults to none: a redelivered message is handled at once.
-	Sessions *Sessions
-
 	// Poison is the queue for messages that failed MaxAttempts times, were started MaxDeliveries times and never
 	// finished, or cannot be decoded. It is created if it does not exist. Defaults to none: such messages are tried
 	// again until they expire.
@@ -140,7 +135,7 @@ func (o *ConsumerOptions) withDefaults() (ConsumerOptions, error) {
 	if _, err := format.Decode("", format.Encoding(out.Encoding)); out.Encoding != Envelope && err != nil {
 		return out, fmt.Errorf("ConsumerOptions.%w", err)
 	}
-	out.Markers, out.Sessions = out.Markers.observed(out.Hooks), out.Sessions.observed(out.Hooks)
+	out.Markers = out.Markers.observed(out.Hooks)
 	return out, nil
 }
 

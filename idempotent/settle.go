@@ -128,9 +128,7 @@ func (d *delivery) putBack(ctx context.Context, after time.Duration, e format.Me
 		e.Unfinished--
 	}
 	if d.carries {
-		if d.claim != nil && (d.claim.named || d.buried) {
-			e.Freed = d.m.Token().String()
-		}
+		e.Buried = e.Buried || d.buried
 		text, err := e.EncodeCounts()
 		if err != nil {
 			return err

@@ -134,12 +134,6 @@ func (d done1) interrupted() bool {
 func (s *storm) leftovers() {
 	ctx := context.Background()
 	pass(2 * time.Hour)
-	if _, err := s.sessions(s.service, nil).GC(ctx); err != nil {
-		s.t.Error(err)
-	}
-	if n := len(s.leased()); n > 0 {
-		s.t.Errorf("%d sessions are left", n)
-	}
 	pass(queues.Week + bodies.SendingLife)
 	if _, err := s.claims.GC(ctx, time.Hour); err != nil {
 		s.t.Error(err)

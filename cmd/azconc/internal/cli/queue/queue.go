@@ -113,14 +113,6 @@ func openInbox(f *cli.Factory, at ref.Table, outbox map[string]*idempotent.Produ
 	return idempotent.NewInbox(tables.NewClient(at.Table), &idempotent.InboxOptions{Outbox: outbox})
 }
 
-func openSessions(f *cli.Factory, in ref.Blob) (*idempotent.Sessions, error) {
-	c, err := f.Container(in)
-	if err != nil {
-		return nil, err
-	}
-	return idempotent.NewSessions(c, nil)
-}
-
 // maxClaimed is the longest body that is stored beside its message.
 const maxClaimed = 64 << 20
 

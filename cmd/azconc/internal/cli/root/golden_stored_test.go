@@ -47,7 +47,6 @@ func TestGoldenStored(t *testing.T) {
 		"files":    storeFiles,
 		"queues":   storeQueues,
 		"large":    storeLarge,
-		"sessions": storeSessions,
 		"once":     storeOnce,
 	}
 	for name, write := range tests {
@@ -214,25 +213,6 @@ func storeLarge(t *testing.T, s *shelf) {
 	s.send("orders", &idempotent.ProducerOptions{ClaimCheck: claims}, idempotent.Outgoing{ID: "stored", Body: random}, idempotent.Outgoing{ID: "compressed", Body: bytes.Repeat([]byte("text"), 25<<10)})
 	s.messages("orders")
 	s.blobs("bodies")
-}
-
-func storeSessions(t *testing.T, s *shelf) {
-	s.check(s.Queue("orders").Create(t.Context(), nil))
-	s.check(s.Container("sessions").Create(t.Context(), nil))
-	sessions, err := idempotent.NewSessions(s.Container("sessions"), nil)
-	s.fail(err)
-	markers, err := idempotent.NewMarkers(s.Table("markers"), nil)
-	s.fail(err)
-	s.send("orders", nil, idempotent.Outgoing{ID: "m", Body: []byte("m")})
-	s.consume("orders", func(context.Context, *idempotent.Message) error {
-		s.blobs("sessions")
-		s.entities("markers")
-		return idempotent.RetryAfter(errors.New("not yet"), time.Hour)
-	}, idempotent.ConsumerOptions{Markers: markers, Sessions: sessions})
-	s.blobs("sessions")
-	s.entities("markers")
-	bubble.Sleep(2 * time.Hour)
-	s.messages("orders")
 }
 
 func storeOnce(t *testing.T, s *shelf) {
