@@ -120,7 +120,7 @@ func (o *owner) conclude(ctx context.Context, d *delivery, as conclusion) error 
 	}
 	err := o.k.failed(o.notes.Write(ctx, d.partition, markers.Write{Row: d.row, Marker: m}, func() { o.c.move(d, closing) }))
 	if err != nil && azerr.Classify(err).Kind != azerr.BadInput {
-		o.late.Add(d.partition, markers.Write{Row: d.row, Marker: m})
+		o.notes.Later(d.partition, markers.Write{Row: d.row, Marker: m})
 	}
 	return err
 }
@@ -153,4 +153,4 @@ func (o *owner) forget(ctx context.Context, d *delivery) error {
 	return err
 }
 
-func (o *owner) flush(ctx context.Context) error { return o.k.failed(o.late.Flush(ctx)) }
+func (o *owner) flush(ctx context.Context) error { return o.k.failed(o.notes.Flush(ctx)) }

@@ -12,7 +12,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
 	"golang.org/x/sync/semaphore"
 
-	"github.com/azconc/azconc/idempotent/internal/bodies"
 	"github.com/azconc/azconc/idempotent/internal/markers"
 	"github.com/azconc/azconc/idempotent/internal/queues"
 	"github.com/azconc/azconc/idempotent/internal/send"
@@ -37,7 +36,7 @@ import (
 type Consumer struct {
 	queue   *queues.Queue
 	poison  *queues.Queue // nil if there is none
-	bodies  *bodies.Store // nil if there are none
+	bodies  *ClaimCheck   // nil if there is none
 	handler Handler
 	o       ConsumerOptions
 
@@ -96,9 +95,7 @@ func NewConsumer(queue *azqueue.QueueClient, handler Handler, opts *ConsumerOpti
 	if o.Poison != nil {
 		c.poison = queues.New(o.Poison, o.Hooks, count)
 	}
-	if o.ClaimCheck != nil {
-		c.bodies = o.ClaimCheck.Observed(o.Hooks)
-	}
+	c.bodies = o.ClaimCheck.observed(o.Hooks)
 	c.dedupe = c.openDedupe()
 	return c, nil
 }

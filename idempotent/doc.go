@@ -61,7 +61,7 @@
 //
 // # Large bodies
 //
-// With a claimcheck.ClaimCheck, a body that does not fit into a message is compressed, or stored in a blob:
+// With a ClaimCheck, a body that does not fit into a message is compressed, or stored in a blob:
 //
 //	message             send   handle
 //	fits, compressed    1      1 + 1/32
@@ -69,7 +69,7 @@
 //
 // # Packages
 //
-// Package claimcheck stores large bodies, redrive moves poison messages back, manual sends single requests, and once runs a
+// Package redrive moves poison messages back, manual sends single requests, and once runs a
 // function once per key.
 //
 // # Limits

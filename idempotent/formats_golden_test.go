@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/azconc/azconc/idempotent/internal/bodies"
 	"github.com/azconc/azconc/idempotent/internal/format"
 	"github.com/azconc/azconc/idempotent/internal/markers"
 	"github.com/azconc/azconc/idempotent/internal/queues"
@@ -72,7 +71,7 @@ func TestTheStoredFormats(t *testing.T) {
 		say("what follows from "+key, outboxRows(&Message{Key: key, Queue: "account/orders"}))
 		say("result of Once for "+key, markers.RowUnder("", "!", key))
 	}
-	say("body", bodies.Name("orders", "order 17/ü", make([]byte, 32)))
+	say("body", bodyName("orders", "order 17/ü", make([]byte, 32)))
 
 	want, err := os.ReadFile(filepath.Join("testdata", "formats.txt"))
 	if err != nil {

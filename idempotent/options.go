@@ -8,7 +8,6 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
 
-	"github.com/azconc/azconc/idempotent/claimcheck"
 	"github.com/azconc/azconc/idempotent/internal/format"
 	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/retry"
@@ -69,7 +68,7 @@ type ConsumerOptions struct {
 
 	// ClaimCheck stores the bodies that are too large for a message, at 2 more requests for each of those. Defaults to
 	// none: such messages are put back, and ErrNoClaimCheck is reported.
-	ClaimCheck *claimcheck.ClaimCheck
+	ClaimCheck *ClaimCheck
 
 	// Applied reports whether the effect of a message was applied before, as Inbox.Applied does. It is called, with a
 	// message without Body, when the blob with the body does not exist: the body may have been deleted with a copy that

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/azconc/azconc/idempotent/claimcheck"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/observe"
 )
@@ -33,7 +32,7 @@ func TestAnOutageSpendsNoDeliveryAndFewRequests(t *testing.T) {
 	for _, need := range needs {
 		for _, f := range []aztest.Fault{{Kind: aztest.Throttle}, {Kind: aztest.Refuse}, {Kind: aztest.Answer, Status: 500, Code: "InternalError"}} {
 			t.Run(fmt.Sprint(need.name, " ", f.Kind), func(t *testing.T) {
-				inClaimBubble(t, func(t *testing.T, r *rig, k *claimcheck.ClaimCheck) {
+				inClaimBubble(t, func(t *testing.T, r *rig, k *ClaimCheck) {
 					p := r.process()
 					for i := range 20 {
 						if need.name == "bodies" {
@@ -103,7 +102,7 @@ func TestAnOutageSpendsNoDeliveryAndFewRequests(t *testing.T) {
 func TestAConsumerEndsWhenWhatItNeedsIsMissingOrForbidden(t *testing.T) {
 	for _, need := range needs[:5] {
 		t.Run(need.name, func(t *testing.T) {
-			inClaimBubble(t, func(t *testing.T, r *rig, k *claimcheck.ClaimCheck) {
+			inClaimBubble(t, func(t *testing.T, r *rig, k *ClaimCheck) {
 				p := r.process()
 				r.sendBody(k, "m", noise(70_000))
 				if need.name == "redelivery" {

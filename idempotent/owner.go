@@ -29,7 +29,6 @@ type owner struct {
 	kept  bool          // results are stored
 	life  time.Duration // how long a claim lasts unless it is renewed
 	notes *markers.Writer
-	late  *markers.Late
 }
 
 // leastClaim is the least time that a claim lasts unless it is renewed.
@@ -38,7 +37,6 @@ const leastClaim = 5 * time.Minute
 func newOwner(c *Consumer) *owner {
 	o := &owner{c: c, k: c.o.Markers, kept: c.o.Dedupe == DedupeComplete, life: max(leastClaim, 2*c.o.Visibility)}
 	o.notes = markers.NewWriter(o.k.table, c.tasks.Go)
-	o.late = markers.NewLate(o.k.table)
 	return o
 }
 

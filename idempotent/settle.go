@@ -236,19 +236,6 @@ func (d *delivery) discard() {
 	d.concluded = true
 }
 
-// deleteBody deletes the blob of a message that was handled and deleted.
-func (d *delivery) deleteBody() {
-	c, p := d.c, d.e.Packed
-	if p.Blob == "" || c.o.ClaimCheck == nil || !c.o.ClaimCheck.Has(*p) {
-		return
-	}
-	ctx, cancel := retry.Detached(d.settling, send.TryTimeout)
-	defer cancel()
-	if err := c.bodies.Remove(ctx, *p); err != nil {
-		d.report(observe.Failed, err)
-	}
-}
-
 // bury puts a copy of a message into the poison queue, which is created if it does not exist, and where the copy never
 // expires. An envelope keeps its id there, so that a second copy, made after a crash, can be detected. Facts that the
 // copy cannot carry are stored with the markers, if there are any. Requests: 1, and 1 for such facts.

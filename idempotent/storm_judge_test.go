@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/azconc/azconc/idempotent/internal/bodies"
 	"github.com/azconc/azconc/idempotent/internal/queues"
 	"github.com/azconc/azconc/idempotent/redrive"
 	"github.com/azconc/azconc/pkg/observe"
@@ -134,7 +133,7 @@ func (d done1) interrupted() bool {
 func (s *storm) leftovers() {
 	ctx := context.Background()
 	pass(2 * time.Hour)
-	pass(queues.Week + bodies.SendingLife)
+	pass(queues.Week + sendingLife)
 	if _, err := s.claims.GC(ctx, time.Hour); err != nil {
 		s.t.Error(err)
 	}

@@ -13,7 +13,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/azconc/azconc/idempotent/claimcheck"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/observe"
 )
@@ -55,7 +54,7 @@ func TestStorms(t *testing.T) {
 type storm struct {
 	*rig
 	mode   mode
-	claims *claimcheck.ClaimCheck
+	claims *ClaimCheck
 
 	mu       sync.Mutex // guards what follows
 	rand     *rand.Rand

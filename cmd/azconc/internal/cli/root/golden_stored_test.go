@@ -23,7 +23,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
 
 	"github.com/azconc/azconc/idempotent"
-	"github.com/azconc/azconc/idempotent/claimcheck"
 	idem "github.com/azconc/azconc/idempotent/once"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/blobs"
@@ -203,7 +202,7 @@ func storeQueues(t *testing.T, s *shelf) {
 func storeLarge(t *testing.T, s *shelf) {
 	s.check(s.Queue("orders").Create(t.Context(), nil))
 	s.check(s.Container("bodies").Create(t.Context(), nil))
-	claims, err := claimcheck.New(s.Container("bodies"), nil)
+	claims, err := idempotent.NewClaimCheck(s.Container("bodies"), nil)
 	s.fail(err)
 	random := make([]byte, 100<<10)
 	for i, x := 0, uint32(1); i < len(random); i++ {
