@@ -31,7 +31,7 @@ func (r *rig) process() *process {
 	p.queue, p.poison = r.client("orders", p.wire), r.client("orders-poison", p.wire)
 	p.markers = r.markersOver(p.wire)
 	var err error
-	if p.inbox, err = NewInbox(r.table("effects", p.wire), nil); err != nil {
+	if p.inbox, err = NewInbox(r.table("effects", p.wire), &InboxOptions{KeepExpired: true}); err != nil {
 		r.t.Fatal(err)
 	}
 	return p

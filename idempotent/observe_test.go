@@ -150,7 +150,7 @@ func TestTheSpansOfAnInboxAreWithinThoseOfTheMessage(t *testing.T) {
 		var s spans
 		hooks := observe.Hooks{Span: s.start}
 		r.send("m")
-		inbox, err := NewInbox(r.effects, &InboxOptions{Hooks: hooks})
+		inbox, err := NewInbox(r.effects, &InboxOptions{KeepExpired: true, Hooks: hooks})
 		if err != nil {
 			t.Fatal(err)
 		}
