@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -69,6 +70,17 @@ func TestTheJudgesConvict(t *testing.T) {
 	if leaders, overlaps := terms(lines); !slices.Equal(leaders, []string{"a", "b", "c", "a"}) || overlaps != 1 {
 		t.Errorf("%q, %d", leaders, overlaps)
 	}
+}
+
+// note appends a line to a file.
+func note(path, line string) error {
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	_, err = file.WriteString(line + "\n")
+	return err
 }
 
 // row is a line of the table at the end.

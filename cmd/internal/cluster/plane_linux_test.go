@@ -31,8 +31,6 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
 // plane is a control plane of Kubernetes with KEDA. Its programs are processes on loopback, which end with the test.
@@ -43,7 +41,9 @@ type plane struct {
 	client  *kubernetes.Clientset
 	objects *dynamic.DynamicClient
 
-	controllers, operator func() *exec.Cmd // start these programs again
+	controllers   func() *exec.Cmd // starts kube-controller-manager, also again
+	startOperator func()           // starts KEDA's operator, also again
+	operator      *exec.Cmd
 }
 
 // start runs a program until the end of the test, with its output in a file.
@@ -53,6 +53,7 @@ func (p *plane) start(environ []string, name string, args ...string) *exec.Cmd {
 	if err != nil {
 		p.t.Fatal(err)
 	}
+	defer log.Close()
 	cmd := exec.Command(filepath.Join(p.bin, name), args...)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = p.dir, append(os.Environ(), environ...), log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -60,46 +61,47 @@ func (p *plane) start(environ []string, name string, args ...string) *exec.Cmd {
 		p.t.Fatal(err)
 	}
 	p.t.Cleanup(func() {
-		kill(cmd)
-		log.Close()
-		if p.t.Failed() {
-			p.t.Logf("%s: %s", name, tail(log.Name()))
-		}
+		end(cmd)
+		p.tail(log.Name())
 	})
 	return cmd
 }
 
-// kill ends a program, and returns when it has ended. It may be called again.
-func kill(cmd *exec.Cmd) {
+// end kills a program, and returns when it has ended. It may be called again.
+func end(cmd *exec.Cmd) {
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
 }
 
-// tail returns the end of a file.
-func tail(path string) string {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return err.Error()
+// tail prints the end of a file if the test has failed.
+func (p *plane) tail(path string) {
+	if data, err := os.ReadFile(path); p.t.Failed() {
+		p.t.Logf("%s: %v\n%s", filepath.Base(path), err, data[max(0, len(data)-2000):])
 	}
-	return string(data[max(0, len(data)-3000):])
 }
 
-// free returns an address on loopback with a free port, and the port.
-func free(t *testing.T) (address, port string) {
+const loopback = "127.0.0.1:"
+
+// free returns the number of a port that is free on loopback.
+func free(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	_, port, _ = net.SplitHostPort(l.Addr().String())
-	return l.Addr().String(), port
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	return port
 }
 
 // until waits for something, and ends the test if it takes too long.
-func until(t *testing.T, within time.Duration, what string, ok func(ctx context.Context) bool) {
+func until(t *testing.T, within time.Duration, what string, ok func(ctx context.Context) error) {
 	t.Helper()
-	if err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, within, true, func(ctx context.Context) (bool, error) { return ok(ctx), nil }); err != nil {
+	var err error
+	if wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, within, true, func(ctx context.Context) (bool, error) {
+		err = ok(ctx)
+		return err == nil, nil
+	}) != nil {
 		t.Fatalf("%s: not within %v: %v", what, within, err)
 	}
 }
@@ -107,38 +109,33 @@ func until(t *testing.T, within time.Duration, what string, ok func(ctx context.
 // startPlane returns when the API answers and KEDA's programs are started.
 func startPlane(t *testing.T, bin string) *plane {
 	p := &plane{t: t, bin: bin, dir: t.TempDir()}
-	etcd, _ := free(t)
-	peers, _ := free(t)
-	p.start(nil, "etcd", "--data-dir=etcd", "--listen-client-urls=http://"+etcd, "--advertise-client-urls=http://"+etcd,
-		"--listen-peer-urls=http://"+peers, "--initial-advertise-peer-urls=http://"+peers, "--initial-cluster=default=http://"+peers, "--unsafe-no-fsync")
+	etcd, peers := "http://"+loopback+free(t), "http://"+loopback+free(t)
+	p.start(nil, "etcd", "--data-dir=etcd", "--listen-client-urls="+etcd, "--advertise-client-urls="+etcd,
+		"--listen-peer-urls="+peers, "--initial-advertise-peer-urls="+peers, "--initial-cluster=default="+peers, "--unsafe-no-fsync")
 	p.certificate()
 	const token = "cluster"
 	p.write("tokens.csv", token+`,admin,admin,"system:masters"`)
-	api, port := free(t)
-	p.start(nil, "kube-apiserver", "--etcd-servers=http://"+etcd, "--secure-port="+port, "--bind-address=127.0.0.1",
+	port := free(t)
+	p.start(nil, "kube-apiserver", "--etcd-servers="+etcd, "--secure-port="+port, "--bind-address=127.0.0.1",
 		// It refuses to advertise loopback. Nothing connects to this address, of a network for documentation.
 		"--advertise-address=192.0.2.1", "--endpoint-reconciler-type=none", "--service-cluster-ip-range=10.0.0.0/24",
 		"--tls-cert-file=tls.crt", "--tls-private-key-file=tls.key", "--token-auth-file=tokens.csv", "--authorization-mode=AlwaysAllow",
 		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file=tls.key", "--service-account-signing-key-file=tls.key",
 		"--disable-admission-plugins=ServiceAccount,TaintNodesByCondition")
 
-	config := &rest.Config{Host: "https://" + api, BearerToken: token, QPS: -1, TLSClientConfig: rest.TLSClientConfig{CAFile: filepath.Join(p.dir, "ca.crt")}}
+	config := &rest.Config{Host: "https://" + loopback + port, BearerToken: token, QPS: -1, TLSClientConfig: rest.TLSClientConfig{CAFile: filepath.Join(p.dir, "ca.crt")}}
 	p.client, p.objects = kubernetes.NewForConfigOrDie(config), dynamic.NewForConfigOrDie(config)
-	if err := clientcmd.WriteToFile(clientcmdapi.Config{
-		Clusters:  map[string]*clientcmdapi.Cluster{"c": {Server: config.Host, CertificateAuthority: config.CAFile}},
-		AuthInfos: map[string]*clientcmdapi.AuthInfo{"u": {Token: token}},
-		Contexts:  map[string]*clientcmdapi.Context{"x": {Cluster: "c", AuthInfo: "u"}}, CurrentContext: "x",
-	}, filepath.Join(p.dir, "kubeconfig")); err != nil {
-		t.Fatal(err)
-	}
-	until(t, 2*time.Minute, "the API", func(ctx context.Context) bool {
+	p.write("kubeconfig", fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: x, contexts: [{name: x, context: {cluster: c, user: u}}],
+  clusters: [{name: c, cluster: {server: %q, certificate-authority: ca.crt}}], users: [{name: u, user: {token: %s}}]}`, config.Host, token))
+	until(t, 2*time.Minute, "the API", func(ctx context.Context) error {
 		_, err := p.client.CoreV1().Namespaces().Get(ctx, "default", metav1.GetOptions{})
-		return err == nil
+		return err
 	})
 
 	configs := []string{"--kubeconfig=kubeconfig", "--authentication-kubeconfig=kubeconfig", "--authorization-kubeconfig=kubeconfig", "--leader-elect=false", "--secure-port=0"}
 	p.controllers = func() *exec.Cmd {
 		return p.start(nil, "kube-controller-manager", append(configs, "--service-account-private-key-file=tls.key",
+			"--node-monitor-grace-period=24h", // the nodes of this test have no heartbeat: one that is lost is deleted
 			"--horizontal-pod-autoscaler-sync-period=1s", "--horizontal-pod-autoscaler-downscale-stabilization=5s")...)
 	}
 	p.start(nil, "kube-scheduler", configs...)
@@ -159,11 +156,7 @@ func (p *plane) keda() {
 		}
 		p.apply(string(data))
 	}
-	scaler, _ := free(p.t)
-	metrics, _ := free(p.t)
-	health, _ := free(p.t)
-	_, adapter := free(p.t)
-	_, adapterMetrics := free(p.t) // it listens on every address
+	scaler, adapter := loopback+free(p.t), free(p.t)
 	p.apply(fmt.Sprintf(`{apiVersion: v1, kind: Namespace, metadata: {name: keda}}
 ---
 {apiVersion: v1, kind: Service, metadata: {name: adapter, namespace: keda}, spec: {type: ExternalName, externalName: localhost}}
@@ -175,12 +168,13 @@ spec:
   {group: external.metrics.k8s.io, version: v1beta1, groupPriorityMinimum: 100, versionPriority: 100, insecureSkipTLSVerify: true,
    service: {name: adapter, namespace: keda, port: %s}}`, adapter))
 	environ := []string{"KUBECONFIG=kubeconfig", "KEDA_CLUSTER_OBJECT_NAMESPACE=keda", "POD_NAMESPACE=keda", "WATCH_NAMESPACE="}
-	p.operator = func() *exec.Cmd {
-		return p.start(environ, "operator", "--cert-dir="+p.dir, "--metrics-bind-address="+metrics, "--health-probe-bind-address="+health,
+	p.startOperator = func() {
+		p.operator = p.start(environ, "operator", "--cert-dir="+p.dir, "--metrics-bind-address=0", "--health-probe-bind-address=0",
 			"--metrics-service-bind-address="+scaler, "--enable-webhook-patching=false", "--enable-apiservice-patching=false")
 	}
+	p.startOperator()
 	p.start(environ, "adapter", "--secure-port="+adapter, "--bind-address=127.0.0.1", "--tls-cert-file=tls.crt", "--tls-private-key-file=tls.key",
-		"--cert-dir="+p.dir, "--metrics-service-address="+scaler, "--port="+adapterMetrics,
+		"--cert-dir="+p.dir, "--metrics-service-address="+scaler, "--port=0", // its metrics, on every address: nobody asks for them
 		"--authentication-kubeconfig=kubeconfig", "--authorization-kubeconfig=kubeconfig", "--lister-kubeconfig=kubeconfig")
 }
 
@@ -233,15 +227,9 @@ func (p *plane) apply(text string) {
 		if !slices.Contains([]string{"Namespace", "APIService", "CustomResourceDefinition"}, o.GetKind()) {
 			in = p.objects.Resource(kind).Namespace(cmp.Or(o.GetNamespace(), "default"))
 		}
-		var err error
-		defer func() {
-			if p.t.Failed() {
-				p.t.Logf("%s %s: %v", o.GetKind(), o.GetName(), err)
-			}
-		}()
-		until(p.t, 30*time.Second, "apply "+o.GetKind(), func(ctx context.Context) bool {
-			_, err = in.Apply(ctx, o.GetName(), &o, metav1.ApplyOptions{FieldManager: "cluster", Force: true})
-			return err == nil
+		until(p.t, 30*time.Second, "apply "+o.GetKind(), func(ctx context.Context) error {
+			_, err := in.Apply(ctx, o.GetName(), &o, metav1.ApplyOptions{FieldManager: "cluster", Force: true})
+			return err
 		})
 	}
 }
