@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/azconc/azconc/idempotent/internal/markers"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -75,7 +76,7 @@ func (d *delivery) countStart(ctx context.Context) error {
 	case d.claim == nil:
 		return nil
 	default:
-		if err := d.claim.count(ctx, counts{e.Attempts, e.Excused, e.Unfinished}); err != nil {
+		if err := d.claim.count(ctx, markers.Ledger{Attempts: e.Attempts, Excused: e.Excused, Unfinished: e.Unfinished}); err != nil {
 			return &excused{err}
 		}
 	}
