@@ -20,7 +20,7 @@ import (
 	"github.com/azconc/azconc/pkg/aztest/history"
 )
 
-// TestACounterIsExactWithOneAnswerInFiveLost: processes add, subtract and sum while the counter grows and every fifth answer
+// TestACounterIsExactWithOneAnswerInFiveLost: processes add, subtract and sum while every fifth answer
 // to a write is lost. No addition is lost and none is applied twice. At most one in a hundred is left open, because the others
 // have written so often before the look at the shard that its lineage no longer reaches back.
 func TestACounterIsExactWithOneAnswerInFiveLost(t *testing.T) {
