@@ -149,7 +149,6 @@ func NewCmd(f *cli.Factory) *cobra.Command {
 		newMetadataCmd(f),
 		cli.NewGroupCmd("headers", "Change the HTTP headers that a blob is served with", newHeadersSetCmd(f)),
 		newTagsCmd(f),
-		cli.NewGroupCmd("tier", "Set a blob's access tier", newTierSetCmd(f)),
 		newSnapshotCmd(f),
 		newCopyCmd(f),
 		newAbortCopyCmd(f),

@@ -4,6 +4,7 @@ package demo
 import (
 	"context"
 	"io"
+	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
@@ -20,8 +21,7 @@ import (
 type options struct {
 	Engine    engine.Options
 	Scenes    []string // by name; empty: all
-	List      bool
-	OnAccount bool // flags name an account
+	OnAccount bool     // flags name an account
 	Trace     bool
 }
 
@@ -42,19 +42,19 @@ starts Microsoft's Azurite, which needs Node.js and npm and is installed first i
 skipped. --account-name or --connection-string plays the scenes on that account; an account in the environment is not used. What
 the scenes create has names of its own, begins with azconc, and is deleted at the end.
 
-Scenes are played at the same time. lease-expired, which waits 16 s for a lease to expire, is played if --scene names it.`,
+Scenes are played at the same time:
+
+` + strings.TrimSuffix(scene.List(), "\n"),
 		Example: `  azconc demo
-  azconc demo --list
   azconc demo --scene editors,lease -v
   azconc demo --engine azurite`,
 		Flags: func(opts *options, set *pflag.FlagSet) {
 			opts.Engine.Flag(set)
 			set.StringSliceVar(&opts.Scenes, "scene", nil, "play the scenes with these `names` only, with commas between them")
-			set.BoolVar(&opts.List, "list", false, "list the scenes, and play none")
 		},
 		Parse: func(opts *options, in cli.Input) error {
 			if _, err := scene.Find(opts.Scenes...); err != nil {
-				return fail.WithHint(fail.Usagef("--scene %v", err), "azconc demo --list names them")
+				return fail.WithHint(fail.Usagef("--scene %v", err), "azconc demo --help names them")
 			}
 			for _, name := range []string{"account-name", "connection-string", "connection-string-file", "blob-endpoint"} {
 				opts.OnAccount = opts.OnAccount || in.Flags.Changed(name)
@@ -82,17 +82,7 @@ func (r result) Text(w io.Writer) {
 	}
 }
 
-type list struct {
-	Outcome string        `json:"outcome"`
-	Scenes  []scene.Scene `json:"scenes"`
-}
-
-func (l list) Text(w io.Writer) { scene.List(w) }
-
 func run(ctx context.Context, f *cli.Factory, opts *options) error {
-	if opts.List {
-		return f.Print(list{"listed", scene.All})
-	}
 	rig, stop, err := place(ctx, f, opts)
 	if err != nil {
 		return err

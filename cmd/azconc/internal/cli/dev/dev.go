@@ -53,7 +53,6 @@ It listens on 127.0.0.1 only, on free ports unless --default-ports is given. Whe
 		Flags: func(opts *upOptions, set *pflag.FlagSet) {
 			opts.Engine.Flag(set)
 			opts.Engine.FaultFlags(set)
-			opts.Engine.MemoryFlag(set)
 			set.StringVar(&opts.Engine.Location, "location", "", "`directory` for the data of Azurite, which are kept")
 			set.BoolVar(&opts.Engine.DefaultPorts, "default-ports", false, "listen on 10000, 10001 and 10002, where UseDevelopmentStorage=true looks, and on 10004 for files")
 			set.StringSliceVar(&opts.Engine.Accounts, "accounts", nil, "`names` of more accounts, with commas between them; each gets a key of its own")
@@ -165,7 +164,6 @@ not be started.
 		Flags: func(opts *runOptions, set *pflag.FlagSet) {
 			opts.Engine.Flag(set)
 			opts.Engine.FaultFlags(set)
-			opts.Engine.MemoryFlag(set)
 			set.SetInterspersed(false)
 		},
 		Parse: func(opts *runOptions, in cli.Input) error {

@@ -95,7 +95,7 @@ func redact(f *cli.Factory, rows []Row) {
 
 // text is the fault in a line, with its secrets.
 func (e fault) text() string {
-	text := fail.Message(e.err, fail.Judge(e.err), "", strings.TrimPrefix(strings.TrimPrefix(e.name, "sessions in "), "queue "))
+	text := fail.Message(e.err, fail.Judge(e.err), "", strings.TrimPrefix(e.name, "queue "))
 	var about []string
 	if e.name != "" {
 		about = append(about, e.name)

@@ -4,8 +4,8 @@ class Azconc < Formula
   version "{{.Version}}"
   license "MIT"
 {{range .Archives}}
-  on_{{.System}} do
-    on_{{.Arch}} do
+  on_{{if eq .System "darwin"}}macos{{else}}linux{{end}} do
+    on_{{if eq .Arch "amd64"}}intel{{else}}arm{{end}} do
       url "{{.URL}}"
       sha256 "{{.SHA256}}"
     end
