@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 )
 
 // value is a flag that converts its text, or refuses it with a usage error, when it is given.
@@ -88,6 +89,27 @@ func Duration(set *pflag.FlagSet, to *time.Duration, name string, zero bool, usa
 	return add(set, to, name, "duration", usage, func(text string) (time.Duration, error) {
 		d, err := time.ParseDuration(text)
 		return d, tooSmall(err, name, d < 0 || d == 0 && !zero, d, zero)
+	})
+}
+
+// Prefix adds the flag --prefix of a list.
+func Prefix(set *pflag.FlagSet, to *string) {
+	set.StringVar(to, "prefix", "", "only names that begin with this `text`")
+	AllowEmpty(set, "prefix")
+}
+
+// Within adds a flag that takes a duration of at least least, and of whole seconds up to most if that is not 0. Its default is *to.
+func Within(set *pflag.FlagSet, to *time.Duration, name string, least, most time.Duration, usage string) {
+	add(set, to, name, "duration", usage, func(text string) (time.Duration, error) {
+		d, err := time.ParseDuration(text)
+		switch {
+		case err != nil:
+		case most == 0 && d < least:
+			err = fail.Usagef("--%s %s is less than %s", name, show.Duration(d), show.Duration(least))
+		case most != 0 && (d < least || d > most || d%time.Second != 0):
+			err = fail.Usagef("--%s %s is not between %s and %s, in whole seconds", name, show.Duration(d), show.Duration(least), show.Duration(most))
+		}
+		return d, err
 	})
 }
 

@@ -16,7 +16,6 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
-	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/idempotent"
 	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/retry"
@@ -108,11 +107,11 @@ are given: a ScaledJob of KEDA, a Deployment with a ScaledObject, or a job of Az
 			NameFlag(set, &opts.Poison, "poison", "`queue` for messages that cannot be handled; created if it is missing (default <queue>"+poisonSuffix+")")
 			set.BoolVar(&opts.Create, "create", false, "create the queue if it is missing, and those of --send-to")
 			flags.Int(set, &o.Concurrency, "concurrency", 1, "how many commands run at a time")
-			set.DurationVar(&o.Visibility, "visibility", o.Visibility, "time until a message is redelivered after its consumer crashed: 3s to 12h")
+			flags.Within(set, &o.Visibility, "visibility", 3*time.Second, 12*time.Hour, "time until a message is redelivered after its consumer crashed: 3s to 12h")
 			flags.Duration(set, &o.HandlerTimeout, "handler-timeout", true, "stop a command after this long")
 			set.IntVar(&o.MaxAttempts, "max-attempts", 5, "after this many failures a message is poison; negative: never")
 			set.IntVar(&o.MaxDeliveries, "max-deliveries", 20, "after this many deliveries without a result a message is poison; negative: never")
-			set.DurationVar(&opts.Backoff, "backoff", opts.Backoff, "pause after the first failure, which then doubles up to 15m")
+			flags.Within(set, &opts.Backoff, "backoff", time.Second, 0, "pause after the first failure, which then doubles up to 15m")
 			set.DurationVar(&o.Poll.Cap, "poll", o.Poll.Cap, "longest pause between two receives while the queue is empty")
 			set.BoolVar(&o.ExitWhenEmpty, "exit-when-empty", false, "end when no message can be received")
 			flags.Int(set, &o.MaxMessages, "max-messages", 0, "end after this many messages; 0 is no limit")
@@ -145,16 +144,12 @@ func (opts *consumeOptions) check() error {
 	switch {
 	case o.Concurrency > 1000:
 		return fail.Usagef("--concurrency %d is more than 1000", o.Concurrency)
-	case o.Visibility < 3*time.Second || o.Visibility > 12*time.Hour || o.Visibility%time.Second != 0:
-		return fail.Usagef("--visibility %s is not between 3s and 12h, in whole seconds", show.Duration(o.Visibility))
 	case o.MaxAttempts == 0:
 		return fail.Usagef("--max-attempts 0: a message is tried at least once; a negative number is no limit")
 	case o.MaxDeliveries == 0:
 		return fail.Usagef("--max-deliveries 0: a message is delivered at least once; a negative number is no limit")
 	case o.Poll.Cap < 100*time.Millisecond || o.Poll.Cap > time.Hour:
 		return fail.Usagef("--poll %v is not between 100ms and 1h", o.Poll.Cap)
-	case opts.Backoff < time.Second:
-		return fail.Usagef("--backoff %v is less than 1s", opts.Backoff)
 	case opts.Poison == opts.Queue:
 		return fail.Usagef("--poison %s is the queue itself", opts.Poison)
 	case opts.SendTo != nil && opts.Inbox.Table == "":
