@@ -56,7 +56,6 @@ It is safe while senders and consumers are running.`,
 	named(set, &c.sessions, "sessions", "`container` with sessions", ref.ParseContainer)
 	c.age = 14 * show.Day
 	flags.Within(set, &c.age, "claim-age", time.Hour, 0, "delete bodies whose messages expired longer ago than this; longer than poison messages are kept")
-	noClient := func(string) (struct{}, error) { return struct{}{}, nil } // which services are needed, the flags say
 	return cli.On(f, cmd, parseQueue, noClient, func(ctx context.Context, queue string, _ struct{}) (cli.Result, error) {
 		r := gcResult{Outcome: "deleted", Queue: queue}
 		if err := c.collect(ctx, f, &r); err != nil {
