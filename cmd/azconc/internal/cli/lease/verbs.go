@@ -41,14 +41,14 @@ again under the same --lease-id `+again+`.`, example)
 	cmd.Example = "  LEASE=$(azconc " + n.name + " lease acquire " + n.example + ")\n" + cmd.Example
 	set := cmd.Flags()
 	var o manual.AcquireOptions
-	set.StringVar(&lasts, "duration", lasts, "how long it lasts: "+most)
+	AddDuration(set, &o.Duration, lasts, "how long it lasts: "+most)
 	flags.LeaseID(set, &o.LeaseID, "`id` to hold it under, a GUID (default a new one)")
 	flags.Duration(set, &o.Wait, "wait", true, "wait this long for another holder to release it")
-	check := func() (err error) {
-		if o.Duration, err = ParseDuration("--duration", lasts); err == nil && n.file() && o.Duration != pessimistic.Infinite {
-			err = fail.WithHint(fail.Usagef("--duration %s: a file's lease does not expire", lasts), "omit --duration, and release the lease at the end")
+	check := func() error {
+		if n.file() && o.Duration != pessimistic.Infinite {
+			return fail.WithHint(fail.Usagef("--duration %s: a file's lease does not expire", show.Duration(o.Duration)), "omit --duration, and release the lease at the end")
 		}
-		return err
+		return nil
 	}
 	return n.verb(cmd, "Acquire", check, func(ctx context.Context, c *call) (result, error) {
 		o.Options = c.options

@@ -96,22 +96,17 @@ func CommandIn(cmd *cobra.Command) ([]string, error) {
 type acquireFlags struct {
 	Lock   pessimistic.LockOptions
 	Locker pessimistic.LockerOptions
-
-	duration string
 }
 
 func (a *acquireFlags) add(set *pflag.FlagSet) {
 	set.DurationVarP(&a.Lock.MaxWait, "wait", "w", 0, "wait this long for the lock (default no limit)")
 	set.BoolVarP(&a.Lock.NoWait, "no-wait", "n", false, "do not wait if another client holds it")
-	set.StringVar(&a.duration, "duration", "30s", "how long others must wait if this process dies: 15s to 60s, or infinite")
+	lease.AddDuration(set, &a.Locker.Duration, "30s", "how long others must wait if this process dies: 15s to 60s, or infinite")
 	set.StringVar(&a.Locker.Owner, "owner", "", "name of this holder (default host/pid)")
 	set.BoolVar(&a.Locker.AllowContent, "allow-content", false, "allow locking a blob that has content")
 }
 
-func (a *acquireFlags) parse(set *pflag.FlagSet) (err error) {
-	if a.Locker.Duration, err = lease.ParseDuration("--duration", a.duration); err != nil {
-		return err
-	}
+func (a *acquireFlags) parse(set *pflag.FlagSet) error {
 	waits := set.Changed("wait")
 	switch {
 	case a.Lock.NoWait && waits:

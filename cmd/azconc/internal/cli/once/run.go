@@ -34,7 +34,6 @@ type runner struct {
 
 	payload  string // file
 	attempts int
-	keeping  string        // --keep: a duration, or "infinite"
 	keep     time.Duration // 0: for ever
 }
 
@@ -73,7 +72,7 @@ AZCONC_ONCE_SLOT, the time of the slot.
 	r.results.add(set)
 	r.slotFlags.add(set)
 	flags.Int(set, &r.attempts, "attempts", 1, "how often the command is begun, over all machines, until it succeeds (default unbounded)")
-	set.StringVar(&r.keeping, "keep", "", "`duration` for which the result is kept, at least 1h, or infinite (default 90d with --slot, otherwise infinite)")
+	flags.Text(set, &r.keep, "keep", "`duration` for which the result is kept, at least 1h, or infinite (default 90d with --slot, otherwise infinite)", parseKeep)
 	set.StringVar(&r.payload, "payload", "", "`file` that identifies the operation; - is stdin (default the command line)")
 	parse := func(arg string) (_ ref.Blob, err error) {
 		if r.key, err = parseKey(arg); err != nil {
@@ -82,24 +81,26 @@ AZCONC_ONCE_SLOT, the time of the slot.
 		if err := r.slotFlags.parse(set, r.key.Blob); err != nil {
 			return r.key, err
 		}
-		return r.key, r.parseKeep(set.Changed("keep"))
+		if r.schedule != nil && !set.Changed("keep") {
+			r.keep = keepSlots
+		}
+		return r.key, nil
 	}
 	return r.Verb(f, cmd, parse, func(ctx context.Context, _ ref.Blob, k *pessimistic.Locker) error { return r.run(ctx, k) })
 }
 
-func (r *runner) parseKeep(given bool) (err error) {
-	switch {
-	case !given && r.schedule != nil:
-		r.keep = keepSlots
-	case given && r.keeping != "infinite":
-		if r.keep, err = flags.ParseDuration(r.keeping); err != nil {
-			return fail.WithHint(fail.Usagef("--keep %q is not a duration", r.keeping), "it looks like 7d or 12h, or it is infinite")
-		}
-		if r.keep < time.Hour {
-			return fail.WithHint(fail.Usagef("--keep %s is less than 1h", r.keeping), "it has to be longer than the time within which the key is used again")
-		}
+func parseKeep(text string) (time.Duration, error) {
+	if text == "infinite" {
+		return 0, nil
 	}
-	return nil
+	d, err := flags.ParseDuration(text)
+	switch {
+	case err != nil:
+		return 0, fail.WithHint(fail.Usagef("--keep %q is not a duration", text), "it looks like 7d or 12h, or it is infinite")
+	case d < time.Hour:
+		return 0, fail.WithHint(fail.Usagef("--keep %s is less than 1h", text), "it has to be longer than the time within which the key is used again")
+	}
+	return d, nil
 }
 
 // doneBefore reports that the key was completed before, so that nothing is run.
