@@ -14,7 +14,6 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/engine"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
-	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/internal/demo/scene"
 )
 
@@ -49,11 +48,6 @@ Scenes are played at the same time:
 		Flags: func(opts *options, set *pflag.FlagSet) {
 			opts.Engine.Flag(set)
 			set.StringSliceVar(&opts.Scenes, "scene", nil, "play the scenes with these `names` only, with commas between them")
-			var names []string
-			for _, s := range scene.All {
-				names = append(names, s.Name)
-			}
-			flags.Words(set, "scene", names)
 		},
 		Parse: func(opts *options, in cli.Input) error {
 			if _, err := scene.Find(opts.Scenes...); err != nil {

@@ -3,7 +3,6 @@ package dev
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
@@ -12,7 +11,6 @@ import (
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/engine"
-	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 )
 
 const connectionVariable = "AZURE_STORAGE_CONNECTION_STRING"
@@ -98,7 +96,7 @@ func upRun(ctx context.Context, f *cli.Factory, opts *upOptions) (err error) {
 	case <-server.Done():
 		return nil // Stop says why
 	case <-ctx.Done():
-		if _, ok := errors.AsType[*fail.SignalError](context.Cause(ctx)); ok {
+		if signalled(ctx) {
 			return nil
 		}
 		return context.Cause(ctx)
