@@ -2,8 +2,10 @@ package aztest_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 
@@ -12,6 +14,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
 )
+
+var update = flag.Bool("update", false, "write the generated tables into README.md")
 
 // queueRow is what a service answered about an operation on queues.
 type queueRow struct {
@@ -161,4 +165,30 @@ func queuesMarkdown(rows []queueRow) string {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", r.operation, word[r.etag], word[r.conditions], who)
 	}
 	return b.String()
+}
+
+// carriedByReadme holds a generated table against its place in the README.
+func carriedByReadme(t *testing.T, name, table string) {
+	t.Helper()
+	t.Logf("\n%s", table)
+	content, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin, end := "<!-- generated: "+name+" -->\n", "<!-- end -->\n"
+	before, rest, found := strings.Cut(string(content), begin)
+	now, after, closed := strings.Cut(rest, end)
+	if !found || !closed {
+		t.Fatalf("the README has no place for the generated table of %s", name)
+	}
+	if now == table {
+		return
+	}
+	if *update {
+		if err := os.WriteFile("README.md", []byte(before+begin+table+end+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	t.Errorf("the README's table is not what was answered: go test ./pkg/aztest -run TestTheArticle -args -update\n%s", table)
 }

@@ -372,7 +372,7 @@ func TestWhatOnlyARealAccountHasIsRefused(t *testing.T) {
 		blobAt + "?comp=expiry": http.MethodPut, blobAt + "?comp=incrementalcopy": http.MethodPut,
 		blobAt + "?versionid=2026": http.MethodGet, blobAt + "?deletetype=permanent": http.MethodDelete, s.FileURL() + "/reports/new?comp=rename": http.MethodPut,
 		s.BlobURL() + "?comp=batch": http.MethodPost, s.BlobURL() + "?comp=blobs&where=a": http.MethodGet, s.BlobURL() + "/box?restype=container&comp=blobs": http.MethodGet,
-		s.BlobURL() + "?restype=service&comp=stats": http.MethodGet,
+		s.BlobURL() + "?restype=service&comp=stats": http.MethodGet, s.QueueURL() + "/orders?comp=lease": http.MethodPut, s.FileURL() + "/reports?restype=directory&comp=lease": http.MethodPut,
 	} {
 		status, code, _ := send(t, s, method, at+signed)
 		if status != http.StatusNotImplemented && status != http.StatusMethodNotAllowed {

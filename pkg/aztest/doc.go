@@ -56,7 +56,7 @@
 //
 // # Limits
 //
-// One account for each Service. No versions, soft delete, immutability or encryption, no queries of a blob's content: such a
-// request is refused. Copies come from the same account. Metadata names are in lower case, because HTTP does not keep their
+// One account for each Service. No versions, soft delete, immutability or encryption, no batches of blobs, no finding by tags and no
+// queries of a blob's content: such a request is refused. Copies come from the same account. Metadata names are in lower case, because HTTP does not keep their
 // case. Everything is in memory: content once, page blobs only where they are written. A Service is safe for concurrent use.
 package aztest

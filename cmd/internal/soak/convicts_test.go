@@ -21,8 +21,7 @@ func TestTheSoakConvicts(t *testing.T) {
 	}{
 		"usual mistakes": {noFence + "," + noMarkers + "," + noRelease + "," + noSend, []string{
 			"no write by a stale holder", "one effect for each message with markers, or a reason", "no lease left", "no message lost"}},
-		"no condition, and growth": {noIfMatch + "," + grow, []string{
-			"updates applied once", "memory and goroutines flat"}},
+		"no condition": {noIfMatch, []string{"updates applied once"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for length := 10 * time.Second; ; length *= 2 { // a busy machine needs more time for the same work

@@ -7,19 +7,16 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"runtime"
 	"sync"
 	"time"
 )
 
 // crew is one worker of the soak: its present process, the number of processes that it has had, and its line to the service.
 type crew struct {
-	index int
-	soak  *soak
-	line  *line
-	turn  sync.Mutex // held while something happens to the worker: it never has two processes
-
-	mu         sync.Mutex // guards what follows
+	index      int
+	soak       *soak
+	line       *line
+	turn       sync.Mutex // held while something happens to the worker: it never has two processes
 	generation int
 	process    *member
 }
@@ -36,11 +33,9 @@ type member struct {
 
 // start starts the next process of the worker: this program again.
 func (c *crew) start() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.generation++
 	m := &member{name: fmt.Sprintf("w%d.%d", c.index, c.generation), done: make(chan struct{})}
-	text, err := json.Marshal(config{Worker: c.index, Process: m.name, Seed: c.soak.Seed, Account: c.line.account, Dir: c.soak.dir, Plant: c.soak.Plant, Vitals: c.soak.Vitals})
+	text, err := json.Marshal(config{Worker: c.index, Process: m.name, Seed: c.soak.Seed, Account: c.line.account, Dir: c.soak.dir, Plant: c.soak.Plant})
 	if err != nil {
 		return err
 	}
@@ -50,32 +45,19 @@ func (c *crew) start() error {
 	}
 	m.cmd = exec.Command(self)
 	m.cmd.Env = append(os.Environ(), workerVariable+"="+string(text))
-	m.cmd.Stderr, m.cmd.SysProcAttr = &m.stderr, endWithUs()
-	if m.stdin, err = m.cmd.StdinPipe(); err != nil {
+	m.cmd.Stderr, m.cmd.SysProcAttr = &m.stderr, ownGroup()
+	if m.stdin, err = m.cmd.StdinPipe(); err != nil { // at its end, with this process, the worker ends too
 		return err
 	}
-	started := make(chan error, 1)
+	if err := m.cmd.Start(); err != nil {
+		return err
+	}
 	go func() {
 		defer close(m.done)
-		runtime.LockOSThread() // the kernel ends the process with the thread that started it
-		defer runtime.UnlockOSThread()
-		err := m.cmd.Start()
-		started <- err
-		if err == nil {
-			m.err = m.cmd.Wait()
-		}
+		m.err = m.cmd.Wait()
 	}()
-	if err := <-started; err != nil {
-		return err
-	}
 	c.process = m
 	return nil
-}
-
-func (c *crew) current() *member {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.process
 }
 
 // kill ends the process at once.

@@ -31,7 +31,7 @@ func TestAWorkerThatDoesNotEndIsAViolation(t *testing.T) {
 	if err := s.happen(t.Context(), event{what: replace, worker: 1}); err != nil {
 		t.Errorf("the soak ends: %v", err)
 	}
-	next := c.current()
+	next := c.process
 	next.kill()
 	if next == stubborn || len(s.retired) != 1 || s.retired[0] == nil || !strings.Contains(s.retired[0].Error(), "w1.1 did not end within 50ms") || s.killed.IsZero() {
 		t.Errorf("retired: %v, killed at %v", s.retired, s.killed)

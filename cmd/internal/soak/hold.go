@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/azconc/azconc/pessimistic"
@@ -23,21 +25,27 @@ type holding interface {
 	Release(context.Context) error
 }
 
-// hold records that a lane holds a lock from now on, for d, or until it no longer does. step, if any, is called at each
-// record.
-func (l *lane) hold(ctx context.Context, asked note, h holding, d time.Duration, step func(ctx context.Context)) {
+// turn takes a lock, holds it for a while, or until it is lost, and records that. step, if any, is called at each record.
+func (l *lane) turn(ctx context.Context, of string, n int64, take func() (holding, error), step func(context.Context)) {
+	asked := l.journal.begin(note{Kind: "ask", Lane: l.name, Of: of, N: n})
+	h, err := take()
+	if err != nil {
+		l.done(ctx, asked, err)
+		return
+	}
+	defer func() { _ = h.Release(ctx) }()
 	asked.V = int64(h.Fence())
 	l.journal.end(asked, ok)
-	for until := time.Now().Add(d); time.Now().Before(until); {
+	for until := time.Now().Add(time.Duration(50+l.roll(1500)) * time.Millisecond); time.Now().Before(until); {
 		at := now() // before the lease is asked: what is true afterwards may end in between
-		if !h.Valid() || ctx.Err() != nil {
+		if !h.Valid() || h.Context().Err() != nil {
 			return
 		}
-		l.journal.fact(note{Kind: "held", Lane: l.name, Of: asked.Of, V: asked.ID, Begin: at})
+		l.journal.fact(note{Kind: "held", Lane: l.name, Of: of, V: asked.ID, Begin: at})
 		if step != nil {
-			step(ctx)
+			step(h.Context())
 		}
-		if retry.Sleep(ctx, holdCheck) != nil {
+		if retry.Sleep(h.Context(), holdCheck) != nil {
 			return
 		}
 	}
@@ -80,26 +88,26 @@ func known(holds []history.Hold) (n int) {
 	return n
 }
 
-// judgeHolds judges the holds of resources: that they exclude each other, and that the fences of those that are exclusive
-// grow. Of the ones that others break, only the fences are judged.
-func judgeHolds(j *judgement, what string, exclusive, broken func(of string) bool) {
-	alone, growing := j.say(what+" exclusive"), j.say("fences of "+what+" grow")
+// judgeHolds judges that holds exclude each other, and that the fences of those that are exclusive grow. Of locks that others break, only
+// the fences are judged, and the slots of a semaphore have fences of their own.
+func judgeHolds(_ context.Context, _ *site, j *judgement) error {
+	alone, growing := j.say("locks exclusive"), j.say("fences of locks grow")
+	limit := j.say(fmt.Sprintf("at most %d in a semaphore of %d", seats, seats))
 	for of, holds := range j.holds() {
-		if exclusive(of) {
+		switch {
+		case of == "seats":
+			limit.judged = known(holds)
+			limit.check(history.AtMost(seats, holds))
+			continue
+		case !strings.HasPrefix(of, "broken-"):
 			alone.judged += known(holds)
 			alone.check(history.Exclusive(holds))
 		}
-		if exclusive(of) || broken != nil && broken(of) {
-			var fences []history.Hold
-			for _, h := range holds {
-				if !h.Shared {
-					fences = append(fences, h)
-				}
-			}
-			growing.judged += len(fences)
-			growing.check(history.Growing(fences))
-		}
+		fences := slices.DeleteFunc(holds, func(h history.Hold) bool { return h.Shared })
+		growing.judged += len(fences)
+		growing.check(history.Growing(fences))
 	}
+	return nil
 }
 
 const (
@@ -121,32 +129,11 @@ func workTurns(ctx context.Context, w *worker) {
 	w.repeat(ctx, "turn", 2*turnLanes, 300*time.Millisecond, func(l *lane) {
 		switch {
 		case l.index < turnLanes:
-			l.turn(ctx, "seats", 0, func() (holding, error) { return semaphore.Acquire(ctx, wait) })
+			l.turn(ctx, "seats", 0, func() (holding, error) { return semaphore.Acquire(ctx, wait) }, nil)
 		case l.roll(2) == 0: // as often as reading: a short soak on a busy machine has few turns
-			l.turn(ctx, "paper", 0, func() (holding, error) { return rw.Lock(ctx, wait) })
+			l.turn(ctx, "paper", 0, func() (holding, error) { return rw.Lock(ctx, wait) }, nil)
 		default:
-			l.turn(ctx, "paper", nonExclusive, func() (holding, error) { return rw.RLock(ctx, wait) })
+			l.turn(ctx, "paper", nonExclusive, func() (holding, error) { return rw.RLock(ctx, wait) }, nil)
 		}
 	})
-}
-
-// turn takes one turn.
-func (l *lane) turn(ctx context.Context, of string, n int64, take func() (holding, error)) {
-	asked := l.journal.begin(note{Kind: "ask", Lane: l.name, Of: of, N: n})
-	h, err := take()
-	if err != nil {
-		l.done(ctx, asked, err)
-		return
-	}
-	l.hold(h.Context(), asked, h, time.Duration(50+l.roll(1500))*time.Millisecond, nil)
-	_ = h.Release(ctx)
-}
-
-func judgeTurns(_ context.Context, _ *site, j *judgement) error {
-	judgeHolds(j, "readers and writers", func(of string) bool { return of == "paper" }, nil)
-	limit := j.say(fmt.Sprintf("at most %d in a semaphore of %d", seats, seats))
-	holds := j.holds()["seats"]
-	limit.judged = known(holds)
-	limit.check(history.AtMost(seats, holds))
-	return nil
 }

@@ -136,8 +136,3 @@ func (r records) by(key func(note) string) map[string]records {
 	}
 	return groups
 }
-
-// told reports whether one of the notes ended so.
-func (r records) told(out string) bool {
-	return slices.ContainsFunc(r, func(n note) bool { return n.Out == out })
-}

@@ -16,7 +16,7 @@ type chore struct {
 }
 
 var chores = []chore{
-	{workTallies, judgeTallies}, {workLocks, judgeLocks}, {workTurns, judgeTurns}, {workMessages, judgeMessages}, {workOnces, judgeOnces},
+	{workTallies, judgeTallies}, {workLocks, judgeLocks}, {workTurns, judgeHolds}, {workMessages, judgeMessages}, {workOnces, judgeOnces},
 }
 
 // judgement collects what is found.
@@ -66,11 +66,6 @@ func (j *judgement) troubled(process string, from, to int64) bool {
 	})
 }
 
-// forgot reports whether the service forgot all leases between two moments: Azurite does when it is restarted.
-func (j *judgement) forgot(from, to int64) bool {
-	return slices.ContainsFunc(j.troubles, func(t trouble) bool { return t.what == restart && t.from < to && t.to > from })
-}
-
 // count judges the calls of one lane that each added 1 to a number that no other lane changes: note.N is what the change
 // saw, and found is the number at the end.
 func (v *verdict) count(lane, of string, calls records, found int64) {
@@ -96,39 +91,5 @@ func (v *verdict) between(lane, of string, least, most, found int64) {
 	}
 	if found > most {
 		v.wrong("applied twice: %s in %s has %d changes, and %d were made at most", lane, of, found, most)
-	}
-}
-
-// Growth that is not a leak: buffers of connections, and goroutines of requests that happen to be under way.
-const (
-	heapSlack      = 4 << 20
-	goroutineSlack = 60
-	leastVitals    = 30
-)
-
-// judgeVitals judges that no process that lived long enough held more in the last quarter of its life than in the second.
-// The first is left out: caches and pools fill.
-func (j *judgement) judgeVitals() {
-	v := j.say("memory and goroutines flat")
-	for process, notes := range j.records.of("vitals").by(func(n note) string { return n.Process }) {
-		if len(notes) < leastVitals {
-			continue
-		}
-		v.judged++
-		median := func(quarter int, of func(note) int64) int64 {
-			var values []int64
-			for _, n := range notes[len(notes)*quarter/4 : len(notes)*(quarter+1)/4] {
-				values = append(values, of(n))
-			}
-			slices.Sort(values)
-			return values[len(values)/2]
-		}
-		heap, goroutines := func(n note) int64 { return n.N }, func(n note) int64 { return n.V }
-		if was, is := median(1, heap), median(3, heap); is > was+was/4+heapSlack {
-			v.wrong("%s: live memory grew from %d to %d KiB", process, was>>10, is>>10)
-		}
-		if was, is := median(1, goroutines), median(3, goroutines); is > was+was/4+goroutineSlack {
-			v.wrong("%s: goroutines grew from %d to %d", process, was, is)
-		}
 	}
 }

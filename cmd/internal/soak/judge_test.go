@@ -44,34 +44,6 @@ func TestALaneAlone(t *testing.T) {
 	}
 }
 
-func TestGrowthIsNoticed(t *testing.T) {
-	course := func(bytes, goroutines int64) (r records) {
-		for i := range int64(100) {
-			r = append(r, note{Kind: "vitals", Process: "w0.1", N: 10<<20 + i*bytes, V: 100 + i*goroutines})
-		}
-		return r
-	}
-	for _, test := range []struct {
-		name             string
-		bytes, goroutine int64
-		flat             bool
-	}{
-		{"flat", 0, 0, true},
-		{"a little more", 1 << 10, 0, true},
-		{"memory", 200 << 10, 0, false},
-		{"goroutines", 0, 3, false},
-	} {
-		j := &judgement{records: course(test.bytes, test.goroutine)}
-		if j.judgeVitals(); j.verdicts[0].judged != 1 || (len(j.verdicts[0].problems) == 0) != test.flat {
-			t.Errorf("%s: %+v", test.name, j.verdicts[0])
-		}
-	}
-	short := &judgement{records: course(0, 0)[:leastVitals-1]}
-	if short.judgeVitals(); short.verdicts[0].judged != 0 {
-		t.Error("a short life was judged")
-	}
-}
-
 func TestAJournalSurvivesItsProcess(t *testing.T) {
 	dir := t.TempDir()
 	j, err := createJournal(dir, "w1.2")

@@ -53,13 +53,20 @@ func workLocks(ctx context.Context, w *worker) {
 	must(err)
 	w.repeat(ctx, "lock", lockLanes, 200*time.Millisecond, func(l *lane) {
 		name := lockNames[l.roll(len(lockNames))]
-		n := l.journal.begin(note{Kind: "ask", Lane: l.name, Of: name})
-		h, err := locker.Lock(ctx, name, &pessimistic.LockOptions{MaxWait: lockPatient})
-		if err == nil {
-			l.under(ctx, n, h)
-			_ = h.Release(ctx)
-		} else {
-			l.done(ctx, n, err)
+		var h *pessimistic.Hold
+		l.turn(ctx, name, 0, func() (_ holding, err error) {
+			h, err = locker.Lock(ctx, name, &pessimistic.LockOptions{MaxWait: lockPatient})
+			return h, err
+		}, func(ctx context.Context) {
+			if kind := l.roll(8); kind < len(fencedKinds) {
+				l.write(ctx, fencedKinds[kind], name, h)
+			}
+		})
+		if l.Plant.has(noFence) && h != nil { // it works on when the lock is another's
+			for range 10 {
+				l.write(ctx, "blob", name, h)
+				l.rest(ctx, 200*time.Millisecond)
+			}
 		}
 		if l.Plant.has(noRelease) {
 			leaseForEver(ctx, w.site.container("fenced").NewBlockBlobClient("forgotten"))
@@ -68,25 +75,6 @@ func workLocks(ctx context.Context, w *worker) {
 			_, _ = locker.Break(ctx, name, &pessimistic.BreakOptions{Now: true})
 		}
 	})
-}
-
-// under holds a lock for up to two seconds, and writes under it.
-func (l *lane) under(ctx context.Context, asked note, h *pessimistic.Hold) {
-	work := h.Context()
-	if l.Plant.has(noFence) {
-		work = ctx
-	}
-	l.hold(work, asked, h, time.Duration(50+l.roll(2000))*time.Millisecond, func(ctx context.Context) {
-		if kind := l.roll(8); kind < len(fencedKinds) {
-			l.write(ctx, fencedKinds[kind], asked.Of, h)
-		}
-	})
-	if l.Plant.has(noFence) { // it works on when the lock is lost
-		for range 10 {
-			l.write(ctx, "blob", asked.Of, h)
-			l.rest(ctx, 200*time.Millisecond)
-		}
-	}
 }
 
 // fencedKinds are what is written under a lock.
@@ -121,7 +109,6 @@ func (l *lane) write(ctx context.Context, kind, name string, h *pessimistic.Hold
 }
 
 func judgeLocks(ctx context.Context, s *site, j *judgement) error {
-	judgeHolds(j, "locks", func(of string) bool { return strings.HasPrefix(of, "gate-") }, func(of string) bool { return strings.HasPrefix(of, "broken-") })
 	stale := j.say("no write by a stale holder")
 	counted := j.say("writes under a lock applied once")
 	for of, notes := range j.records.of("fenced").by(func(n note) string { return n.Of }) {

@@ -21,6 +21,6 @@ func now() int64 {
 
 func stop(p *os.Process) error { return p.Signal(syscall.SIGSTOP) }
 func goOn(p *os.Process) error { return p.Signal(syscall.SIGCONT) }
-func endWithUs() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-}
+
+// ownGroup keeps the interrupt key from a process. The kernel continues and ends a stopped one whose parent has died.
+func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

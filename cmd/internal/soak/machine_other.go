@@ -10,7 +10,7 @@ import (
 
 const supported = false
 
-func now() int64                      { return 0 }
-func stop(*os.Process) error          { return errors.ErrUnsupported }
-func goOn(*os.Process) error          { return errors.ErrUnsupported }
-func endWithUs() *syscall.SysProcAttr { return nil }
+func now() int64                     { return 0 }
+func stop(*os.Process) error         { return errors.ErrUnsupported }
+func goOn(*os.Process) error         { return errors.ErrUnsupported }
+func ownGroup() *syscall.SysProcAttr { return nil }

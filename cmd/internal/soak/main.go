@@ -30,7 +30,7 @@ func main() {
 	if text, ok := os.LookupEnv(workerVariable); ok {
 		os.Exit(work(text))
 	}
-	o := options{Drain: 4 * time.Minute, Patience: time.Minute, Vitals: 2 * time.Second}
+	o := options{Drain: 4 * time.Minute, Patience: time.Minute}
 	flag.Uint64Var(&o.Seed, "seed", 1, "decides the workload, the faults and the events")
 	minutes := flag.Float64("minutes", 10, "how long the weather lasts")
 	flag.Parse()

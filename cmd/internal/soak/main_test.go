@@ -30,7 +30,7 @@ func short(t *testing.T, o options) (report, string) {
 		t.Skip(azuritetest.SkipVariable + "=1")
 	}
 	t.Setenv("TMPDIR", t.TempDir())
-	o.Seed, o.Drain, o.Patience, o.Vitals = shortSeed, 2*time.Minute, time.Minute, 200*time.Millisecond
+	o.Seed, o.Drain, o.Patience = shortSeed, 2*time.Minute, time.Minute
 	if o.Plant != "" {
 		o.Drain = 5 * time.Second // a mistake may keep messages for ever
 	}

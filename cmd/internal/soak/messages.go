@@ -16,7 +16,6 @@ import (
 
 const (
 	orders   = "orders"
-	jobs     = "jobs"
 	payments = "payments"
 )
 
@@ -25,13 +24,7 @@ const poisonSuffix = "-poison"
 // parts is how many partitions the payments are spread over.
 const parts = 4
 
-func markersOf(s *site) *idempotent.Markers {
-	k, err := idempotent.NewMarkers(s.table("markers"), nil)
-	must(err)
-	return k
-}
-
-// workMessages sends messages one to three times each, to three queues: orders and jobs with
+// workMessages sends messages one to three times each, to two queues: orders with
 // markers, payments with an inbox. Some handlers fail, some messages become poison and are redriven.
 func workMessages(ctx context.Context, w *worker) {
 	var all sync.WaitGroup
@@ -104,7 +97,8 @@ func (w *worker) consume(ctx context.Context, queue string) {
 		case w.Plant.has(noMarkers):
 			o.Dedupe = idempotent.DedupeNone
 		default:
-			o.Markers = markersOf(w.site)
+			o.Markers, err = idempotent.NewMarkers(w.site.table("markers"), nil)
+			must(err)
 		}
 		c, err := idempotent.NewConsumer(w.site.queue(queue), func(ctx context.Context, m *idempotent.Message) error {
 			return l.handle(ctx, queue, m, handler)

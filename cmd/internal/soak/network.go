@@ -3,10 +3,9 @@ package main
 import (
 	"hash/fnv"
 	"maps"
-	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -36,32 +35,23 @@ var faults = []aztest.Fault{
 type line struct {
 	account azurite.Account // as seen through the line
 	proxies []*aztest.Proxy
-	servers []*http.Server
+	servers []*httptest.Server
 	cut     atomic.Pointer[chan struct{}] // nil, or closed when the line is restored
 	dropped atomic.Int64                  // requests that met a cut line
-	all     sync.WaitGroup
 }
 
 // newLine makes a line. The faults are drawn from the seed: the same requests in the same order meet the same ones.
-func newLine(a azurite.Account, name string, seed uint64) (*line, error) {
+func newLine(a azurite.Account, name string, seed uint64) *line {
 	l := &line{account: a}
 	for i, service := range []*string{&l.account.BlobURL, &l.account.QueueURL, &l.account.TableURL} {
 		target, err := url.Parse(*service)
-		if err != nil {
-			return nil, err
-		}
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			l.close()
-			return nil, err
-		}
-		proxy := aztest.NewProxy(&url.URL{Scheme: target.Scheme, Host: target.Host}, seed^hash(name)+uint64(i), faults...)
-		server := &http.Server{Handler: l.gate(proxy.Handler()), ReadHeaderTimeout: 10 * time.Second}
+		must(err)
+		proxy := aztest.NewProxy(target, seed^hash(name)+uint64(i), faults...)
+		server := httptest.NewServer(l.gate(proxy.Handler()))
 		l.proxies, l.servers = append(l.proxies, proxy), append(l.servers, server)
-		*service = "http://" + listener.Addr().String() + "/" + a.Name
-		l.all.Go(func() { _ = server.Serve(listener) })
+		*service = server.URL + "/" + a.Name
 	}
-	return l, nil
+	return l
 }
 
 // gate lets requests through unless the line is cut. Then half of them wait until it is restored and break, and the others
@@ -117,10 +107,10 @@ func (l *line) met() map[aztest.FaultKind]int {
 func (l *line) close() {
 	l.restore()
 	for i, s := range l.servers {
-		_ = s.Close()
+		s.CloseClientConnections()
+		s.Close()
 		l.proxies[i].Close()
 	}
-	l.all.Wait()
 }
 
 func hash(s string) uint64 {

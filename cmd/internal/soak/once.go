@@ -61,7 +61,7 @@ func judgeOnces(_ context.Context, _ *site, j *judgement) error {
 			}
 		}
 		for _, n := range runs[key] { // its lock was lost
-			if j.forgot(n.Begin-int64(aftermath), n.Begin+int64(aftermath)) {
+			if j.troubled("", n.Begin-int64(aftermath), n.Begin+int64(aftermath)) {
 				excused++
 			}
 		}

@@ -21,7 +21,6 @@ const (
 	noRelease = "no-release"  // leases blobs for ever, and forgets them
 	noSend    = "no-send"     // says that a message was sent, and does not send it
 	noIfMatch = "no-if-match" // writes blobs without their condition
-	grow      = "grow"        // keeps a goroutine and a mebibyte of each update
 )
 
 func (p plant) has(one string) bool { return slices.Contains(strings.Split(string(p), ","), one) }

@@ -53,7 +53,7 @@ func (s *site) queue(name string) *azqueue.QueueClient {
 var (
 	boxes    = []string{"tallies", "fenced", "locks", "turns", "onces"}
 	tableSet = []string{"tallies", "fenced", "markers", payments, "onces"}
-	queues   = []string{orders, jobs, payments}
+	queues   = []string{orders, payments}
 )
 
 // prepare creates what the workers need, before they start.

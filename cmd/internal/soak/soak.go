@@ -22,7 +22,6 @@ type options struct {
 	Drain  time.Duration // how long the queues may take to be empty once the weather is over
 	// Patience is how long a worker may take to end in order: handlers finish, and leases are released, over a faulty network.
 	Patience time.Duration
-	Vitals   time.Duration // how often workers record their memory and goroutines
 }
 
 // workers is how many processes are at work at a time.
@@ -82,11 +81,7 @@ func run(ctx context.Context, o options, out io.Writer) (r report, err error) {
 // play lets the workers work, and judges what they did.
 func (s *soak) play(ctx context.Context) (*judgement, error) {
 	for i := range workers {
-		line, err := newLine(s.site.account, fmt.Sprint("w", i), s.Seed)
-		if err != nil {
-			return nil, err
-		}
-		s.crews = append(s.crews, &crew{index: i, soak: s, line: line})
+		s.crews = append(s.crews, &crew{index: i, soak: s, line: newLine(s.site.account, fmt.Sprint("w", i), s.Seed)})
 	}
 	s.began = time.Now()
 	for _, c := range s.crews {
@@ -100,7 +95,7 @@ func (s *soak) play(ctx context.Context) (*judgement, error) {
 	drained := s.settle(ctx)
 	var all sync.WaitGroup
 	for _, c := range s.crews {
-		all.Go(func() { s.retire(c.current()) })
+		all.Go(func() { s.retire(c.process) })
 	}
 	all.Wait()
 	s.ended = time.Now()
@@ -118,7 +113,6 @@ func (s *soak) play(ctx context.Context) (*judgement, error) {
 	if j.records, err = readJournals(s.dir); err != nil {
 		return nil, err
 	}
-	j.judgeVitals()
 	for _, c := range chores {
 		if err := c.judge(ctx, s.site, j); err != nil {
 			return nil, err
@@ -131,7 +125,7 @@ func (s *soak) play(ctx context.Context) (*judgement, error) {
 func (s *soak) settle(ctx context.Context) error {
 	for _, c := range s.crews {
 		c.line.calm()
-		_, _ = io.WriteString(c.current().stdin, "calm\n")
+		_, _ = io.WriteString(c.process.stdin, "calm\n")
 	}
 	for until := time.Now().Add(s.Drain); ; {
 		left, err := s.waiting(ctx)
@@ -179,8 +173,8 @@ func (s *soak) retire(m *member) {
 // end leaves nothing behind, also after a failure.
 func (s *soak) end() {
 	for _, c := range s.crews {
-		if m := c.current(); m != nil {
-			m.kill()
+		if c.process != nil {
+			c.process.kill()
 		}
 		c.line.close()
 	}

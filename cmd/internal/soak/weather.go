@@ -29,16 +29,8 @@ const (
 	restart = "restart" // of the service
 )
 
-func (e event) String() string {
-	who := fmt.Sprintf("w%d", e.worker)
-	if e.worker < 0 {
-		who = "service"
-	}
-	return fmt.Sprintf("%6.1fs %-7s %s %.1fs", e.at.Seconds(), e.what, who, e.lasts.Seconds())
-}
-
-// forecast returns the events of a soak. It follows from the arguments alone. Worker 0 is never ended: its memory and its
-// goroutines are followed from the beginning to the end.
+// forecast returns the events of a soak. It follows from the arguments alone. Worker 0 is never ended: one
+// process lives through all of it.
 func forecast(seed uint64, length time.Duration) (all []event) {
 	rng := rand.New(rand.NewPCG(seed, 0x736f616b))
 	between := func(least, most time.Duration) time.Duration {
@@ -97,7 +89,7 @@ func (s *soak) storm(ctx context.Context) error {
 		}
 		all.Go(func() error {
 			if err := s.happen(within, e); err != nil {
-				return fmt.Errorf("%v: %w", e, err)
+				return fmt.Errorf("%+v: %w", e, err)
 			}
 			return nil
 		})
@@ -117,7 +109,7 @@ func (s *soak) happen(ctx context.Context, e event) error {
 	c := s.crews[e.worker]
 	c.turn.Lock()
 	defer c.turn.Unlock()
-	m := c.current()
+	m := c.process
 	switch e.what {
 	case kill:
 		s.trouble(m.name, kill)

@@ -28,7 +28,7 @@ func TestASeedIsAForecast(t *testing.T) {
 				past++
 			}
 			if e.worker == 0 && (e.what == kill || e.what == replace) {
-				t.Fatalf("seed %d: %v ends the worker that is followed", seed, e)
+				t.Fatalf("seed %d: %v ends the worker that lives through all of it", seed, e)
 			}
 			if e.at+e.lasts > 10*time.Minute {
 				t.Fatalf("seed %d: %v lasts too long", seed, e)

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"runtime"
 	"sync"
 	"time"
 
@@ -31,7 +30,6 @@ type config struct {
 	Account azurite.Account
 	Dir     string // for the journal
 	Plant   plant
-	Vitals  time.Duration // how often the vitals are recorded
 }
 
 // worker is a process that does all chores, until its standard input ends. A line there says that the weather is over:
@@ -73,7 +71,6 @@ func work(text string) int {
 			}
 		}
 	})
-	all.Go(func() { w.watch(ctx) })
 	for _, c := range chores {
 		all.Go(func() { c.work(ctx, w) })
 	}
@@ -95,16 +92,6 @@ func (w *worker) calmed() bool {
 		return true
 	default:
 		return false
-	}
-}
-
-// watch records the live memory and the goroutines of this process, until it is calm.
-func (w *worker) watch(ctx context.Context) {
-	for !w.calmed() && retry.Sleep(ctx, w.Vitals) == nil {
-		runtime.GC() // what is live, not what has not been collected yet
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		w.journal.fact(note{Kind: "vitals", N: int64(m.HeapAlloc), V: int64(runtime.NumGoroutine())})
 	}
 }
 

@@ -165,3 +165,10 @@ func matrix(t T, h Harness, section string) {
 		})
 	}
 }
+
+func yes(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}

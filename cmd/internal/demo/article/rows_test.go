@@ -15,21 +15,21 @@ type row struct {
 }
 
 const (
-	tables     = "pkg/aztest:TestTheArticlesTables"
-	entities   = "pkg/aztest:TestTheArticlesTableOfEntities"
+	tables     = "pkg/aztest/conformance:TestTheArticlesTables"
+	entities   = "pkg/aztest/conformance:TestTheArticlesTableOfEntities"
 	queues     = "pkg/aztest:TestTheArticlesSectionOnQueues"
 	files      = "pkg/aztest:TestTheArticlesSentencesAboutFiles"
 	onAzurite  = "cmd/internal/demo/scene:TestAzuriteGivesTheSameStatuses"
 	inMemory   = "cmd/internal/demo/scene:TestEachSceneGetsTheStatusesThatItShows"
-	conforming = "pkg/aztest:TestAzuriteAnswersAsExpected"
-	expiring   = "pkg/aztest:TestLeasesOfAzuriteExpireAsExpected"
+	conforming = "pkg/aztest/conformance:TestAzuriteAnswersAsExpected"
+	expiring   = "pkg/aztest/conformance:TestLeasesOfAzuriteExpireAsExpected"
 )
 
 // rows are those of the article, in its order.
 var rows = []row{
-	{"Strategy: optimistic", "optimistic.Update", "blob update", onAzurite, "strategies"},
-	{"Strategy: pessimistic", "pessimistic.Acquire", "lock run", onAzurite, "strategies"},
-	{"Strategy: last writer wins", "optimistic/blobs.Upload", "blob put", onAzurite, "strategies"},
+	{"Strategy: optimistic", "optimistic.Update", "blob update", onAzurite, "editors"},
+	{"Strategy: pessimistic", "pessimistic.Acquire", "lock run", onAzurite, "lease"},
+	{"Strategy: last writer wins", "optimistic/blobs.Upload", "blob put", onAzurite, "editors"},
 	{"Two editors of a page", "optimistic.Replace", "blob edit", onAzurite, "editors"},
 	{"Put Blob", "optimistic/blobs.Upload", "blob put", tables, "editors"},
 	{"Get Blob", "optimistic/blobs.Download", "blob get", tables, "conditions"},

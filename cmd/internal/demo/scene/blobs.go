@@ -12,8 +12,6 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/blobs"
 	"github.com/azconc/azconc/optimistic/settings"
-	"github.com/azconc/azconc/pessimistic"
-	"github.com/azconc/azconc/pessimistic/manual"
 )
 
 // The calls and commands of several scenes.
@@ -77,20 +75,6 @@ func (c *client) appendText(more string) func() error {
 
 // page creates the page that a scene is about; it is not recorded.
 func (s *stage) page() { s.must(s.box().upload("page.txt", "first line\n", nil)()) }
-
-func strategies(s *stage) {
-	s.page()
-	a := s.client("writer")
-	s.ok(a, "optimistic: reads, and writes if nobody else has", updateCall, updateCommand, a.appendText("more\n"))
-	var lease optimistic.Conditions
-	page := pessimistic.NewBlob(a.blob("page.txt"))
-	s.ok(a, "pessimistic: takes the lease first", "pessimistic.Acquire", "azconc lock run @/page -- editor", a.take(page, &lease.LeaseID))
-	s.ok(a, "pessimistic: writes with the lease", uploadCall, putCommand+" --lease-id ID", a.upload("page.txt", "under the lease\n", &lease))
-	s.ok(a, "pessimistic: gives the lease back", "manual.Release", "azconc blob lease release @/page.txt --lease-id ID", func() error {
-		return manual.Release(s.ctx, page, lease.LeaseID, nil)
-	})
-	s.ok(a, "last writer wins: writes whatever is there", uploadCall, putCommand, a.upload("page.txt", "the last\n", nil))
-}
 
 func editors(s *stage) {
 	s.page()

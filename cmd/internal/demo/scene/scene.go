@@ -28,7 +28,6 @@ var All = []Scene{
 	{"lost-answers", "lost responses: a counter by the plain If-Match loop, and by azconc", lostAnswers},
 	{"lost-sends", "lost responses: messages sent and handled the plain way, and by azconc", lostSends},
 	{"paused-holder", "a holder that is paused writes late: its fence refuses it, and nothing else would", pausedHolder},
-	{"strategies", "the three strategies: optimistic, pessimistic, last writer wins", strategies},
 	{"editors", "two editors of a wiki page: a stale ETag is refused, 412, and nobody's text is lost", editors},
 	{"conditions", "the four conditional headers on reads and writes", conditions},
 	{"blob-operations", "blocks, metadata, snapshots and copies: what returns an ETag, what takes a condition", blobOperations},

@@ -39,14 +39,10 @@ type Rig struct {
 	Prefix string
 }
 
-// New returns a rig without clients, whose prefix differs from those of other runs.
-func New(options func() azcore.ClientOptions) Rig {
-	return Rig{Options: options, Prefix: "azconc-" + strings.ToLower(rand.Text()[:8]) + "-"}
-}
-
-// OnConnection returns a rig on the account of a connection string, which names the endpoints of its services.
+// OnConnection returns a rig on the account of a connection string, which names the endpoints of its services. Its prefix differs from those
+// of other runs.
 func OnConnection(connection string, options func() azcore.ClientOptions) Rig {
-	r := New(options)
+	r := Rig{Options: options, Prefix: "azconc-" + strings.ToLower(rand.Text()[:8]) + "-"}
 	r.Blobs = func(o *azservice.ClientOptions) (*azservice.Client, error) {
 		return azservice.NewClientFromConnectionString(connection, o)
 	}

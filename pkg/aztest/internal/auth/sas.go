@@ -1,8 +1,6 @@
 package auth
 
 import (
-	"bytes"
-	"encoding/xml"
 	"net/http"
 	"net/netip"
 	"regexp"
@@ -11,6 +9,7 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/pkg/aztest/internal/storage"
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 // Grant is what a SAS permits.
@@ -130,17 +129,17 @@ var Overrides = []struct{ Parameter, Header string }{
 	{"rscc", "Cache-Control"}, {"rscd", "Content-Disposition"}, {"rsce", "Content-Encoding"}, {"rscl", "Content-Language"}, {"rsct", "Content-Type"},
 }
 
-// within checks the times of a SAS. The service accepts the three forms of ISO 8601 that timeForms has.
+// within checks the times of a SAS.
 func within(start, expiry string) *Denial {
 	if expiry == "" {
 		return failed("se is mandatory. Cannot be empty")
 	}
-	ends, ok := parseTime(expiry)
-	if !ok {
+	ends, err := storage.ParseTime(expiry)
+	if err != nil {
 		return failed("se is not a time: %s", expiry)
 	}
-	begins, ok := parseTime(start)
-	if start != "" && !ok {
+	begins, err := storage.ParseTime(start)
+	if start != "" && err != nil {
 		return failed("st is not a time: %s", start)
 	}
 	now := time.Now().UTC()
@@ -149,17 +148,6 @@ func within(start, expiry string) *Denial {
 			begins.Format(http.TimeFormat), ends.Format(http.TimeFormat), now.Format(http.TimeFormat))
 	}
 	return nil
-}
-
-var timeForms = []string{time.RFC3339Nano, "2006-01-02T15:04Z07:00", time.DateOnly}
-
-func parseTime(text string) (time.Time, bool) {
-	for _, form := range timeForms {
-		if at, err := time.Parse(form, text); err == nil {
-			return at.UTC(), true
-		}
-	}
-	return time.Time{}, false
 }
 
 // fromWhere checks the protocol and the address of the client. A client in the same process has none.
@@ -184,23 +172,13 @@ func fromWhere(r *http.Request, q pairs) *Denial {
 	return nil
 }
 
-type policy struct{ Start, Expiry, Permission string }
-
 // policyNamed finds one of a resource's stored access policies.
-func policyNamed(stored []byte, id string) (policy, bool) {
-	var list struct {
-		Items []struct {
-			ID     string `xml:"Id"`
-			Policy policy `xml:"AccessPolicy"`
-		} `xml:"SignedIdentifier"`
-	}
-	if err := xml.Unmarshal(bytes.TrimPrefix(stored, []byte("\ufeff")), &list); err != nil {
-		return policy{}, false
-	}
+func policyNamed(stored []byte, id string) (storage.Policy, bool) {
+	list, _ := storage.ParsePolicies(stored) // of nothing there are none
 	for _, one := range list.Items {
 		if one.ID == id {
-			return one.Policy, true
+			return ptr.Value(one.Policy), true
 		}
 	}
-	return policy{}, false
+	return storage.Policy{}, false
 }

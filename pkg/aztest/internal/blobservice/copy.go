@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/azconc/azconc/pkg/aztest/internal/pages"
 	"github.com/azconc/azconc/pkg/aztest/internal/storage"
 )
 
@@ -106,15 +105,13 @@ func (s *Service) fetchSource(r *storage.Request, met func(conditions, *blobStat
 	if b.tier == archive {
 		return storage.Fail(http.StatusConflict, "BlobArchived", "This operation is not permitted on an archived blob.")
 	}
-	first, last := int64(0), b.length()-1
-	if given := r.Header.Get("X-Ms-Source-Range"); given != "" {
-		var err error
-		if first, last, err = storage.ParseRange(given); err != nil || first >= b.length() {
-			return storage.InvalidRange(b.length())
-		}
-		if last < 0 || last >= b.length() {
-			last = b.length() - 1
-		}
+	given := r.Header.Get("X-Ms-Source-Range")
+	first, last, whole, bad := storage.Span(given, b.length())
+	if bad == nil && whole && given != "" {
+		bad = storage.InvalidRange(b.length())
+	}
+	if bad != nil {
+		return bad
 	}
 	r.Body = b.read(first, last)
 	return checkSums(r.Body, "x-ms-source-content-md5", r.Header.Get("X-Ms-Source-Content-Md5"),
@@ -227,7 +224,7 @@ func (s *Service) abortCopy(r *storage.Request, b *blobState) *storage.Answer {
 // endCopy ends a copy that did not succeed.
 func (s *Service) endCopy(b *blobState, status, description string) {
 	b.copied.status, b.copied.description, b.copied.done = status, description, storage.Now()
-	b.Pages = pages.Pages{}
+	b.Pages = storage.Pages{}
 	s.Touch(&b.Versioned)
 }
 

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/azconc/azconc/pkg/aztest/internal/pages"
 	"github.com/azconc/azconc/pkg/aztest/internal/storage"
 )
 
@@ -15,7 +14,7 @@ const maxPageWrite = 4 << 20 // the most that one Put Page takes
 
 func (b *blobState) initPages(r *storage.Request) *storage.Answer {
 	size, given := number(r, "X-Ms-Blob-Content-Length")
-	if !given || size < 0 || size%pages.Size != 0 || size > pages.Max {
+	if !given || size < 0 || size%storage.PageSize != 0 || size > storage.MaxPages {
 		return storage.InvalidHeader("x-ms-blob-content-length", r.Header.Get("X-Ms-Blob-Content-Length"))
 	}
 	if a := negative(r, "X-Ms-Blob-Sequence-Number"); a != nil {
@@ -54,7 +53,7 @@ func (s *Service) putPage(r *storage.Request, b *blobState) *storage.Answer {
 		return storage.Fail(http.StatusPreconditionFailed, "SequenceNumberConditionNotMet", "The sequence number condition specified was not met.")
 	}
 	first, last, err := storage.ParseRange(storage.RangeOf(r))
-	if err == nil && (first%pages.Size != 0 || last >= first && (last+1)%pages.Size != 0) {
+	if err == nil && (first%storage.PageSize != 0 || last >= first && (last+1)%storage.PageSize != 0) {
 		return storage.InvalidHeader("x-ms-range", storage.RangeOf(r))
 	}
 	if err != nil || last < first || last >= b.Pages.Size {
@@ -80,7 +79,7 @@ func (s *Service) putPage(r *storage.Request, b *blobState) *storage.Answer {
 type (
 	listedRange struct {
 		XMLName xml.Name // PageRange or ClearRange
-		pages.Range
+		storage.Range
 	}
 	pageList struct {
 		XMLName xml.Name `xml:"PageList"`
@@ -93,25 +92,20 @@ func (b *blobState) pageList(r *storage.Request, previous *blobState) *storage.A
 	if b.kind != "PageBlob" {
 		return invalidBlobType()
 	}
-	first, last := int64(0), b.Pages.Size-1
-	if from, to, err := storage.ParseRange(storage.RangeOf(r)); err == nil { // a range that cannot be read is ignored
-		if from >= b.Pages.Size {
-			return storage.InvalidRange(b.Pages.Size)
-		}
-		if to >= 0 {
-			last = to | (pages.Size - 1)
-		}
-		first = from &^ (pages.Size - 1) // whole pages
+	first, last, _, bad := storage.Span(storage.RangeOf(r), b.Pages.Size)
+	if bad != nil {
+		return bad
 	}
-	written, cleared := b.Pages.Ranges, []pages.Range(nil)
+	first, last = first&^(storage.PageSize-1), last|(storage.PageSize-1) // whole pages
+	written, cleared := b.Pages.Ranges, []storage.Range(nil)
 	if previous != nil {
 		written, cleared = b.Pages.Since(&previous.Pages)
 	}
 	list := pageList{}
-	for _, one := range pages.Within(written, first, last) {
+	for _, one := range storage.Within(written, first, last) {
 		list.Ranges = append(list.Ranges, listedRange{xml.Name{Local: "PageRange"}, one})
 	}
-	for _, one := range pages.Within(cleared, first, last) {
+	for _, one := range storage.Within(cleared, first, last) {
 		list.Ranges = append(list.Ranges, listedRange{xml.Name{Local: "ClearRange"}, one})
 	}
 	slices.SortFunc(list.Ranges, func(x, y listedRange) int { return cmp.Compare(x.Start, y.Start) }) // both kinds in one order
@@ -125,7 +119,7 @@ func (b *blobState) resize(r *storage.Request) *storage.Answer {
 		return invalidBlobType()
 	}
 	if size, given := number(r, "X-Ms-Blob-Content-Length"); given {
-		if size < 0 || size%pages.Size != 0 || size > pages.Max {
+		if size < 0 || size%storage.PageSize != 0 || size > storage.MaxPages {
 			return storage.InvalidHeader("x-ms-blob-content-length", strconv.FormatInt(size, 10))
 		}
 		b.Pages.Resize(size)

@@ -18,23 +18,19 @@ func getBlob(r *storage.Request, b *blobState) *storage.Answer {
 		return storage.Fail(http.StatusConflict, "BlobArchived", "This operation is not permitted on an archived blob.")
 	}
 	a := describeBlob(storage.OK(http.StatusOK), b, r.Header.Get("X-Ms-Version"), false)
-	first, last, err := storage.ParseRange(storage.RangeOf(r))
-	if err != nil { // there is none, or it cannot be read: then it is ignored
-		a.Body = b.read(0, b.length()-1)
+	first, last, whole, bad := storage.Span(storage.RangeOf(r), b.length())
+	if bad != nil {
+		return bad
+	}
+	a.Body = b.read(first, last)
+	if whole {
 		return a
-	}
-	if first >= b.length() {
-		return storage.InvalidRange(b.length())
-	}
-	if last < 0 || last >= b.length() {
-		last = b.length() - 1
 	}
 	a.Status = http.StatusPartialContent
 	a.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", first, last, b.length()))
 	// Content-MD5 is the sum of the body; the sum of the whole blob has a header of its own.
 	a.Set("x-ms-blob-content-md5", a.Header.Get("Content-Md5"))
 	a.Header.Del("Content-Md5")
-	a.Body = b.read(first, last)
 	return rangeSums(r, a)
 }
 

@@ -1,3 +1,6 @@
+// Package blobservice is the Blob service of an account in memory: containers, blobs of all types, snapshots, copies, index tags and leases.
+//
+// Route carries out one request, at once. Nothing here locks: package aztest calls a service with its lock held.
 package blobservice
 
 import (
@@ -5,7 +8,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/azconc/azconc/pkg/aztest/internal/pages"
 	"github.com/azconc/azconc/pkg/aztest/internal/storage"
 )
 
@@ -66,14 +68,14 @@ type blobState struct {
 	headers    map[string]string // Content-Type and its like
 	metadata   map[string]string
 	tags       map[string]string
-	tier       string       // "" is inferred from the account
-	tiered     time.Time    // when the tier was set
-	snapshots  []*blobState // oldest first
-	snapshot   string       // the timestamp of a snapshot; "" for the blob itself
-	sequence   int64        // page blobs
-	Pages      pages.Pages  // page blobs, instead of content
-	blockCount int          // append blobs
-	sealed     bool         // append blobs
+	tier       string        // "" is inferred from the account
+	tiered     time.Time     // when the tier was set
+	snapshots  []*blobState  // oldest first
+	snapshot   string        // the timestamp of a snapshot; "" for the blob itself
+	sequence   int64         // page blobs
+	Pages      storage.Pages // page blobs, instead of content
+	blockCount int           // append blobs
+	sealed     bool          // append blobs
 	copied     *copyState
 }
 

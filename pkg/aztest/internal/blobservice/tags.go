@@ -2,7 +2,6 @@ package blobservice
 
 import (
 	"encoding/xml"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -21,7 +20,7 @@ type tagPredicate func(tags map[string]string) bool
 // tag, in double quotes or bare, with a value in single quotes, joined by AND and OR, with AND binding tighter, and parentheses.
 func parseTags(expression string) (tagPredicate, error) {
 	p := &tagParser{rest: expression}
-	predicate, err := p.or()
+	predicate, err := storage.Grammar[map[string]string]{Take: p.word, Term: p.comparison}.Parse()
 	if p.skipSpace(); err == nil && p.rest != "" {
 		err = fmt.Errorf("unexpected %q", p.rest)
 	}
@@ -30,38 +29,7 @@ func parseTags(expression string) (tagPredicate, error) {
 
 type tagParser struct{ rest string }
 
-func (p *tagParser) or() (tagPredicate, error) {
-	left, err := p.and()
-	for err == nil && p.word("OR") {
-		var right tagPredicate
-		if right, err = p.and(); err == nil {
-			l := left
-			left = func(t map[string]string) bool { return l(t) || right(t) }
-		}
-	}
-	return left, err
-}
-
-func (p *tagParser) and() (tagPredicate, error) {
-	left, err := p.comparison()
-	for err == nil && p.word("AND") {
-		var right tagPredicate
-		if right, err = p.comparison(); err == nil {
-			l := left
-			left = func(t map[string]string) bool { return l(t) && right(t) }
-		}
-	}
-	return left, err
-}
-
-func (p *tagParser) comparison() (tagPredicate, error) {
-	if p.take("(") {
-		inner, err := p.or()
-		if err == nil && !p.take(")") {
-			err = errors.New("missing )")
-		}
-		return inner, err
-	}
+func (p *tagParser) comparison() (func(map[string]string) bool, error) {
 	name := p.bare()
 	if name == "" {
 		var err error
@@ -69,34 +37,21 @@ func (p *tagParser) comparison() (tagPredicate, error) {
 			return nil, err
 		}
 	}
-	for _, op := range []string{"<>", "<=", ">=", "=", "<", ">"} {
-		if !p.take(op) {
+	for _, op := range []struct {
+		text  string
+		holds func(order int) bool
+	}{
+		{"<>", func(o int) bool { return o != 0 }}, {"<=", func(o int) bool { return o <= 0 }}, {">=", func(o int) bool { return o >= 0 }},
+		{"=", func(o int) bool { return o == 0 }}, {"<", func(o int) bool { return o < 0 }}, {">", func(o int) bool { return o > 0 }},
+	} {
+		if !p.take(op.text) {
 			continue
 		}
 		value, err := p.quoted('\'')
-		if err != nil {
-			return nil, err
-		}
 		return func(tags map[string]string) bool {
 			got, there := tags[name]
-			if !there {
-				return false
-			}
-			switch c := strings.Compare(got, value); op {
-			case "=":
-				return c == 0
-			case "<>":
-				return c != 0
-			case "<":
-				return c < 0
-			case "<=":
-				return c <= 0
-			case ">":
-				return c > 0
-			default:
-				return c >= 0
-			}
-		}, nil
+			return there && op.holds(strings.Compare(got, value))
+		}, err
 	}
 	return nil, fmt.Errorf("no comparison at %q", p.rest)
 }
@@ -112,9 +67,10 @@ func (p *tagParser) take(token string) bool {
 	return ok
 }
 
+// word takes a word in any case, or a parenthesis. There is no not.
 func (p *tagParser) word(w string) bool {
 	p.skipSpace()
-	if len(p.rest) < len(w) || !strings.EqualFold(p.rest[:len(w)], w) {
+	if w == "not" || len(p.rest) < len(w) || !strings.EqualFold(p.rest[:len(w)], w) {
 		return false
 	}
 	p.rest = p.rest[len(w):]

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/azconc/azconc/pkg/aztest/internal/storage"
 )
 
 // Row returns the value of a property by its name. ok is false if there is none.
@@ -31,7 +33,7 @@ func ParseFilter(filter string) (predicate, error) {
 		return nil, err
 	}
 	p := filterParser{tokens: tokens}
-	f, err := p.or()
+	f, err := storage.Grammar[Row]{Take: p.accept, Term: p.comparison}.Parse()
 	if err == nil && p.at < len(p.tokens) {
 		err = fmt.Errorf("%q is not expected", p.peek().text)
 	}
@@ -159,45 +161,6 @@ func (p *filterParser) accept(word string) bool {
 	return false
 }
 
-func (p *filterParser) or() (predicate, error) {
-	left, err := p.and()
-	for err == nil && p.accept("or") {
-		var right predicate
-		first := left
-		if right, err = p.and(); err == nil {
-			left = func(r Row) bool { return first(r) || right(r) }
-		}
-	}
-	return left, err
-}
-
-func (p *filterParser) and() (predicate, error) {
-	left, err := p.not()
-	for err == nil && p.accept("and") {
-		var right predicate
-		first := left
-		if right, err = p.not(); err == nil {
-			left = func(r Row) bool { return first(r) && right(r) }
-		}
-	}
-	return left, err
-}
-
-func (p *filterParser) not() (predicate, error) {
-	if p.accept("not") {
-		inner, err := p.not()
-		return func(r Row) bool { return !inner(r) }, err
-	}
-	if p.accept("(") {
-		inner, err := p.or()
-		if err == nil && !p.accept(")") {
-			err = fmt.Errorf("expected ), not %q", p.peek().text)
-		}
-		return inner, err
-	}
-	return p.comparison()
-}
-
 // operand returns the value of a property or a constant.
 func (p *filterParser) operand() (func(Row) (Value, bool), error) {
 	t := p.peek()
@@ -217,7 +180,7 @@ var comparisons = map[string]func(order int) bool{
 	"lt": func(o int) bool { return o < 0 }, "le": func(o int) bool { return o <= 0 },
 }
 
-func (p *filterParser) comparison() (predicate, error) {
+func (p *filterParser) comparison() (func(Row) bool, error) {
 	left, err := p.operand()
 	if err != nil {
 		return nil, err

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/azconc/azconc/pkg/aztest/internal/pages"
 	"github.com/azconc/azconc/pkg/aztest/internal/storage"
 )
 
@@ -36,7 +35,7 @@ type directoryState struct {
 type fileState struct {
 	storage.Versioned
 	id        string
-	content   pages.Pages       // a file may have 4 TiB: only what was written takes memory
+	content   storage.Pages     // a file may have 4 TiB: only what was written takes memory
 	lastWrite time.Time         // of the content, as opposed to metadata
 	headers   map[string]string // Content-Type and the like
 	metadata  map[string]string

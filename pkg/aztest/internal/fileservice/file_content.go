@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/azconc/azconc/pkg/aztest/internal/pages"
 	"github.com/azconc/azconc/pkg/aztest/internal/storage"
 )
 
@@ -133,7 +132,7 @@ func (s *Service) createFile(r *storage.Request, sh *shareState, f *fileState) *
 		f = &fileState{id: s.newFileID()}
 		sh.files[r.Blob] = f
 	}
-	f.content, f.metadata, f.headers = pages.Pages{Size: size}, metadata, fileHeaders(r)
+	f.content, f.metadata, f.headers = storage.Pages{Size: size}, metadata, fileHeaders(r)
 	f.readOnly = strings.Contains(r.Header.Get("X-Ms-File-Attributes"), "ReadOnly")
 	s.writtenFile(f)
 	if at, ok := givenWriteTime(r); ok {
@@ -196,27 +195,20 @@ func (f *fileState) describe(a *storage.Answer, size int64) *storage.Answer {
 
 func (f *fileState) get(r *storage.Request) *storage.Answer {
 	size := f.content.Size
-	first, last, err := storage.ParseRange(storage.RangeOf(r))
-	if err != nil { // there is none, or it cannot be read: then it is ignored
-		if size > maxRead {
-			return storage.NotImplemented()
-		}
-		a := f.describe(storage.OK(http.StatusOK), size).Set("Accept-Ranges", "bytes")
-		a.Body = f.content.Read(0, size-1)
-		return a
-	}
-	if first >= size {
-		return storage.InvalidRange(size)
-	}
-	if last < 0 || last >= size {
-		last = size - 1
-	}
-	if last-first >= maxRead {
+	first, last, whole, bad := storage.Span(storage.RangeOf(r), size)
+	switch {
+	case bad != nil:
+		return bad
+	case last-first >= maxRead:
 		return storage.NotImplemented()
 	}
-	a := f.describe(storage.OK(http.StatusPartialContent), last-first+1)
+	a := f.describe(storage.OK(http.StatusOK), last-first+1).Set("Accept-Ranges", "bytes")
 	a.Body = f.content.Read(first, last)
-	return a.Set("Accept-Ranges", "bytes").Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", first, last, size))
+	if !whole {
+		a.Status = http.StatusPartialContent
+		a.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", first, last, size))
+	}
+	return a
 }
 
 // leaseOperation differs from a blob's (REST: "Lease File"): leases are infinite and not renewed, a break has no

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/azconc/azconc/pkg/aztest/internal/pages"
 	"github.com/azconc/azconc/pkg/aztest/internal/storage"
 )
 
@@ -18,25 +17,20 @@ func (f *fileState) listRanges(r *storage.Request) *storage.Answer {
 	if r.Query.Get("prevsharesnapshot") != "" {
 		return storage.NotImplemented()
 	}
-	first, last := int64(0), f.content.Size-1
-	if from, to, err := storage.ParseRange(storage.RangeOf(r)); err == nil { // a range that cannot be read is ignored
-		if from >= f.content.Size {
-			return storage.InvalidRange(f.content.Size)
-		}
-		if first = from; to >= 0 {
-			last = min(last, to)
-		}
+	first, last, _, bad := storage.Span(storage.RangeOf(r), f.content.Size)
+	if bad != nil {
+		return bad
 	}
 	list := rangeList{}
-	for _, one := range pages.Within(f.content.Ranges, first, last) {
-		list.Ranges = append(list.Ranges, pages.Range{Start: one.Start, End: min(one.End, f.content.Size-1)})
+	for _, one := range storage.Within(f.content.Ranges, first, last) {
+		list.Ranges = append(list.Ranges, storage.Range{Start: one.Start, End: min(one.End, f.content.Size-1)})
 	}
 	return storage.XML(list).Version(&f.Versioned).Set("x-ms-content-length", strconv.FormatInt(f.content.Size, 10))
 }
 
 type rangeList struct {
-	XMLName xml.Name      `xml:"Ranges"`
-	Ranges  []pages.Range `xml:"Range"`
+	XMLName xml.Name        `xml:"Ranges"`
+	Ranges  []storage.Range `xml:"Range"`
 }
 
 // copyFile copies a file of the account, at once (REST: "Copy File").

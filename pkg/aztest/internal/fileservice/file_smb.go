@@ -168,10 +168,7 @@ func (f *fileState) rangeLocked(r *storage.Request, content bool) *storage.Answe
 	if !content && r.Query.Get("comp") != "range" {
 		return nil
 	}
-	first, last, err := storage.ParseRange(storage.RangeOf(r))
-	if err != nil || last < 0 {
-		last = f.content.Size - 1
-	}
+	first, last, _, _ := storage.Span(storage.RangeOf(r), f.content.Size)
 	for _, h := range f.handles {
 		for _, locked := range h.ranges {
 			if first <= locked[1] && locked[0] <= last {

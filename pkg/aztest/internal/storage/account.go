@@ -1,3 +1,7 @@
+// Package storage is what the services of an account have in common: requests and responses of the REST interface, leases,
+// metadata, ranges, stored access policies, and the account's own state. The packages of the services build on it.
+//
+// Nothing here locks: package aztest calls a service with its lock held.
 package storage
 
 import (
@@ -88,7 +92,7 @@ func (r *Resource) Set(request *Request) (bad *Answer) {
 func (r *Resource) Show(request *Request) *Answer {
 	a := OK(http.StatusOK).Describing(r.Metadata)
 	if request.Query.Get("comp") == "acl" {
-		a = Stored(r.Policies, "SignedIdentifiers")
+		a = stored(r.Policies, "SignedIdentifiers")
 	}
 	if r.ETag != "" {
 		a.Version(&r.Versioned)
@@ -178,7 +182,7 @@ func (s *Service[K]) Settings(r *Request) *Answer {
 		s.settings = r.Body
 		return OK(http.StatusAccepted)
 	}
-	return Stored(s.settings, "StorageServiceProperties")
+	return stored(s.settings, "StorageServiceProperties")
 }
 
 var resourceName = regexp.MustCompile(`^(\$root|\$logs|\$web|[a-z0-9](?:-?[a-z0-9])+)$`)

@@ -47,7 +47,7 @@ func Fail(status int, code, message string) *Answer {
 
 // FailInDetail is Fail with the detail that the service gives of some failed authentications, in the body only.
 func FailInDetail(status int, code, message, detail string) *Answer {
-	a := Fail(status, code, Escaped(message))
+	a := Fail(status, code, escaped(message))
 	plain := strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(detail) // with its quotes and line breaks as they are
 	a.Body = bytes.Replace(a.Body, []byte("</Message>"), []byte("</Message><AuthenticationErrorDetail>"+plain+"</AuthenticationErrorDetail>"), 1)
 	return a
@@ -106,8 +106,8 @@ func (a *Answer) Response(r *http.Request) *http.Response {
 // SnapshotTime is the format of the time that names a snapshot.
 const SnapshotTime = "2006-01-02T15:04:05.0000000Z"
 
-// Stored returns a document that was set, or an empty element if none was.
-func Stored(document []byte, element string) *Answer {
+// stored returns a document that was set, or an empty element if none was.
+func stored(document []byte, element string) *Answer {
 	a := OK(http.StatusOK).Set("Content-Type", "application/xml")
 	if a.Body = document; len(a.Body) == 0 {
 		a.Body = []byte(xml.Header + "<" + element + "/>")
@@ -121,7 +121,7 @@ func XML(v any) *Answer {
 	if err != nil {
 		panic(err) // our own types
 	}
-	return Stored(append([]byte("\ufeff<?xml version=\"1.0\" encoding=\"utf-8\"?>\n"), body...), "")
+	return stored(append([]byte("\ufeff<?xml version=\"1.0\" encoding=\"utf-8\"?>\n"), body...), "")
 }
 
 // NotImplemented is the response to an operation that only the real service has.
@@ -137,8 +137,8 @@ func InvalidQuery() *Answer {
 // StampOf formats a time as headers and lists show it.
 func StampOf(t time.Time) string { return t.UTC().Format(http.TimeFormat) }
 
-// Escaped escapes a text for XML.
-func Escaped(s string) string {
+// escaped escapes a text for XML.
+func escaped(s string) string {
 	var b bytes.Buffer
 	_ = xml.EscapeText(&b, []byte(s))
 	return b.String()

@@ -112,10 +112,11 @@ func Describe(service, method, resource string, q url.Values, h http.Header) str
 func Refuse(service string, r *Request) *Answer {
 	resource, comp := r.Container+"/"+r.Blob, cmp.Or(r.Query.Get("comp"), "-")
 	_, known := Operations[Describe(service, r.Method, resource, r.Query, r.Header)]
+	there := slices.Contains(comps[kindOf(service, resource, r.Query)], comp)
 	switch {
-	case known, comp == "lease" && r.Method == http.MethodPut: // the lease refuses an action that there is not
+	case known, there && comp == "lease" && r.Method == http.MethodPut: // the lease refuses an action that there is not
 		return nil
-	case slices.Contains(comps[kindOf(service, resource, r.Query)], comp):
+	case there:
 		return Fail(http.StatusMethodNotAllowed, "UnsupportedHttpVerb", "The resource doesn't support specified Http Verb.")
 	}
 	return NotImplemented()

@@ -37,6 +37,21 @@ func InvalidRange(size int64) *Answer {
 		Set("Content-Range", fmt.Sprintf("bytes */%d", size))
 }
 
+// Span returns the part of a resource of a size that a range names, both ends included. It is whole if there is no range, or one that
+// cannot be read.
+func Span(header string, size int64) (first, last int64, whole bool, bad *Answer) {
+	first, last, err := ParseRange(header)
+	switch {
+	case err != nil:
+		return 0, size - 1, true, nil
+	case first >= size:
+		return 0, 0, false, InvalidRange(size)
+	case last < 0 || last >= size:
+		last = size - 1
+	}
+	return first, last, false, nil
+}
+
 // Checked returns the sums that checkBody verified. The service also computes sums without being asked; here that would
 // be wasted work.
 func (a *Answer) Checked(r *Request) *Answer {
@@ -61,5 +76,5 @@ func Page(r *Request, names []string, from string) (page []string, next string, 
 // OutOfRange is the response to a query parameter beyond its limits.
 func OutOfRange(name, value string) *Answer {
 	return Fail(http.StatusBadRequest, "OutOfRangeQueryParameterValue",
-		fmt.Sprintf("One of the query parameters specified in the request URI is outside the permissible range: %s=%s.", name, Escaped(value)))
+		fmt.Sprintf("One of the query parameters specified in the request URI is outside the permissible range: %s=%s.", name, escaped(value)))
 }

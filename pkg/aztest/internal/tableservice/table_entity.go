@@ -62,7 +62,7 @@ func (e *entity) object(t *tableState, level edm.Level, metadata string, selecte
 			o.Add("odata.metadata", edm.Quote(t.account.Endpoint+"/$metadata#"+t.Name+metadata))
 		}
 		if level == edm.FullMetadata {
-			link := t.Name + "(PartitionKey='" + escapeKey(e.partition) + "',RowKey='" + escapeKey(e.row) + "')"
+			link := e.link(t)
 			o.Add("odata.type", edm.Quote(t.account.Name+"."+t.Name))
 			o.Add("odata.id", edm.Quote(t.account.Endpoint+"/"+link))
 			o.Add("odata.etag", edm.Quote(e.etag()))
@@ -90,7 +90,10 @@ func (e *entity) object(t *tableState, level edm.Level, metadata string, selecte
 	return o
 }
 
-func escapeKey(key string) string { return url.PathEscape(strings.ReplaceAll(key, "'", "''")) }
+func (e *entity) link(t *tableState) string {
+	escaped := func(key string) string { return url.PathEscape(strings.ReplaceAll(key, "'", "''")) }
+	return t.Name + "(PartitionKey='" + escaped(e.partition) + "',RowKey='" + escaped(e.row) + "')"
+}
 
 // parseEntity parses the body of a write.
 func parseEntity(body []byte) (key map[string]string, properties map[string]edm.Value, bad *storage.Answer) {
@@ -253,7 +256,7 @@ func (s *Service) insertEntity(r *storage.Request, t *tableState, before func(*e
 		return bad
 	}
 	level := metadataOfRequest(r)
-	location := s.Endpoint + "/" + t.Name + "(PartitionKey='" + escapeKey(key.partition) + "',RowKey='" + escapeKey(key.row) + "')"
+	location := s.Endpoint + "/" + e.link(t)
 	if noContent(r) {
 		return storage.OK(http.StatusNoContent).Set("ETag", e.etag()).Set("Preference-Applied", "return-no-content").Set("Location", location).Set("DataServiceId", location)
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/azconc/azconc/cmd/azconc/internal/azaccount"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/engine"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -19,10 +18,9 @@ import (
 )
 
 type options struct {
-	Engine    engine.Options
-	Scenes    []string // by name; empty: all
-	OnAccount bool     // flags name an account
-	Trace     bool
+	Engine engine.Options
+	Scenes []string // by name; empty: all
+	Trace  bool
 }
 
 func NewCmd(f *cli.Factory) *cobra.Command { return verb().Command(f) }
@@ -39,8 +37,7 @@ was sent and what came back follows, with the library call and the command that 
 
 The demo starts the service in memory, and stops it at the end. It needs no account and nothing else. With --engine azurite it
 starts Microsoft's Azurite, which needs Node.js and npm and is installed first if it is missing; it has no files, so their scene is
-skipped. --account-name or --connection-string plays the scenes on that account; an account in the environment is not used. What
-the scenes create has names of its own, begins with azconc, and is deleted at the end.
+skipped.
 
 Scenes are played at the same time:
 
@@ -57,12 +54,11 @@ Scenes are played at the same time:
 				return fail.WithHint(fail.Usagef("--scene %v", err), "azconc demo --help names them")
 			}
 			for _, name := range []string{"account-name", "connection-string", "connection-string-file", "blob-endpoint"} {
-				opts.OnAccount = opts.OnAccount || in.Flags.Changed(name)
+				if in.Flags.Changed(name) {
+					return fail.Usagef("--%s names an account, and the demo plays on an emulator", name)
+				}
 			}
 			opts.Trace = in.Flags.Changed("verbose")
-			if opts.OnAccount && in.Flags.Changed("engine") {
-				return fail.WithHint(fail.Usagef("--engine starts an emulator, and the flags name an account"), "omit one of them")
-			}
 			return nil
 		},
 		Run: run,
@@ -83,42 +79,20 @@ func (r result) Text(w io.Writer) {
 }
 
 func run(ctx context.Context, f *cli.Factory, opts *options) error {
-	rig, stop, err := place(ctx, f, opts)
-	if err != nil {
-		return err
-	}
-	defer stop()
-	results, err := scene.PlayAll(ctx, rig, opts.Scenes...)
-	if err != nil {
-		return err
-	}
-	return f.Print(result{"done", results, opts.Trace})
-}
-
-// place returns where the scenes are played, and the function that ends it.
-func place(ctx context.Context, f *cli.Factory, opts *options) (scene.Rig, func(), error) {
 	clients := func() azcore.ClientOptions {
 		o := f.ClientOptions()
 		o.PerRetryPolicies = []policy.Policy{f.Monitor} // without the lines of -v: the trace has them
 		return o
 	}
 	clients() // makes the transport that all clients share
-	if opts.OnAccount {
-		a, err := f.Account()
-		if err != nil {
-			return scene.Rig{}, nil, err
-		}
-		rig := scene.New(clients)
-		rig.Blobs, rig.Queues, rig.Tables = a.BlobService, a.QueueService, a.TableService
-		if a.Emulator(azaccount.File) == a.Emulator(azaccount.Blob) && a.Endpoint(azaccount.File) != "" {
-			rig.Files = a.FileService
-		}
-		return rig, func() {}, nil
-	}
 	server, err := engine.Start(ctx, f, opts.Engine)
 	if err != nil {
-		return scene.Rig{}, nil, err
+		return err
 	}
-	stop := func() { _ = server.Stop() } // an error at its end does not matter to the demo
-	return scene.OnConnection(server.ConnectionString(), clients), stop, nil
+	defer func() { _ = server.Stop() }() // an error at its end does not matter to the demo
+	results, err := scene.PlayAll(ctx, scene.OnConnection(server.ConnectionString(), clients), opts.Scenes...)
+	if err != nil {
+		return err
+	}
+	return f.Print(result{"done", results, opts.Trace})
 }

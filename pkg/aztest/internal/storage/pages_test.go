@@ -1,4 +1,4 @@
-package pages
+package storage
 
 import (
 	"bytes"
@@ -15,13 +15,13 @@ type naive struct {
 
 func (n *naive) ranges() (out []Range) {
 	for i, w := range n.written {
-		start := int64(i) * Size
+		start := int64(i) * PageSize
 		switch {
 		case !w:
 		case len(out) > 0 && out[len(out)-1].End+1 == start:
-			out[len(out)-1].End += Size
+			out[len(out)-1].End += PageSize
 		default:
-			out = append(out, Range{start, start + Size - 1})
+			out = append(out, Range{start, start + PageSize - 1})
 		}
 	}
 	return out
@@ -30,10 +30,10 @@ func (n *naive) ranges() (out []Range) {
 // TestPagesAgreeWithAnArray compares the sparse pages with an array, over writes, clears and changes of size that cross
 // the borders of chunks. A snapshot must keep its content.
 func TestPagesAgreeWithAnArray(t *testing.T) {
-	const limit = 3 * chunkSize / Size
+	const limit = 3 * chunkSize / PageSize
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 0))
-		sparse := Pages{Size: limit * Size}
+		sparse := Pages{Size: limit * PageSize}
 		array := naive{make([]byte, sparse.Size), make([]bool, limit)}
 		var snapshot Pages
 		var frozen naive
@@ -47,15 +47,15 @@ func TestPagesAgreeWithAnArray(t *testing.T) {
 			n := int64(len(array.written))
 			first := rng.Int64N(n)
 			last := min(n-1, first+rng.Int64N(limit/2))
-			from, to := first*Size, (last+1)*Size-1
+			from, to := first*PageSize, (last+1)*PageSize-1
 			switch rng.IntN(10) {
 			case 0:
 				size := 1 + rng.IntN(limit)
 				for p := int64(size); p < n; p++ {
 					touched[p] = true
 				}
-				sparse.Resize(int64(size) * Size)
-				array.data = append(array.data[:min(size, len(array.written))*Size:min(size, len(array.written))*Size], make([]byte, max(0, size-len(array.written))*Size)...)
+				sparse.Resize(int64(size) * PageSize)
+				array.data = append(array.data[:min(size, len(array.written))*PageSize:min(size, len(array.written))*PageSize], make([]byte, max(0, size-len(array.written))*PageSize)...)
 				array.written = append(array.written[:min(size, len(array.written)):min(size, len(array.written))], make([]bool, max(0, size-len(array.written)))...)
 			case 1, 2, 3:
 				sparse.Write(from, to, nil)
@@ -84,10 +84,10 @@ func TestPagesAgreeWithAnArray(t *testing.T) {
 		}
 		written, cleared := sparse.Since(&snapshot)
 		for p := range int64(len(array.written)) {
-			if want := array.written[p] && touched[p]; has(written, p*Size) != want {
+			if want := array.written[p] && touched[p]; has(written, p*PageSize) != want {
 				t.Fatalf("seed %d: page %d written since the snapshot: %t, want %t", seed, p, !want, want)
 			}
-			if want := !array.written[p] && touched[p]; has(cleared, p*Size) != want {
+			if want := !array.written[p] && touched[p]; has(cleared, p*PageSize) != want {
 				t.Fatalf("seed %d: page %d cleared since the snapshot: %t, want %t", seed, p, !want, want)
 			}
 		}

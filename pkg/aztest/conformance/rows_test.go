@@ -6,28 +6,21 @@ import (
 	"strings"
 )
 
-// Row is a row of the article's tables: an operation, with the behaviour of a service.
-type Row struct {
+// row is a row of the article's tables: an operation, with the behaviour of a service.
+type row struct {
 	Operation  string
 	ETag       bool   // its response has an ETag
 	Conditions bool   // a condition on the version has an effect
 	Lease      string // "required" by an active lease, "checked" if one is given, "ignored"
 }
 
-func (r Row) String() string {
+func (r row) String() string {
 	return fmt.Sprintf("| %s | %s | %s | %s |", r.Operation, yes(r.ETag), yes(r.Conditions), r.Lease)
 }
 
-func yes(b bool) string {
-	if b {
-		return "yes"
-	}
-	return "no"
-}
-
-// Article are the tables of "Managing concurrency in Azure Storage" for blobs and containers: whether an operation
+// article are the tables of "Managing concurrency in Azure Storage" for blobs and containers: whether an operation
 // returns an ETag and accepts conditional headers. The article does not list lease operations one by one.
-var Article = []Row{
+var article = []row{
 	{"Put Blob", true, true, ""},
 	{"Get Blob", true, true, ""},
 	{"Get Blob Properties", true, true, ""},
@@ -55,13 +48,13 @@ var Article = []Row{
 	{"List Blobs", false, false, ""},
 }
 
-// Rows runs every operation in the article's tables, and returns the rows in their order.
-func Rows(t T, h Harness) []Row {
-	byName := map[string]Row{}
+// rowsOf runs every operation in the article's tables, and returns the rows in their order.
+func rowsOf(t T, h Harness) []row {
+	byName := map[string]row{}
 	for section, onVersion := range map[string]string{"blob": "If-Match: another", "container": "If-Modified-Since: its time"} {
 		s := newStage(t, h, section)
 		for _, op := range operations(section) {
-			if !slices.ContainsFunc(Article, func(r Row) bool { return r.Operation == op.name }) {
+			if !slices.ContainsFunc(article, func(r row) bool { return r.Operation == op.name }) {
 				continue
 			}
 			refused := func(name string) bool {
@@ -70,16 +63,16 @@ func Rows(t T, h Harness) []Row {
 				return w.do(t, step) != success
 			}
 			w, step := s.set(t, op, condition{})
-			byName[op.name] = Row{op.name, w.send(t, step).header.Get("ETag") != "", refused(onVersion), leaseWord(refused)}
+			byName[op.name] = row{op.name, w.send(t, step).header.Get("ETag") != "", refused(onVersion), leaseWord(refused)}
 		}
 	}
 	// Metadata come with the properties, and a container has nothing before it is created.
 	byName["Get Blob Metadata"] = byName["Get Blob Properties"]
 	byName["Get Container Metadata"] = byName["Get Container Properties"]
-	byName["Create Container"] = Row{ETag: inContainer(t, h).head(t, ".").Get("ETag") != "", Lease: "ignored"}
+	byName["Create Container"] = row{ETag: inContainer(t, h).head(t, ".").Get("ETag") != "", Lease: "ignored"}
 	byName["Abort Copy Blob"] = abortRow(t, h)
-	var rows []Row
-	for _, a := range Article {
+	var rows []row
+	for _, a := range article {
 		row := byName[a.Operation]
 		row.Operation = a.Operation
 		rows = append(rows, row)
@@ -98,21 +91,21 @@ func leaseWord(refused func(condition string) bool) string {
 }
 
 // abortRow uses a copy id that does not exist: the service checks the lease before the pending copy.
-func abortRow(t T, h Harness) Row {
+func abortRow(t T, h Harness) row {
 	w := inContainer(t, h)
 	w.ask(t, "put free old")
 	w.ask(t, "put held old")
 	w.ask(t, "acquire held A 60")
 	const abort = "?comp=copy&copyid=11111111-1111-4111-8111-111111111111 | x-ms-copy-action: abort"
-	row := Row{Lease: "ignored"}
+	row := row{Lease: "ignored"}
 	if free, held := w.do(t, "PUT free"+abort), w.do(t, "PUT held"+abort); held == "412 LeaseIdMissing" && strings.HasPrefix(string(free), "409") {
 		row.Lease = "required"
 	}
 	return row
 }
 
-// Markdown formats rows as a table.
-func Markdown(rows []Row) string {
+// markdown formats rows as a table.
+func markdown(rows []row) string {
 	var b strings.Builder
 	b.WriteString("| operation | returns an ETag | takes conditions on the version | a lease is |\n|---|---|---|---|\n")
 	for _, r := range rows {
@@ -121,9 +114,9 @@ func Markdown(rows []Row) string {
 	return b.String()
 }
 
-// ArticleEntities is the article's table of operations on entities: whether an operation returns an ETag, and whether
+// articleEntities is the article's table of operations on entities: whether an operation returns an ETag, and whether
 // it accepts (and requires) If-Match.
-var ArticleEntities = []Row{
+var articleEntities = []row{
 	{"Query Entities", true, false, ""},
 	{"Insert Entity", true, false, ""},
 	{"Update Entity", true, true, ""},
@@ -133,11 +126,11 @@ var ArticleEntities = []Row{
 	{"Insert Or Merge Entity", true, false, ""},
 }
 
-// EntityRows runs every operation on entities. An Insert Or Replace with If-Match would be an Update: they differ in nothing else.
-func EntityRows(t T, h Harness) (all []Row) {
+// entityRows runs every operation on entities. An Insert Or Replace with If-Match would be an Update: they differ in nothing else.
+func entityRows(t T, h Harness) (all []row) {
 	w := inTables(t, h)
 	steps := []string{"entity x", "insert x", `update x "n":1 | If-Match: *`, `merge x "n":1 | If-Match: *`, "remove x | If-Match: *", `update x "n":1`, `merge x "n":1`}
-	for i, a := range ArticleEntities {
+	for i, a := range articleEntities {
 		ask := func(kind, headers string) answer {
 			x := fmt.Sprint(kind, i)
 			if a.Operation != "Insert Entity" {
@@ -152,13 +145,13 @@ func EntityRows(t T, h Harness) (all []Row) {
 		if plain.said != success {
 			t.Errorf("%s: %s", a.Operation, plain.said)
 		}
-		all = append(all, Row{Operation: a.Operation, ETag: plain.header.Get("ETag") != "", Conditions: refused})
+		all = append(all, row{Operation: a.Operation, ETag: plain.header.Get("ETag") != "", Conditions: refused})
 	}
 	return all
 }
 
-// MarkdownEntities formats rows of operations on entities as a table.
-func MarkdownEntities(rows []Row) string {
+// markdownEntities formats rows of operations on entities as a table.
+func markdownEntities(rows []row) string {
 	var b strings.Builder
 	b.WriteString("| operation | returns an ETag | takes If-Match |\n|---|---|---|\n")
 	for _, r := range rows {

@@ -1,27 +1,25 @@
-package aztest_test
+package conformance
 
 import (
 	"flag"
 	"os"
 	"strings"
 	"testing"
-
-	"github.com/azconc/azconc/pkg/aztest/conformance"
 )
 
 var update = flag.Bool("update", false, "write the generated tables into README.md")
 
-const readme = "README.md"
+const readme = "../README.md"
 
 // TestTheArticlesTables generates the article's tables of operations from what the in-memory service and Azurite
 // answered, and compares them with the article and with this package's README.
 func TestTheArticlesTables(t *testing.T) {
-	inMemory := conformance.Rows(conformance.Test(t), memoryHarness(t))
-	onAzurite := conformance.Rows(conformance.Test(t), azuriteHarness(t))
+	inMemory := rowsOf(Test(t), memoryHarness(t))
+	onAzurite := rowsOf(Test(t), azuriteHarness(t))
 	differ := map[string]string{} // from the article, and why: nothing does
 	leaseDiffers := map[string]string{"Abort Copy Blob": "Azurite looks at the copy id first, and its copies are never pending"}
-	for i, says := range conformance.Article {
-		for service, row := range map[string]conformance.Row{"in memory": inMemory[i], "Azurite": onAzurite[i]} {
+	for i, says := range article {
+		for service, row := range map[string]row{"in memory": inMemory[i], "Azurite": onAzurite[i]} {
 			same := row.ETag == says.ETag && row.Conditions == says.Conditions
 			if why, known := differ[says.Operation]; same == known {
 				t.Errorf("%s, %s: ETag %t, conditions %t; the article says %t, %t (%s)", service, says.Operation, row.ETag, row.Conditions, says.ETag, says.Conditions, why)
@@ -31,21 +29,21 @@ func TestTheArticlesTables(t *testing.T) {
 			t.Errorf("%s: a lease is %s in memory and %s on Azurite", says.Operation, inMemory[i].Lease, onAzurite[i].Lease)
 		}
 	}
-	carriedByReadme(t, "blobs and containers", conformance.Markdown(inMemory))
+	carriedByReadme(t, "blobs and containers", markdown(inMemory))
 }
 
 // TestTheArticlesTableOfEntities is the same for entities.
 func TestTheArticlesTableOfEntities(t *testing.T) {
-	inMemory := conformance.EntityRows(conformance.Test(t), memoryTables(t))
-	onAzurite := conformance.EntityRows(conformance.Test(t), azuriteTables(t))
-	for i, says := range conformance.ArticleEntities {
-		for where, row := range map[string]conformance.Row{"in memory": inMemory[i], "Azurite": onAzurite[i]} {
+	inMemory := entityRows(Test(t), memoryTables(t))
+	onAzurite := entityRows(Test(t), azuriteTables(t))
+	for i, says := range articleEntities {
+		for where, row := range map[string]row{"in memory": inMemory[i], "Azurite": onAzurite[i]} {
 			if row.ETag != says.ETag || row.Conditions != says.Conditions {
 				t.Errorf("%s, %s: ETag %t, If-Match %t; the article says %t, %t", where, says.Operation, row.ETag, row.Conditions, says.ETag, says.Conditions)
 			}
 		}
 	}
-	carriedByReadme(t, "entities", conformance.MarkdownEntities(inMemory))
+	carriedByReadme(t, "entities", markdownEntities(inMemory))
 }
 
 // carriedByReadme holds a generated table against its place in the README.
@@ -71,5 +69,5 @@ func carriedByReadme(t *testing.T, name, table string) {
 		}
 		return
 	}
-	t.Errorf("the README's table is not what was answered: go test ./pkg/aztest -run TestTheArticle -args -update\n%s", table)
+	t.Errorf("the README's table is not what was answered: go test ./pkg/aztest/conformance -run TestTheArticle -args -update\n%s", table)
 }

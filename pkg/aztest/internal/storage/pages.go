@@ -1,5 +1,4 @@
-// Package pages implements the content of a page blob: a sparse array of bytes, and the ranges that were written.
-package pages
+package storage
 
 import (
 	"maps"
@@ -7,9 +6,9 @@ import (
 )
 
 const (
-	Size      = 512
+	PageSize  = 512
 	chunkSize = 64 << 10
-	Max       = 8 << 40 // 8 TiB, the largest page blob
+	MaxPages  = 8 << 40 // 8 TiB, the largest page blob
 )
 
 // Pages are the content of a page blob. Only written pages take memory. Chunks are replaced, never written to, so that

@@ -1,4 +1,4 @@
-package pages
+package storage
 
 import (
 	"bytes"
@@ -11,17 +11,17 @@ func FuzzPages(f *testing.F) {
 	f.Add([]byte{0, 1, 1, 3, 2, 0, 1, 1, 1})
 	f.Fuzz(func(t *testing.T, program []byte) {
 		const count = 300 // pages: more than two chunks
-		p, plain := Pages{Size: count * Size}, make([]byte, count*Size)
+		p, plain := Pages{Size: count * PageSize}, make([]byte, count*PageSize)
 		for len(program) >= 3 {
 			first := int64(program[0]) % count
 			last := min(first+int64(program[1])%140, count-1)
-			data := bytes.Repeat(program[2:3], int((last+1-first)*Size))
+			data := bytes.Repeat(program[2:3], int((last+1-first)*PageSize))
 			if program[2] == 0 {
-				clear(plain[first*Size : (last+1)*Size])
-				p.Write(first*Size, (last+1)*Size-1, nil)
+				clear(plain[first*PageSize : (last+1)*PageSize])
+				p.Write(first*PageSize, (last+1)*PageSize-1, nil)
 			} else {
-				copy(plain[first*Size:], data)
-				p.Write(first*Size, (last+1)*Size-1, data)
+				copy(plain[first*PageSize:], data)
+				p.Write(first*PageSize, (last+1)*PageSize-1, data)
 			}
 			program = program[3:]
 		}
@@ -32,8 +32,8 @@ func FuzzPages(f *testing.F) {
 			t.Errorf("ranges %v", p.Ranges)
 		}
 		for at := int64(0); at < count; at++ {
-			written := slices.ContainsFunc(p.Ranges, func(r Range) bool { return r.Start <= at*Size && at*Size <= r.End })
-			if !written && plain[at*Size] != 0 {
+			written := slices.ContainsFunc(p.Ranges, func(r Range) bool { return r.Start <= at*PageSize && at*PageSize <= r.End })
+			if !written && plain[at*PageSize] != 0 {
 				t.Errorf("page %d is written, and in no range of %v", at, p.Ranges)
 			}
 		}
