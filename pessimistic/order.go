@@ -1,204 +1,126 @@
-package pessimistic
+// Package tickets orders those who wait for a lock.
+//
+// While a lock is held its blob takes no write but the holder's, so its waiters sign up in an append blob beside it: see
+// Blob. The place at which the service puts a ticket is its number. The lock's record, which each holder writes, says which
+// number is next: see Order. Everything here is about order and pace. Who holds the lock is decided by its lease alone, so a
+// wrong or forged value costs time and fairness, and nothing else.
+package tickets
 
 import (
-	"context"
-	"maps"
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
 	"time"
-
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
-
-	"github.com/azconc/azconc/pessimistic/internal/tickets"
-	"github.com/azconc/azconc/pkg/azerr"
-	"github.com/azconc/azconc/pkg/lease"
-	"github.com/azconc/azconc/pkg/ptr"
 )
 
-// order is a call's place among those that wait for a lock, and what it has seen of their turns, by its own clock.
-type order struct {
-	blob  tickets.Blob
-	owner string
-
-	ticket tickets.Ticket
-	signed bool  // there is a ticket, or none can be had
-	hidden int64 // the turn at which the ticket was first seen to be hidden; 0 if it was not
-
-	known  tickets.Order // of the last look
-	looked instant       // the last look
-	turned instant       // when the present turn began, at the earliest
-	began  instant       // since when turns were watched; zero if none was
-	turns  float64       // how many have begun since, with the first
-	spare  int64         // of several locks, how many were free, but one
-	chosen bool          // this is the lock to take, of several
-	free   instant       // when this version of the lock was first seen free; zero while it is held
-	etag   azcore.ETag
-	trip   time.Duration // how long a request takes
+// Order is the part of a lock's record that orders its waiters.
+type Order struct {
+	Turn   int64         // the number of the present turn; 0 if the record says nothing
+	Next   int64         // the first ticket that has not had its turn
+	Issued int64         // how many tickets the holder knows of
+	Length time.Duration // from one turn to the next, on average; 0 if unknown
 }
 
-// tickets returns the blob in which the waiters of a lock sign up.
-func (k *Locker) tickets(w remote, name string) tickets.Blob {
-	w.path += tickets.Suffix
-	return tickets.Blob{Client: k.client.NewAppendBlobClient(k.opts.Prefix + name + tickets.Suffix), Wire: w.wire(), Try: time.Second}
-}
-
-// inexact is by how much the time between two Dates of the service may be wrong, as recorded responses show, and a little.
-const inexact = 3 * time.Second
-
-// sees notes an observation.
-func (o *order) sees(seen lease.Observation, now instant) {
-	r := recordIn(seen.Metadata)
-	if o.chosen {
-		o.known = tickets.Latest(o.known, r.order)
-		return
-	}
-	switch {
-	case o.turned.at.IsZero():
-		o.turned = now
-		if age := seen.Date.Sub(r.since); age > inexact && !r.since.IsZero() {
-			o.turned.at = now.at.Add(-age)
-		}
-	case r.order.Turn != o.known.Turn:
-		begun := max(r.order.Turn-o.known.Turn, 1)
-		o.turns += float64(begun)
-		// It may have begun right after the last look. Whoever takes it for younger than it is looks too late, so that the next
-		// turn begins later, and the turns seem to be longer.
-		o.turned = now
-		o.turned.at = now.at.Add(-now.runSince(o.looked) / time.Duration(begun))
-	}
-	if o.began.at.IsZero() && (!seen.State.Free() || r.order.Waiting() > 0) {
-		o.began, o.turns = o.turned, 1 // the one under way
-	}
-	if !seen.State.Free() {
-		o.free = instant{}
-	} else if o.free.at.IsZero() || seen.ETag != o.etag {
-		o.free = now
-	}
-	o.known, o.etag, o.looked = r.order, seen.ETag, now
-}
-
-// signUp takes a ticket, and another one, behind all others, if the first was passed over and nobody knows that this call
-// waits, even in the turn after that. After a transient fault the next look is preceded by another try.
-func (o *order) signUp(ctx context.Context, c clock) {
-	turn := max(o.known.Turn, 1)
-	switch {
-	case o.signed && !o.ticket.Hidden(o.known):
-		return
-	case o.signed && (o.hidden == 0 || o.hidden == turn): // its holder may still learn of others
-		o.hidden = turn
-		return
-	}
-	began := c.now()
-	t, err := o.blob.Take(ctx, o.owner, o.known.Next)
-	if is := azerr.Classify(err); err != nil && (is.Transient() || is.Ambiguous()) {
-		return
-	}
-	o.ticket, o.signed, o.hidden, o.trip = t, true, 0, c.now().runSince(began)
-}
-
-// rank returns how many come first. Without a ticket those are all.
-func (o *order) rank() int64 {
-	if !o.signed {
-		return max(o.known.Waiting()-o.spare, 0)
-	}
-	return max(o.ticket.Rank(o.known)-o.spare, 0)
-}
-
-// mostSilence bounds the time for which a call that does not wait leaves a free lock to those that do.
-const mostSilence = time.Second
-
-// wait returns how long to wait until the next look, or, if the lock is free, until this call may take it.
-func (o *order) wait(now instant, longest time.Duration) time.Duration {
-	if o.chosen {
-		return 0
-	}
-	pace := tickets.Pace{Length: o.known.Length, Age: now.runSince(o.turned), Trip: o.trip, Cap: longest}
-	if o.free.at.IsZero() {
-		return pace.Interval(o.rank())
-	}
-	pace.Age = o.free.runSince(o.turned)
-	silence := pace.Silence(o.rank())
-	if !o.signed {
-		silence = min(silence, mostSilence)
-	}
-	return silence - now.runSince(o.free)
-}
-
-// next returns the order that the next holder writes into the record. A hand-over within the process continues the turn:
-// other processes wait until the lease is released. Only turns that the holder has watched, and of which the last ended with
-// a release, tell how long turns last.
-func (a *acquisition) next(base lease.Observation) tickets.Order {
-	known, o := recordIn(base.Metadata).order, a.queue.order
-	switch {
-	case a.handed:
-		return known
-	case o.chosen:
-		known = o.known
-	}
-	if !o.signed && known.Waiting() > o.spare {
-		known = known.Abandoned()
-	}
-	if o.began.at.IsZero() || base.State != lease.Available {
-		return known.Taken(o.ticket, 0, 0)
-	}
-	return known.Taken(o.ticket, a.claim.remote.clock().now().runSince(o.began), o.turns)
-}
-
+// Bounds of what is believed. No lock has had more turns or tickets, and no longer turn tells when the next one ends.
 const (
-	// unwatched is for how long a Locker may hold a lock, once or again and again, until its release looks for waiters.
-	unwatched = 100 * time.Millisecond
-
-	// announcing bounds the time for which a release is delayed by this.
-	announcing = time.Second
+	most    = int64(1) << 53
+	longest = time.Hour
 )
 
-// announce writes into the record that others wait, if they have signed up since the last record was written: whoever
-// comes next then signs up too. It may fail: it serves the order, which is not the lock. It reports that nobody is known to wait;
-// if the lock is to be removed, the blob of the tickets is gone then.
-//
-// Requests: none if the lock was held briefly and without a wait, or the record names waiters; otherwise 1, and 1 more
-// if it finds any.
-func (l *Lease) announce(ctx context.Context, remove bool) (alone bool) {
-	l.mu.Lock()
-	h := l.holding
-	l.mu.Unlock()
-	now := l.remote.clock().now()
-	switch {
-	case h == nil || h.order.Waiting() > 0:
-		return false
-	case !h.waited && now.runSince(h.row) < unwatched && !(remove && h.order.Issued > 0):
-		return true
+// Parse reads the form that String writes. Any other says nothing.
+func Parse(s string) Order {
+	fields := strings.Fields(s)
+	if len(s) > 80 || len(fields) != 4 {
+		return Order{}
 	}
-	h.row = now
-	ctx, cancel := context.WithTimeout(ctx, announcing)
-	defer cancel()
-	n, version, err := h.tickets.Issued(ctx)
-	switch {
-	case err != nil:
-		return azerr.NoBlob(err)
-	case n < h.order.Next: // the blob is younger than the record
-		h.order.Next = 0
-	}
-	if h.order.Issued = n; h.order.Waiting() == 0 {
-		if remove {
-			return h.tickets.Delete(ctx, version) == nil
+	var numbers [4]int64
+	for i, field := range fields {
+		n, err := strconv.ParseInt(field, 10, 64)
+		if err != nil || n < 0 || n > most {
+			return Order{}
 		}
-		h.tickets.Collect(ctx, n, version)
-		return true
+		numbers[i] = n
 	}
-	metadata := maps.Clone(h.seen.Metadata)
-	if metadata[keyOrder] = h.order.String(); sizeOf(metadata) > metadataLimit {
-		return false
-	}
-	version, h.seen.ETag = h.seen.ETag, ""
-	_ = l.remote.wire().Once(ctx, "Set Blob Metadata", announcing, func(ctx context.Context) error {
-		r, err := h.client.SetMetadata(ctx, pointers(metadata), &blob.SetMetadataOptions{AccessConditions: &blob.AccessConditions{
-			LeaseAccessConditions:    &blob.LeaseAccessConditions{LeaseID: &l.id},
-			ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfMatch: ptr.Optional(version)},
-		}})
-		if err == nil {
-			h.seen.ETag, h.seen.Metadata = ptr.Value(r.ETag), metadata
+	length := time.Duration(min(numbers[3], longest.Milliseconds())) * time.Millisecond
+	return Order{Turn: numbers[0], Next: numbers[1], Issued: numbers[2], Length: length}
+}
+
+// String returns the numbers, and the length in milliseconds.
+func (o Order) String() string {
+	return fmt.Sprintf("%d %d %d %d", o.Turn, o.Next, o.Issued, o.Length.Milliseconds())
+}
+
+// Waiting returns how many tickets are known that have not had their turn.
+func (o Order) Waiting() int64 { return max(o.Issued-o.Next, 0) }
+
+// Latest returns the order of locks that share their tickets: the record of the latest turn says how far they have been
+// served, and any record of that age or an older one may know of another ticket.
+func Latest(all ...Order) (latest Order) {
+	for _, o := range all {
+		if c := cmp.Or(cmp.Compare(o.Turn, latest.Turn), cmp.Compare(o.Next, latest.Next)); c > 0 {
+			latest, o = o, latest
 		}
-		return err
-	})
-	return false
+		if o.Next <= latest.Next {
+			latest.Issued = max(latest.Issued, o.Issued)
+		}
+	}
+	return latest
+}
+
+// Ticket is a waiter's place. The zero Ticket is none.
+type Ticket struct {
+	number int64 // from 1; 0 if there is none
+	fresh  bool  // it was issued by a blob that is younger than the record: its numbers begin again
+}
+
+// Rank returns how many tickets come before t. A waiter whose ticket has been passed over is not behind anybody, and neither
+// is one without a ticket, where none can be had.
+func (t Ticket) Rank(o Order) int64 {
+	place := t.number - 1
+	switch {
+	case t.number == 0:
+		return 0
+	case place < o.Next && t.fresh:
+		return place // the record still counts the tickets of the blob before
+	}
+	return max(place-o.Next, 0)
+}
+
+// Hidden reports whether the record shows neither t, which was passed over, nor another waiter: whoever comes does not know
+// then that anybody waits.
+func (t Ticket) Hidden(o Order) bool {
+	return t.number > 0 && t.number <= o.Next && !t.fresh && o.Waiting() == 0
+}
+
+// Taken returns the order that the next holder, who has ticket t, writes into the record. watched is how long it has seen
+// the lock being held by others, in so many turns.
+func (o Order) Taken(t Ticket, watched time.Duration, turns float64) Order {
+	o.Turn++
+	if t.number > 0 {
+		if t.fresh && t.number <= o.Next {
+			o.Next, o.Issued = 0, 0
+		}
+		o.Next, o.Issued = max(o.Next, t.number), max(o.Issued, t.number)
+	}
+	if o.Waiting() > crowd {
+		o.Issued = o.Next // forged, or of a blob that is gone: whoever waits is found at the release
+	}
+	if turns > 0 {
+		seen := min(max(time.Duration(float64(watched)/turns), time.Millisecond), longest)
+		if o.Length > 0 {
+			seen = o.Length + (seen-o.Length)/4
+		}
+		o.Length = seen
+	}
+	return o
+}
+
+// crowd is the largest number of waiters that is believed.
+const crowd = 10_000
+
+// Abandoned returns the order after all the tickets that are known were passed over.
+func (o Order) Abandoned() Order {
+	o.Next = max(o.Next, o.Issued)
+	return o
 }
