@@ -6,49 +6,46 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
-	"github.com/azconc/azconc/pessimistic/internal/tickets"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/ptr"
 )
 
-// order is a call's place among those that wait for a lock, and what it has seen of their turns, by its own clock.
-type order struct {
-	blob  tickets.Blob
+// place is a call's place among those that wait for a lock, and what it has seen of their turns, by its own clock.
+type place struct {
+	blob  ticketBlob
 	owner string
 
-	ticket tickets.Ticket
+	ticket ticket
 	signed bool  // there is a ticket, or none can be had
 	hidden int64 // the turn at which the ticket was first seen to be hidden; 0 if it was not
 
-	known  tickets.Order // of the last look
-	looked instant       // the last look
-	turned instant       // when the present turn began, at the earliest
-	began  instant       // since when turns were watched; zero if none was
-	turns  float64       // how many have begun since, with the first
-	spare  int64         // of several locks, how many were free, but one
-	chosen bool          // this is the lock to take, of several
-	free   instant       // when this version of the lock was first seen free; zero while it is held
+	known  order   // of the last look
+	looked instant // the last look
+	turned instant // when the present turn began, at the earliest
+	began  instant // since when turns were watched; zero if none was
+	turns  float64 // how many have begun since, with the first
+	spare  int64   // of several locks, how many were free, but one
+	chosen bool    // this is the lock to take, of several
+	free   instant // when this version of the lock was first seen free; zero while it is held
 	etag   azcore.ETag
 	trip   time.Duration // how long a request takes
 }
 
 // tickets returns the blob in which the waiters of a lock sign up.
-func (k *Locker) tickets(w remote, name string) tickets.Blob {
-	w.path += tickets.Suffix
-	return tickets.Blob{Client: k.client.NewAppendBlobClient(k.opts.Prefix + name + tickets.Suffix), Wire: w.wire(), Try: time.Second}
+func (k *Locker) tickets(w remote, name string) ticketBlob {
+	w.path += waitersSuffix
+	return ticketBlob{client: k.client.NewAppendBlobClient(k.opts.Prefix + name + waitersSuffix), wire: w.wire(), try: time.Second}
 }
 
 // inexact is by how much the time between two Dates of the service may be wrong, as recorded responses show, and a little.
 const inexact = 3 * time.Second
 
-// sees notes an observation.
-func (o *order) sees(seen lease.Observation, now instant) {
+func (o *place) sees(seen lease.Observation, now instant) {
 	r := recordIn(seen.Metadata)
 	if o.chosen {
-		o.known = tickets.Latest(o.known, r.order)
+		o.known = latestOrder(o.known, r.order)
 		return
 	}
 	switch {
@@ -57,15 +54,15 @@ func (o *order) sees(seen lease.Observation, now instant) {
 		if age := seen.Date.Sub(r.since); age > inexact && !r.since.IsZero() {
 			o.turned.at = now.at.Add(-age)
 		}
-	case r.order.Turn != o.known.Turn:
-		begun := max(r.order.Turn-o.known.Turn, 1)
+	case r.order.turn != o.known.turn:
+		begun := max(r.order.turn-o.known.turn, 1)
 		o.turns += float64(begun)
-		// It may have begun right after the last look. Whoever takes it for younger than it is looks too late, so that the next
+		// It may have begun right after the last look. A waiter that takes it for younger than it is looks too late, so that the next
 		// turn begins later, and the turns seem to be longer.
 		o.turned = now
 		o.turned.at = now.at.Add(-now.runSince(o.looked) / time.Duration(begun))
 	}
-	if o.began.at.IsZero() && (!seen.State.Free() || r.order.Waiting() > 0) {
+	if o.began.at.IsZero() && (!seen.State.Free() || r.order.waiting() > 0) {
 		o.began, o.turns = o.turned, 1 // the one under way
 	}
 	if !seen.State.Free() {
@@ -78,17 +75,17 @@ func (o *order) sees(seen lease.Observation, now instant) {
 
 // signUp takes a ticket, and another one, behind all others, if the first was passed over and nobody knows that this call
 // waits, even in the turn after that. After a transient fault the next look is preceded by another try.
-func (o *order) signUp(ctx context.Context, c clock) {
-	turn := max(o.known.Turn, 1)
+func (o *place) signUp(ctx context.Context, c clock) {
+	turn := max(o.known.turn, 1)
 	switch {
-	case o.signed && !o.ticket.Hidden(o.known):
+	case o.signed && !o.ticket.hidden(o.known):
 		return
 	case o.signed && (o.hidden == 0 || o.hidden == turn): // its holder may still learn of others
 		o.hidden = turn
 		return
 	}
 	began := c.now()
-	t, err := o.blob.Take(ctx, o.owner, o.known.Next)
+	t, err := o.blob.take(ctx, o.owner, o.known.next)
 	if is := azerr.Classify(err); err != nil && (is.Transient() || is.Ambiguous()) {
 		return
 	}
@@ -96,29 +93,29 @@ func (o *order) signUp(ctx context.Context, c clock) {
 }
 
 // rank returns how many come first. Without a ticket those are all.
-func (o *order) rank() int64 {
+func (o *place) rank() int64 {
 	if !o.signed {
-		return max(o.known.Waiting()-o.spare, 0)
+		return max(o.known.waiting()-o.spare, 0)
 	}
-	return max(o.ticket.Rank(o.known)-o.spare, 0)
+	return max(o.ticket.rank(o.known)-o.spare, 0)
 }
 
-// mostSilence bounds the time for which a call that does not wait leaves a free lock to those that do.
-const mostSilence = time.Second
+// briefSilence bounds the time for which a call that does not wait leaves a free lock to those that do.
+const briefSilence = time.Second
 
 // wait returns how long to wait until the next look, or, if the lock is free, until this call may take it.
-func (o *order) wait(now instant, longest time.Duration) time.Duration {
+func (o *place) wait(now instant, longest time.Duration) time.Duration {
 	if o.chosen {
 		return 0
 	}
-	pace := tickets.Pace{Length: o.known.Length, Age: now.runSince(o.turned), Trip: o.trip, Cap: longest}
+	pace := pacing{length: o.known.length, age: now.runSince(o.turned), trip: o.trip, cap: longest}
 	if o.free.at.IsZero() {
-		return pace.Interval(o.rank())
+		return pace.interval(o.rank())
 	}
-	pace.Age = o.free.runSince(o.turned)
-	silence := pace.Silence(o.rank())
+	pace.age = o.free.runSince(o.turned)
+	silence := pace.silence(o.rank())
 	if !o.signed {
-		silence = min(silence, mostSilence)
+		silence = min(silence, briefSilence)
 	}
 	return silence - now.runSince(o.free)
 }
@@ -126,21 +123,21 @@ func (o *order) wait(now instant, longest time.Duration) time.Duration {
 // next returns the order that the next holder writes into the record. A hand-over within the process continues the turn:
 // other processes wait until the lease is released. Only turns that the holder has watched, and of which the last ended with
 // a release, tell how long turns last.
-func (a *acquisition) next(base lease.Observation) tickets.Order {
-	known, o := recordIn(base.Metadata).order, a.queue.order
+func (a *acquisition) next(base lease.Observation) order {
+	known, o := recordIn(base.Metadata).order, a.queue.place
 	switch {
 	case a.handed:
 		return known
 	case o.chosen:
 		known = o.known
 	}
-	if !o.signed && known.Waiting() > o.spare {
-		known = known.Abandoned()
+	if !o.signed && known.waiting() > o.spare {
+		known = known.abandoned()
 	}
 	if o.began.at.IsZero() || base.State != lease.Available {
-		return known.Taken(o.ticket, 0, 0)
+		return known.taken(o.ticket, 0, 0)
 	}
-	return known.Taken(o.ticket, a.claim.remote.clock().now().runSince(o.began), o.turns)
+	return known.taken(o.ticket, a.claim.remote.clock().now().runSince(o.began), o.turns)
 }
 
 const (
@@ -151,39 +148,35 @@ const (
 	announcing = time.Second
 )
 
-// announce writes into the record that others wait, if they have signed up since the last record was written: whoever
-// comes next then signs up too. It may fail: it serves the order, which is not the lock. It reports that nobody is known to wait;
+// announce writes into the record that others wait, if they have signed up since the last record was written: the next to come
+// then signs up too. It may fail: it serves the order, which is not the lock. It reports that nobody is known to wait;
 // if the lock is to be removed, the blob of the tickets is gone then.
 //
 // Requests: none if the lock was held briefly and without a wait, or the record names waiters; otherwise 1, and 1 more
 // if it finds any.
 func (l *Lease) announce(ctx context.Context, remove bool) (alone bool) {
-	l.mu.Lock()
-	h := l.holding
-	l.mu.Unlock()
-	now := l.remote.clock().now()
+	h, now := l.holding, l.remote.clock().now()
 	switch {
-	case h == nil || h.order.Waiting() > 0:
+	case h == nil || h.order.waiting() > 0:
 		return false
-	case !h.waited && now.runSince(h.row) < unwatched && !(remove && h.order.Issued > 0):
+	case !h.waited && now.runSince(h.row) < unwatched && !(remove && h.order.issued > 0):
 		return true
 	}
 	h.row = now
 	ctx, cancel := context.WithTimeout(ctx, announcing)
 	defer cancel()
-	n, version, err := h.tickets.Issued(ctx)
+	n, version, err := h.tickets.issued(ctx)
 	switch {
 	case err != nil:
 		return azerr.NoBlob(err)
-	case n < h.order.Next: // the blob is younger than the record
-		h.order.Next = 0
+	case n < h.order.next: // the blob is younger than the record
+		h.order.next = 0
 	}
-	if h.order.Issued = n; h.order.Waiting() == 0 {
-		if remove {
-			return h.tickets.Delete(ctx, version) == nil
+	if h.order.issued = n; h.order.waiting() == 0 {
+		if remove || n >= collected {
+			err = h.tickets.remove(ctx, version)
 		}
-		h.tickets.Collect(ctx, n, version)
-		return true
+		return !remove || err == nil
 	}
 	metadata := maps.Clone(h.seen.Metadata)
 	if metadata[keyOrder] = h.order.String(); sizeOf(metadata) > metadataLimit {
@@ -191,10 +184,7 @@ func (l *Lease) announce(ctx context.Context, remove bool) (alone bool) {
 	}
 	version, h.seen.ETag = h.seen.ETag, ""
 	_ = l.remote.wire().Once(ctx, "Set Blob Metadata", announcing, func(ctx context.Context) error {
-		r, err := h.client.SetMetadata(ctx, pointers(metadata), &blob.SetMetadataOptions{AccessConditions: &blob.AccessConditions{
-			LeaseAccessConditions:    &blob.LeaseAccessConditions{LeaseID: &l.id},
-			ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfMatch: ptr.Optional(version)},
-		}})
+		r, err := h.client.SetMetadata(ctx, pointers(metadata), underLease(l.id, version))
 		if err == nil {
 			h.seen.ETag, h.seen.Metadata = ptr.Value(r.ETag), metadata
 		}
