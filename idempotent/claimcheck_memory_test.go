@@ -15,7 +15,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
-	"github.com/azconc/azconc/idempotent/claimcheck"
 	"github.com/azconc/azconc/idempotent/internal/format"
 	"github.com/azconc/azconc/pkg/aztest"
 )
@@ -56,7 +55,7 @@ func TestALargeBodyIsNotCopied(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			k, err := claimcheck.New(client, nil)
+			k, err := NewClaimCheck(client, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

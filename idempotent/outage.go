@@ -14,7 +14,7 @@ import (
 )
 
 // outage is an error of a resource that a consumer needs besides its queue: the table of the markers or of the inbox,
-// or the container of the sessions or of the message bodies. It is not the message's fault.
+// or the container of the message bodies. It is not the message's fault.
 type outage struct {
 	err   error
 	probe func(context.Context) error // asks, with one request, whether the outage is over

@@ -26,7 +26,7 @@ func (d *delivery) screen() error {
 	if d.exhausted(d.e.Attempts) { // and could not be moved to the poison queue
 		return &failedOften{d.e.Attempts, errors.New(cmp.Or(d.e.LastError, "its last error is not recorded"))}
 	}
-	unexplained := d.m.Deliveries - 1 - d.e.Attempts - d.e.Excused - d.waited
+	unexplained := d.m.Deliveries - 1 - d.e.Attempts - d.e.Excused
 	d.suspect = unexplained >= suspicion && (d.carries || d.known || unexplained >= d.c.o.MaxAttempts)
 	d.starts = unexplained
 	if d.carries || d.claim != nil {
