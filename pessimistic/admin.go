@@ -215,7 +215,7 @@ type BreakResult struct {
 // Requests: 2, a look and the break, which is conditional on what the look found; 1 if the lock was free or IfMatch did
 // not match; 3 if no second of the lease is left. Between an acquisition and its stamp the new holder cannot be
 // distinguished from the previous one; a break in that moment sends the new one back to waiting.
-func (k *Locker) Break(ctx context.Context, name string, opts *BreakOptions) (BreakResult, error) {
+func (k *Locker) Break(ctx context.Context, name string, opts *BreakOptions) (out BreakResult, err error) {
 	w, err := k.remote(name)
 	if err != nil {
 		return BreakResult{}, err
@@ -225,12 +225,7 @@ func (k *Locker) Break(ctx context.Context, name string, opts *BreakOptions) (Br
 		return BreakResult{}, err
 	}
 	ctx, end := w.start(ctx, "Break")
-	out, err := k.breaks(ctx, w, name, period, o.Conditions)
-	end(err)
-	return out, err
-}
-
-func (k *Locker) breaks(ctx context.Context, w remote, name string, period int32, c lease.Conditions) (BreakResult, error) {
+	defer func() { end(err) }()
 	seen, err := w.lookUntil(ctx, "")
 	if err != nil {
 		return BreakResult{}, azerr.Op("break", w.path, err)
@@ -238,7 +233,8 @@ func (k *Locker) breaks(ctx context.Context, w remote, name string, period int32
 	if !recordIn(seen.Metadata).lock {
 		return BreakResult{}, notALock(w)
 	}
-	out := BreakResult{LockInfo: infoOf(name, seen)}
+	out.LockInfo = infoOf(name, seen)
+	c := o.Conditions
 	if c.IfMatch != "" && c.IfMatch != seen.ETag {
 		return out, &azerr.OpError{Op: "break", Resource: w.path, Err: fmt.Errorf("%w: acquisition %s is over; the current one is %s by %s",
 			ErrConflict, c.IfMatch, seen.ETag, out.Owner)}

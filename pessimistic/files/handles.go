@@ -92,7 +92,7 @@ type CloseResult struct {
 // harm. ForceClose is meant for clients that hang, and does not replace ending an SMB session (REST: "Force Close
 // Handles"). Errors: ErrHeld if some handles could not be closed, after all others were tried; ErrNotFound; *azerr.OpError.
 // Requests: 1 per id; for AllHandles, 1 per batch of handles that the service closes.
-func ForceClose[C file.Client | directory.Client](ctx context.Context, client *C, ids []string, opts *HandlesOptions) (CloseResult, error) {
+func ForceClose[C file.Client | directory.Client](ctx context.Context, client *C, ids []string, opts *HandlesOptions) (sum CloseResult, err error) {
 	open, c, err := handlesOf(client, opts)
 	if err == nil && len(ids) == 0 {
 		err = errors.New("force close: no handle id; use AllHandles for all of them")
@@ -101,12 +101,7 @@ func ForceClose[C file.Client | directory.Client](ctx context.Context, client *C
 		return CloseResult{}, err
 	}
 	ctx, end := c.start(ctx, "ForceClose")
-	sum, err := c.forceClose(ctx, open, ids)
-	end(err)
-	return sum, err
-}
-
-func (c *call) forceClose(ctx context.Context, open handleTarget, ids []string) (sum CloseResult, err error) {
+	defer func() { end(err) }()
 	for _, id := range ids {
 		for marker, more := "", true; more; more = marker != "" {
 			var page closedPage

@@ -53,23 +53,18 @@ func InBubble(t *testing.T, test func(t *testing.T, w *World)) {
 	synctest.Test(t, func(t *testing.T) { test(t, New(t, nil)) })
 }
 
-// BothDates runs a test with a service whose Date header is exact, and with one whose Date lags behind its writes by up to
-// two seconds and goes back by a second now and then, as that of recorded accounts does.
-func BothDates(t *testing.T, test func(t *testing.T, opts aztest.Options)) {
-	t.Helper()
-	t.Run("Date is exact", func(t *testing.T) { test(t, aztest.Options{}) })
-	t.Run("Date lags", func(t *testing.T) { test(t, aztest.Options{DateLag: DateLag}) })
-}
-
 // DateLag is that of recorded accounts.
 const DateLag = time.Second
 
-// InBubbles is InBubble with BothDates.
+// InBubbles is InBubble with a service whose Date header is exact, and with one whose Date lags behind its writes by up to
+// two seconds and goes back by a second now and then, as that of recorded accounts does.
 func InBubbles(t *testing.T, test func(t *testing.T, w *World)) {
 	t.Helper()
-	BothDates(t, func(t *testing.T, opts aztest.Options) {
-		synctest.Test(t, func(t *testing.T) { test(t, New(t, &opts)) })
-	})
+	for name, lag := range map[string]time.Duration{"Date is exact": 0, "Date lags": DateLag} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { test(t, New(t, &aztest.Options{DateLag: lag})) })
+		})
+	}
 }
 
 // Latency is how long a request takes where that matters.
