@@ -28,13 +28,6 @@ type claim struct {
 	until    time.Time  // when it ends, by the local clock
 }
 
-// counts are the counts that a marker stores for a message that cannot carry them.
-type counts struct {
-	Attempts   int `json:"attempts"`
-	Excused    int `json:"excused"`
-	Unfinished int `json:"unfinished"`
-}
-
 // ledger returns the counts of a message.
 func (d *delivery) ledger() markers.Ledger {
 	return markers.Ledger{Attempts: d.e.Attempts, Excused: d.e.Excused, Unfinished: d.e.Unfinished}
@@ -92,8 +85,13 @@ func (k *claim) hold(ctx context.Context) error {
 }
 
 // count stores the counts of a message that cannot carry them. Requests: 1.
-func (k *claim) count(ctx context.Context, n counts) error {
-	return k.o.k.failed(k.transact(ctx, func(_ context.Context, tx *tables.Tx) error { return tx.Merge(k.d.row, n) }))
+func (k *claim) count(ctx context.Context, n markers.Ledger) error {
+	type counts struct { // zeros too
+		Attempts   int `json:"attempts"`
+		Excused    int `json:"excused"`
+		Unfinished int `json:"unfinished"`
+	}
+	return k.o.k.failed(k.transact(ctx, func(_ context.Context, tx *tables.Tx) error { return tx.Merge(k.d.row, counts(n)) }))
 }
 
 // conclude records the outcome of a message, together with others. A handled message whose marker cannot be written now is
@@ -146,7 +144,7 @@ func (o *owner) forget(ctx context.Context, d *delivery) error {
 	if d.claim == nil || d.carries || !ours || !time.Now().Before(until) {
 		return nil
 	}
-	err := d.claim.count(ctx, counts(d.ledger()))
+	err := d.claim.count(ctx, d.ledger())
 	if errors.Is(err, optimistic.ErrNotFound) {
 		return nil
 	}

@@ -64,13 +64,13 @@ func TestALargeBodyIsNotCopied(t *testing.T) {
 				if _, err = (format.Message{ID: "m", Body: c.body}).Encode(format.Envelope); err == nil {
 					t.Error("it fits")
 				}
-				e, err = k.Pack(t.Context(), "orders", format.Message{ID: "m", Body: c.body}, 0, 1)
+				e, err = k.pack(t.Context(), "orders", format.Message{ID: "m", Body: c.body}, 0, 1)
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
 			var got []byte
-			read := allocated(func() { got, err = k.Fetch(t.Context(), *e.Packed) })
+			read := allocated(func() { got, err = k.fetch(t.Context(), *e.Packed) })
 			if err != nil || !bytes.Equal(got, c.body) {
 				t.Fatalf("%d bytes, %v", len(got), err)
 			}

@@ -40,7 +40,7 @@ type Consumer struct {
 	handler Handler
 	o       ConsumerOptions
 
-	seats    *semaphore.Weighted // of the handlers that run
+	budget   *Budget             // its own one, or ConsumerOptions.Budget
 	suspects *semaphore.Weighted // the room for suspects whose handlers run; see room
 	wake     chan struct{}
 	margin   time.Duration // how long before others can receive its message a handler's context ends
@@ -70,7 +70,6 @@ type Consumer struct {
 	recalled map[string]markers.Ledger // counts of messages that were given back and cannot carry them
 	stock    [stages]int               // number of deliveries in each stage
 	pace     durations                 // of the handlers
-	alone    int                       // suspects that run alone, or wait for that
 	finished int                       // handlers that have returned and whose messages are settled
 	fatal    error                     // why the consumer ends by itself
 }
@@ -86,7 +85,7 @@ func NewConsumer(queue *azqueue.QueueClient, handler Handler, opts *ConsumerOpti
 		return nil, err
 	}
 	c := &Consumer{
-		handler: handler, o: o, seats: semaphore.NewWeighted(int64(o.Concurrency)), suspects: semaphore.NewWeighted(int64(roomForSuspects(o.Concurrency))), margin: min(o.Visibility/10, time.Second),
+		handler: handler, o: o, budget: cmp.Or(o.Budget, NewBudget(o.Concurrency)), suspects: semaphore.NewWeighted(int64(roomForSuspects(o.Concurrency))), margin: min(o.Visibility/10, time.Second),
 		wake: make(chan struct{}, 1), room: make(chan struct{}, 1), now: make(chan struct{}),
 		inFlight: map[string]*delivery{}, keys: map[string]*delivery{}, recalled: map[string]markers.Ledger{},
 	}
@@ -138,13 +137,16 @@ func (*StuckError) Unwrap() error { return ErrStuck }
 // back messages whose handlers have not started, waits for SoftStop, ends the handlers' contexts, and waits for
 // HardStop. Message.Stopping signals handlers that this has begun. A nil error means that all handlers have returned;
 // otherwise the error is a *StuckError, or says why messages cannot be received, or which required resource is missing or
-// forbidden. A second call returns ErrRan.
+// forbidden, or that the Budget has too few handlers. A second call returns ErrRan.
 //
 // Requests: 1 per receive of up to 32 messages, 1 per message to delete it, 1 per third of Visibility that a handler
 // takes beyond the first two thirds; with Markers, those listed at Dedupe.
 func (c *Consumer) Run(ctx context.Context) error {
 	if c.ran.Swap(true) {
 		return ErrRan
+	}
+	if err := c.budget.join(c); err != nil {
+		return err
 	}
 	c.settling = context.WithoutCancel(ctx)
 	c.stopping, c.stop = context.WithCancelCause(ctx)
@@ -175,6 +177,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 
 // finish does what remains to be done when all handlers have returned.
 func (c *Consumer) finish(ctx context.Context) {
+	c.budget.leave(c)
 	flushing, cancel := retry.Detached(ctx, send.TryTimeout)
 	defer cancel()
 	if err := c.dedupe.flush(flushing); err != nil {

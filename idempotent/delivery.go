@@ -92,6 +92,14 @@ const (
 	stages
 )
 
+// handlers is how many handlers are for a delivery in this stage.
+func (s stage) handlers() int {
+	if s == waiting || s == running {
+		return 1
+	}
+	return 0
+}
+
 // decision says what to do with a delivery.
 type decision uint8
 

@@ -18,6 +18,9 @@ type ConsumerOptions struct {
 	// Concurrency is how many handlers run at a time. Defaults to 8.
 	Concurrency int
 
+	// Budget has the handlers, in place of Concurrency, for several Consumers together. Defaults to none.
+	Budget *Budget
+
 	// Visibility is how long a received message is hidden, in whole seconds from 3 s to 12 h. It is renewed while its
 	// handler runs, so it does not limit the handler; it is how long others must wait for a message whose handler has
 	// crashed. Defaults to 30 s.
@@ -110,6 +113,12 @@ func (o *ConsumerOptions) withDefaults() (ConsumerOptions, error) {
 	var out ConsumerOptions
 	if o != nil {
 		out = *o
+	}
+	if out.Budget != nil {
+		if out.Concurrency != 0 {
+			return out, fmt.Errorf("ConsumerOptions.Concurrency: %d, and the Budget has the handlers", out.Concurrency)
+		}
+		out.Concurrency = cmp.Or(out.Budget.handlers, -1)
 	}
 	out.Concurrency = cmp.Or(out.Concurrency, 8)
 	out.Visibility = cmp.Or(out.Visibility, 30*time.Second)
