@@ -11,9 +11,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/azconc/azconc/pessimistic/internal/locks"
-	"github.com/azconc/azconc/pessimistic/internal/poll"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/observe"
+	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/retry"
 	"github.com/azconc/azconc/pkg/wire"
 )
@@ -38,9 +38,6 @@ func Acquire(ctx context.Context, target Resource, opts *AcquireOptions) (*Lease
 		return nil, err
 	}
 	c := newClaim(target, o, timing)
-	if err := c.remote.usable(); err != nil {
-		return nil, err
-	}
 	asking, end := c.remote.start(ctx, "Acquire")
 	l, err := c.acquire(ctx, asking, o)
 	end(err)
@@ -49,18 +46,15 @@ func Acquire(ctx context.Context, target Resource, opts *AcquireOptions) (*Lease
 
 // acquire is Acquire, in the context of its operation. The Lease's Context derives from parent.
 func (c *claim) acquire(parent, ctx context.Context, o AcquireOptions) (*Lease, error) {
-	began := c.remote.clock().now()
-	c.wait = !o.NoWait
-	q := queue{remote: c.remote, wait: o.MaxWait, began: began, pace: poll.Pace{Backoff: o.Poll}}
+	q := queue{claim: c, pace: locks.Pace{Backoff: o.Poll}}
 	for {
 		g, err := c.ask(ctx, o.IfMatch)
 		if err == nil && ctx.Err() != nil {
 			err = context.Cause(ctx) // ctx ended at the same time: nobody would work under the lease
 		}
 		if err == nil {
-			c.waited = q.waited
-			l := newLease(parent, c, g.t0, o)
-			l.emit(observe.Event{Kind: observe.Acquired, Took: c.remote.clock().now().since(began)})
+			l := newLease(parent, c, g.t0)
+			l.emit(observe.Event{Kind: observe.Acquired, Took: c.remote.clock().now().since(c.began)})
 			return l, nil
 		}
 		held := azerr.Classify(err).Kind == azerr.Held
@@ -69,7 +63,7 @@ func (c *claim) acquire(parent, ctx context.Context, o AcquireOptions) (*Lease, 
 			// the lease before waiting, or the wait would be for this very lease.
 			c.abandon(ctx)
 		}
-		if o.NoWait || !held {
+		if !c.wait || !held {
 			c.abandon(ctx)
 			if held {
 				return nil, q.heldError(err)
@@ -85,11 +79,8 @@ func (c *claim) acquire(parent, ctx context.Context, o AcquireOptions) (*Lease, 
 
 // TryAcquire is Acquire without waiting: it sets NoWait.
 func TryAcquire(ctx context.Context, target Resource, opts *AcquireOptions) (*Lease, error) {
-	o := AcquireOptions{NoWait: true}
-	if opts != nil {
-		o = *opts
-		o.NoWait = true
-	}
+	o := ptr.Value(opts)
+	o.NoWait = true
 	return Acquire(ctx, target, &o)
 }
 
@@ -97,9 +88,10 @@ func TryAcquire(ctx context.Context, target Resource, opts *AcquireOptions) (*Le
 type claim struct {
 	remote remote
 	timing timing
+	health func(context.Context) error // see AcquireOptions.Health
 	id     string
 	tries  int
-	wait   bool          // faults are retried: see next
+	wait   bool          // for another holder
 	limit  time.Duration // see AcquireOptions.MaxWait
 	began  instant       // start of the call
 	waited time.Duration
@@ -109,19 +101,11 @@ type claim struct {
 func newClaim(target Resource, o AcquireOptions, t timing) *claim {
 	w := newRemote(target, o.Hooks)
 	w.clockJump = o.clockJump
-	if o.requests != nil {
-		w.requests = o.requests
-	}
-	return &claim{remote: w, timing: t, id: cmp.Or(o.LeaseID, uuid.NewString()), tries: o.Tries, limit: o.MaxWait, began: w.clock().now()}
+	return &claim{remote: w, timing: t, health: o.Health, id: cmp.Or(o.LeaseID, uuid.NewString()), tries: o.Tries,
+		wait: !o.NoWait, limit: o.MaxWait, began: w.clock().now()}
 }
 
-// renewed returns a claim to the same resource with a new id: a lease that was broken under one id cannot be acquired
-// with it.
-func (c *claim) renewed() *claim {
-	again := *c
-	again.id, again.open = uuid.NewString(), false
-	return &again
-}
+func (c *claim) run() time.Duration { return c.remote.clock().now().runSince(c.began) }
 
 // shortWait is the shortest MaxWait during which faults are retried until it has passed. A shorter one means that the
 // caller does not want to wait for another holder; a single lost response must not end the call.
@@ -130,7 +114,7 @@ const shortWait = time.Second
 // faults returns the budget for the tries of one request. next determines its waits.
 func (c *claim) faults() retry.Budget {
 	if c.limit >= shortWait {
-		return faultsFor(max(c.limit-c.remote.clock().now().runSince(c.began), 0))
+		return faultsFor(max(c.limit-c.run(), 0))
 	}
 	return faultsFor(-1)
 }
@@ -139,12 +123,15 @@ func faultsFor(d time.Duration) retry.Budget {
 	return retry.Budget{Attempts: -1, Elapsed: d, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 2 * time.Second}}
 }
 
-// next waits for the next try after a transient fault. A call that waits retries faults for as long as it may wait:
-// until MaxWait has passed if it is set, and otherwise without bound once the service has ever answered. Until then a
-// fault cannot be distinguished from a wrong address, and the number of tries is bounded.
+// endures reports whether the call retries faults for as long as it may wait: until MaxWait has passed if it is set, and
+// otherwise without bound once the service has ever answered. Until then a fault cannot be distinguished from a wrong address.
+func (c *claim) endures() bool {
+	return c.wait && (c.limit >= shortWait || c.limit <= 0 && c.remote.answered.Load())
+}
+
+// next waits for the next try after a transient fault. The number of tries is bounded unless the call endures.
 func (c *claim) next(ctx context.Context, loop *retry.Loop, atLeast time.Duration) error {
-	patient := c.wait && (c.limit >= shortWait || c.limit <= 0 && c.remote.answered.Load())
-	if !patient && c.tries >= 0 && loop.Tries() >= c.tries {
+	if !c.endures() && c.tries >= 0 && loop.Tries() >= c.tries {
 		return retry.ErrExhausted
 	}
 	return loop.Next(ctx, min(atLeast, longestWish))

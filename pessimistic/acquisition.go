@@ -5,13 +5,13 @@ import (
 	"errors"
 	"sync/atomic"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+	"github.com/google/uuid"
 
-	"github.com/azconc/azconc/pessimistic/internal/poll"
+	"github.com/azconc/azconc/pessimistic/internal/locks"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
-	"github.com/azconc/azconc/pkg/observe"
+	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -23,7 +23,6 @@ type acquisition struct {
 	client *blockblob.Client
 	claim  *claim
 	queue  queue
-	opts   AcquireOptions
 	line   *line
 	made   bool               // this call has created the lock blob
 	handed bool               // the lease was handed over to this call by a goroutine of the same Locker
@@ -31,38 +30,31 @@ type acquisition struct {
 	found  *lease.Observation // of the lock, which spares the first look; nil if there is none
 }
 
-// newAcquisition returns a call of Lock that has not sent anything yet.
 func (k *Locker) newAcquisition(ctx context.Context, name string, opts *LockOptions) (*acquisition, error) {
 	client, err := k.blob(name)
 	if err != nil {
 		return nil, err
 	}
-	var o LockOptions
-	if opts != nil {
-		o = *opts
-	}
+	o := ptr.Value(opts)
 	if o.MaxWait, err = waitOf("LockOptions.MaxWait", o.MaxWait); err != nil {
 		return nil, err
 	}
-	a := &acquisition{k: k, name: name, parent: ctx, client: client, opts: AcquireOptions{
-		Duration: k.opts.Duration, MaxWait: o.MaxWait, Poll: k.opts.Poll, Tries: k.opts.Tries, Health: k.opts.Health, Hooks: k.opts.Hooks,
-		clockJump: k.opts.clockJump,
-	}}
-	a.claim = newClaim(NewBlob(client), a.opts, k.timing)
-	a.claim.wait, a.claim.remote.answered = !o.NoWait, &k.answered
+	a := &acquisition{k: k, name: name, parent: ctx, client: client, claim: newClaim(NewBlob(client), AcquireOptions{
+		MaxWait: o.MaxWait, NoWait: o.NoWait, Tries: k.opts.Tries, Health: k.opts.Health, Hooks: k.opts.Hooks, clockJump: k.opts.clockJump,
+	}, k.timing)}
+	a.claim.remote.answered = &k.answered
 	if o.Patient {
 		a.claim.remote.answered = new(atomic.Bool)
 		a.claim.remote.answered.Store(true)
 	}
-	a.queue = queue{remote: a.claim.remote, wait: o.MaxWait, began: a.claim.began, pace: poll.Pace{Backoff: k.opts.Poll},
-		order: &order{blob: k.tickets(a.claim.remote, name), owner: k.opts.Owner}}
+	a.queue = queue{claim: a.claim, pace: locks.Pace{Backoff: k.opts.Poll}, place: &place{blob: k.tickets(a.claim.remote, name), owner: k.opts.Owner}}
 	return a, nil
 }
 
-// turns is run by the call in front of the line: it takes over a lease that is being handed over, or asks the service. If
+// hold is run by the call in front of the line: it takes over a lease that is being handed over, or asks the service. If
 // the lease is lost before the call holds the lock, because it was broken or its blob deleted between the acquisition or
 // hand-over and the stamp, that is just another wait.
-func (a *acquisition) turns(ctx context.Context, handed *handOver) (*Hold, error) {
+func (a *acquisition) hold(ctx context.Context, handed *handOver) (*Hold, error) {
 	for tries := 1; ; tries++ {
 		var h *Hold
 		var err error
@@ -79,11 +71,11 @@ func (a *acquisition) turns(ctx context.Context, handed *handOver) (*Hold, error
 		if err == nil || !again || a.passed || ctx.Err() != nil || !a.claim.wait && tries > 1 {
 			return h, err
 		}
-		if a.opts.MaxWait > 0 && a.queue.run() >= a.opts.MaxWait {
+		if a.claim.limit > 0 && a.claim.run() >= a.claim.limit {
 			return nil, a.queue.heldError(err)
 		}
 		handed, a.made, a.handed = nil, false, false
-		a.claim = a.claim.renewed()
+		a.claim.id, a.claim.open = uuid.NewString(), false // a lease that was broken under one id cannot be acquired with it
 	}
 }
 
@@ -109,22 +101,19 @@ func (a *acquisition) win(ctx context.Context) (seen lease.Observation, _ grant,
 		if !a.claim.wait && !seen.State.Free() {
 			return seen, grant{}, a.queue.heldError(nil)
 		}
-		if !a.queue.free() {
-			if !a.claim.wait {
-				if err = retry.Sleep(ctx, a.queue.pause(ctx)); err == nil {
-					seen, err = a.find(ctx)
-				}
-				continue
-			}
-			if err = a.queue.untilFree(ctx, nil); err == nil {
-				seen = a.queue.seen
-				continue
-			} else if azerr.Classify(err).Kind == azerr.NotFound {
+		switch {
+		case a.queue.free():
+		case a.claim.wait:
+			err = a.queue.untilFree(ctx, nil)
+			if seen = a.queue.seen; azerr.Classify(err).Kind == azerr.NotFound {
 				seen, err = a.find(ctx) // deleted by GC during the wait
-				continue
-			} else {
-				return seen, grant{}, err
 			}
+			continue
+		default:
+			if err = retry.Sleep(ctx, a.queue.pause(ctx)); err == nil {
+				seen, err = a.find(ctx)
+			}
+			continue
 		}
 		if err = a.awaitSecond(ctx, seen); err != nil {
 			return seen, grant{}, err
@@ -149,8 +138,7 @@ func (a *acquisition) win(ctx context.Context) (seen lease.Observation, _ grant,
 // settle makes a Hold of a granted lease: it waits until requests of the last holder must have arrived, and stamps the
 // lock.
 func (a *acquisition) settle(ctx context.Context, base lease.Observation, g grant) (*Hold, error) {
-	a.claim.waited = a.queue.waited
-	l := newLease(a.parent, a.claim, g.t0, a.opts)
+	l := newLease(a.parent, a.claim, g.t0)
 	previous := a.previous(base)
 	unclean := previous.Ended == EndedByExpiry || previous.Ended == EndedByBreak
 	delay := a.k.opts.TakeoverDelay
@@ -170,43 +158,6 @@ func (a *acquisition) settle(ctx context.Context, base lease.Observation, g gran
 		_ = l.Release(ctx)
 	}
 	return h, err
-}
-
-// stamped writes the new holder's record into the lock blob, whose lease is held since at, and makes a Hold of it. date
-// is the latest known time of the service's clock.
-func (a *acquisition) stamped(ctx context.Context, l *Lease, base lease.Observation, date moment, at instant) (*Hold, error) {
-	s, err := newStamp(a, base, date)
-	var etag azcore.ETag
-	writing, cancel := l.during(ctx)
-	defer cancel()
-	if err == nil {
-		err = date.until(writing, s.due, a.claim.remote.clock())
-	}
-	if err == nil {
-		etag, err = s.write(writing)
-	}
-	if v, reason := judge(err); v == definitive {
-		err = l.lose(reason, err)
-	}
-	if err != nil {
-		return nil, azerr.Op("lock", a.claim.remote.path, err)
-	}
-	base.ETag, base.Metadata = etag, lowered(s.record.over(base.Metadata))
-	held := &holding{line: a.line, owner: s.record.owner, token: s.record.fence, seen: base, since: s.record.since, date: s.date, at: at, limit: a.limit(),
-		order: s.record.order, waited: a.queue.sawHolder, tickets: a.queue.order.blob, client: a.client}
-	l.entrust(held, a.k.opts.AtLeast)
-	a.line.holds(held, l.remote.clock().now())
-	l.emit(observe.Event{Kind: observe.Acquired, Took: l.remote.clock().now().since(a.queue.began), Fence: held.token})
-	return &Hold{Lease: l, name: a.name, token: held.token, owner: held.owner, etag: etag}, nil
-}
-
-// limit bounds how long the lock stays with this process.
-func (a *acquisition) limit() bounds {
-	b := bounds{times: a.k.opts.HandOvers, time: a.claim.timing.duration}
-	if a.claim.timing.infinite() {
-		b.time = defaultDuration
-	}
-	return b
 }
 
 // abandon gives up a lease so that the lock still looks unclean: after a release, the next holder would believe that

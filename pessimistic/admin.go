@@ -47,7 +47,7 @@ func infoOf(name string, seen lease.Observation) LockInfo {
 	r := recordOf(seen)
 	return LockInfo{
 		own: r.own && seen.Size == 0, Name: name, Held: !seen.State.Free(), State: seen.State,
-		Owner: r.owner, Fence: r.fence, Since: r.since, Duration: r.duration, Waiting: int(r.order.Waiting()),
+		Owner: r.owner, Fence: r.fence, Since: r.since, Duration: r.duration, Waiting: int(r.order.waiting()),
 		ETag: seen.ETag, Observed: seen.Date, Modified: seen.Modified,
 	}
 }
@@ -82,7 +82,7 @@ func (k *Locker) Waiters(ctx context.Context, name string) (names []string, err 
 	defer func() { end(err) }()
 	seen, err := w.lookUntil(ctx, "")
 	if err == nil {
-		names, err = k.tickets(w, name).Names(ctx, recordIn(seen.Metadata).order.Next)
+		names, err = k.tickets(w, name).names(ctx, recordIn(seen.Metadata).order.next)
 	}
 	return names, azerr.Op("show waiters of", w.path, err)
 }
@@ -100,9 +100,13 @@ func (k *Locker) remote(name string) (remote, error) {
 	if err != nil {
 		return remote{}, err
 	}
-	w := newRemote(NewBlob(client), k.opts.Hooks)
+	return k.remoteOf(NewBlob(client)), nil
+}
+
+func (k *Locker) remoteOf(target Resource) remote {
+	w := newRemote(target, k.opts.Hooks)
 	w.clockJump, w.answered = k.opts.clockJump, &k.answered
-	return w, nil
+	return w
 }
 
 // listTry is the timeout of one request for up to 5,000 blobs and their metadata.
@@ -122,32 +126,16 @@ type ListOptions struct {
 // List iterates over the locks of the container in the order of their names; other blobs are skipped. An error is the
 // last pair. Requests: 1 per 5,000 blobs with the prefix.
 func (k *Locker) List(ctx context.Context, opts *ListOptions) iter.Seq2[LockInfo, error] {
-	var o ListOptions
-	if opts != nil {
-		o = *opts
-	}
-	w := newRemote(NewContainer(k.client), k.opts.Hooks)
-	w.answered = &k.answered
+	o := ptr.Value(opts)
+	w := k.remoteOf(NewContainer(k.client))
 	return func(yield func(LockInfo, error) bool) {
 		ctx, end := w.start(ctx, "List")
-		var last error
-		for info, err := range k.list(ctx, w, o) {
-			if last = err; !yield(info, err) {
-				break
-			}
-		}
-		end(last)
-	}
-}
-
-func (k *Locker) list(ctx context.Context, w remote, o ListOptions) iter.Seq2[LockInfo, error] {
-	return func(yield func(LockInfo, error) bool) {
-		for lock, err := range k.observed(ctx, w, o.Prefix) {
-			if err != nil {
-				yield(LockInfo{}, err)
-				return
-			}
-			if info := infoOf(lock.name, lock.seen); (info.Held || !o.Held) && !yield(info, nil) {
+		var err error
+		defer func() { end(err) }()
+		var lock listed
+		for lock, err = range k.observed(ctx, w, o.Prefix) {
+			info := infoOf(lock.name, lock.seen)
+			if (err != nil || info.Held || !o.Held) && !yield(info, err) {
 				return
 			}
 		}
@@ -189,7 +177,6 @@ func (k *Locker) observed(ctx context.Context, w remote, prefix string) iter.Seq
 	}
 }
 
-// listed reads one blob of a list.
 func (k *Locker) listed(item *container.BlobItem) (listed, bool) {
 	if item.Properties == nil || ptr.Value(item.Name) == "" {
 		return listed{}, false
@@ -228,7 +215,7 @@ type BreakResult struct {
 // Requests: 2, a look and the break, which is conditional on what the look found; 1 if the lock was free or IfMatch did
 // not match; 3 if no second of the lease is left. Between an acquisition and its stamp the new holder cannot be
 // distinguished from the previous one; a break in that moment sends the new one back to waiting.
-func (k *Locker) Break(ctx context.Context, name string, opts *BreakOptions) (BreakResult, error) {
+func (k *Locker) Break(ctx context.Context, name string, opts *BreakOptions) (out BreakResult, err error) {
 	w, err := k.remote(name)
 	if err != nil {
 		return BreakResult{}, err
@@ -238,12 +225,7 @@ func (k *Locker) Break(ctx context.Context, name string, opts *BreakOptions) (Br
 		return BreakResult{}, err
 	}
 	ctx, end := w.start(ctx, "Break")
-	out, err := k.breaks(ctx, w, name, period, o.Conditions)
-	end(err)
-	return out, err
-}
-
-func (k *Locker) breaks(ctx context.Context, w remote, name string, period int32, c lease.Conditions) (BreakResult, error) {
+	defer func() { end(err) }()
 	seen, err := w.lookUntil(ctx, "")
 	if err != nil {
 		return BreakResult{}, azerr.Op("break", w.path, err)
@@ -251,7 +233,8 @@ func (k *Locker) breaks(ctx context.Context, w remote, name string, period int32
 	if !recordIn(seen.Metadata).lock {
 		return BreakResult{}, notALock(w)
 	}
-	out := BreakResult{LockInfo: infoOf(name, seen)}
+	out.LockInfo = infoOf(name, seen)
+	c := o.Conditions
 	if c.IfMatch != "" && c.IfMatch != seen.ETag {
 		return out, &azerr.OpError{Op: "break", Resource: w.path, Err: fmt.Errorf("%w: acquisition %s is over; the current one is %s by %s",
 			ErrConflict, c.IfMatch, seen.ETag, out.Owner)}
@@ -269,12 +252,4 @@ func (k *Locker) breaks(ctx context.Context, w remote, name string, period int32
 	}
 	out.Broken = true
 	return out, nil
-}
-
-// checkUnused refuses a value that would collect locks in use.
-func checkUnused(d time.Duration) error {
-	if d < time.Minute {
-		return fmt.Errorf("GCOptions.Unused: %v is less than 1m, during which the next holder may still need the record of the last one", d)
-	}
-	return nil
 }

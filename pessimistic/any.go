@@ -11,18 +11,29 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
 	"github.com/azconc/azconc/pessimistic/internal/locks"
-	"github.com/azconc/azconc/pessimistic/internal/tickets"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// slots is a call that waits for any of several locks.
+// slots is a call that waits for any of several locks, or for all of them to be free.
 type slots struct {
-	*acquisition // of none of them; its queue is that of the waiters
+	*acquisition // of none of them; its queue is that of the waiters, and its line that of this process
 	all          locks.Slots
-	seen         map[int]lease.Observation // by the last survey; nil before the first
-	free         []int                     // likewise
+	survey       func(ctx context.Context) (lease.Observation, error) // describes them as a single lock
+	seen         map[int]lease.Observation                            // by the last survey; nil before the first
+	free         []int                                                // likewise
+}
+
+func (k *Locker) newSlots(ctx context.Context, all locks.Slots, opts *LockOptions) (*slots, error) {
+	a, err := k.newAcquisition(ctx, all.Lock(0), opts)
+	if err != nil {
+		return nil, err
+	}
+	s := &slots{acquisition: a, all: all}
+	a.name, a.claim.remote.path, s.survey = all.Prefix(), k.Path(all.Name), s.anyFree
+	a.queue.look, a.queue.woken = s.look, all.Freed
+	return s, nil
 }
 
 // LockAny waits until it holds one of several locks, and returns its number: it is what package shared builds semaphores of,
@@ -31,18 +42,28 @@ type slots struct {
 //
 // Errors and what they leave behind are those of Lock. Requests: see shared.Semaphore.
 func (k *Locker) LockAny(ctx context.Context, all locks.Slots, opts *LockOptions) (*Hold, int, error) {
-	a, err := k.newAcquisition(ctx, all.Lock(0), opts)
+	s, err := k.newSlots(ctx, all, opts)
 	if err != nil {
 		return nil, 0, err
 	}
-	s := &slots{acquisition: a, all: all}
-	a.claim.remote.path = k.Path(all.Name)
-	a.queue.remote, a.queue.look, a.queue.woken = a.claim.remote, s.survey, all.Freed
-	i := all.First
+	if _, err := k.lines.enter(ctx, s.acquisition); err != nil {
+		return nil, 0, azerr.Op("acquire", s.claim.remote.path, err)
+	}
+	h, i, err := s.lock(ctx)
+	s.line.leave(ctx, err, s.claim.remote.clock().now(), false)
+	return h, i, err
+}
+
+func (s *slots) lock(ctx context.Context) (*Hold, int, error) {
+	i := *s.all.Last
+	if i < 0 {
+		i = int(retry.Random(ctx) * float64(s.all.N))
+	}
 	for {
 		h, err := s.take(ctx, i)
 		switch {
 		case err == nil:
+			*s.all.Last = i
 			return h, i, nil
 		case errors.Is(err, ErrHeld):
 		case s.bears(ctx, err):
@@ -57,24 +78,34 @@ func (k *Locker) LockAny(ctx context.Context, all locks.Slots, opts *LockOptions
 	}
 }
 
-// bears reports whether the call goes on after a fault: see claim.next.
+// AwaitNone waits until none of several locks is held. Like LockAny, it is for package shared alone. Errors: those of Lock.
+// Requests: 1 for each look.
+func (k *Locker) AwaitNone(ctx context.Context, all locks.Slots, opts *LockOptions) error {
+	s, err := k.newSlots(ctx, all, opts)
+	if err != nil {
+		return err
+	}
+	s.queue.place, s.survey = nil, s.anyHeld
+	return azerr.Op("lock", s.claim.remote.path, s.await(ctx))
+}
+
+// bears reports whether the call goes on after a fault.
 func (s *slots) bears(ctx context.Context, err error) bool {
-	patient := s.claim.wait && (s.opts.MaxWait > 0 || s.claim.remote.answered.Load())
-	return patient && ctx.Err() == nil && azerr.Classify(err).Transient()
+	return s.claim.endures() && ctx.Err() == nil && azerr.Classify(err).Transient()
 }
 
 // take acquires a lock if it is free. The first try, before any survey, leaves it to
 // waiters of whom its record knows for a second at most, as a call does that does not wait.
 func (s *slots) take(ctx context.Context, i int) (*Hold, error) {
-	a, err := s.k.newAcquisition(s.parent, s.all.Lock(i), &LockOptions{NoWait: true, MaxWait: s.opts.MaxWait})
+	a, err := s.k.newAcquisition(s.parent, s.all.Lock(i), &LockOptions{NoWait: true, MaxWait: s.claim.limit})
 	if err != nil {
 		return nil, err
 	}
-	a.queue.order.blob = s.queue.order.blob
-	a.claim.began, a.queue.began, a.claim.remote.answered = s.claim.began, s.queue.began, s.claim.remote.answered
+	a.queue.place.blob = s.queue.place.blob
+	a.claim.began, a.claim.remote.answered = s.claim.began, s.claim.remote.answered
 	if s.seen != nil {
-		order := *s.queue.order
-		order.chosen, a.queue.order, a.queue.sawHolder = true, &order, s.queue.sawHolder
+		place := *s.queue.place
+		place.chosen, a.queue.place, a.queue.sawHolder = true, &place, s.queue.sawHolder
 		if seen, ok := s.seen[i]; ok {
 			a.found = &seen
 		}
@@ -85,10 +116,10 @@ func (s *slots) take(ctx context.Context, i int) (*Hold, error) {
 	return h, err
 }
 
-// await waits until this call may take one of the locks.
+// await waits until a survey finds what this call waits for, and it is this call's turn.
 func (s *slots) await(ctx context.Context) error {
 	for {
-		seen, err := s.survey(ctx)
+		seen, err := s.look(ctx)
 		switch {
 		case err == nil:
 			s.queue.failed = 0
@@ -112,14 +143,29 @@ func (s *slots) await(ctx context.Context) error {
 	}
 }
 
-// survey lists the locks, and returns what it has seen as the state of a single one, which is free if any of them is.
-func (s *slots) survey(ctx context.Context) (lease.Observation, error) {
-	if s.opts.MaxWait > 0 {
+// look makes a survey, in the time that is left.
+func (s *slots) look(ctx context.Context) (lease.Observation, error) {
+	if s.claim.limit > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, max(s.opts.MaxWait-s.queue.run(), time.Millisecond))
+		ctx, cancel = context.WithTimeout(ctx, max(s.claim.limit-s.claim.run(), time.Millisecond))
 		defer cancel()
 	}
-	one, orders := lease.Observation{State: lease.Leased, Metadata: map[string]string{}}, []tickets.Order{}
+	return s.survey(ctx)
+}
+
+// anyHeld lists the locks, and returns what it has seen of one that is held.
+func (s *slots) anyHeld(ctx context.Context) (lease.Observation, error) {
+	for lock, err := range s.k.observed(ctx, s.claim.remote, s.all.Prefix()) {
+		if err != nil || !lock.seen.State.Free() {
+			return lock.seen, err
+		}
+	}
+	return lease.Observation{State: lease.Available}, nil
+}
+
+// anyFree lists the locks, and returns what it has seen as the state of a single one, which is free if any of them is.
+func (s *slots) anyFree(ctx context.Context) (lease.Observation, error) {
+	one, orders := lease.Observation{State: lease.Leased, Metadata: map[string]string{}}, []order{}
 	s.seen, s.free = map[int]lease.Observation{}, nil
 	for lock, err := range s.k.observed(ctx, s.claim.remote, s.all.Prefix()) {
 		if err != nil {
@@ -139,21 +185,21 @@ func (s *slots) survey(ctx context.Context) (lease.Observation, error) {
 			s.free = append(s.free, i)
 		}
 	}
-	latest := tickets.Latest(orders...)
+	latest := latestOrder(orders...)
 	one.Metadata[keyOrder] = latest.String()
-	one.ETag = azcore.ETag(fmt.Sprint(latest.Turn, s.free))
-	s.queue.order.spare = 0
+	one.ETag = azcore.ETag(fmt.Sprint(latest.turn, s.free))
+	s.queue.place.spare = 0
 	if len(s.free) > 0 {
-		one.State, s.queue.order.spare = lease.Available, int64(len(s.free)-1)
+		one.State, s.queue.place.spare = lease.Available, int64(len(s.free)-1)
 	}
 	return one, nil
 }
 
 // pick returns one of the free locks. Those who wait have seen the same, and each is the next for another one.
 func (s *slots) pick(ctx context.Context) int {
-	o := s.queue.order
+	o := s.queue.place
 	at := int64(retry.Random(ctx) * float64(len(s.free)))
-	if rank := o.ticket.Rank(o.known); o.signed && rank < int64(len(s.free)) {
+	if rank := o.ticket.rank(o.known); o.signed && rank < int64(len(s.free)) {
 		at = rank
 	}
 	return s.free[at]

@@ -15,7 +15,6 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/blobs"
 	"github.com/azconc/azconc/optimistic/tables"
-	"github.com/azconc/azconc/pessimistic/internal/pesstest"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/azurite"
 	"github.com/azconc/azconc/pkg/azurite/azuritetest"
@@ -63,7 +62,7 @@ func (r real) locker(t *testing.T, opts *LockerOptions) *Locker {
 
 func TestLocksOnAzurite(t *testing.T) {
 	r := onAzurite(t)
-	one, two := r.locker(t, &LockerOptions{Owner: "one"}), r.locker(t, &LockerOptions{Owner: "two", Poll: pesstest.PollEvery(100 * time.Millisecond)})
+	one, two := r.locker(t, &LockerOptions{Owner: "one"}), r.locker(t, &LockerOptions{Owner: "two", Poll: pollEvery(100 * time.Millisecond)})
 	first := locked(t, one, "job", nil)
 	if _, err := two.TryLock(t.Context(), "job"); !errors.Is(err, ErrHeld) {
 		t.Errorf("err = %v", err)
@@ -112,7 +111,7 @@ func TestManyLockersOnAzuriteWithLostResponses(t *testing.T) {
 	var fences []fence.Token
 	inside, n := 0, 0
 	for range 5 {
-		k := r.locker(t, &LockerOptions{Poll: pesstest.PollEvery(50 * time.Millisecond)})
+		k := r.locker(t, &LockerOptions{Poll: pollEvery(50 * time.Millisecond)})
 		for range 5 {
 			all.Go(func() {
 				err := k.Do(t.Context(), "job", nil, func(_ context.Context, h *Hold) error {

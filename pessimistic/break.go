@@ -9,6 +9,7 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/observe"
+	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/retry"
 	"github.com/azconc/azconc/pkg/wire"
 )
@@ -30,19 +31,16 @@ type BreakOptions struct {
 	// Hooks observe the break. Locker.Break uses those of the Locker instead. Defaults to none.
 	Hooks observe.Hooks
 
-	clockJump func() time.Duration // see remote
-
 	_ struct{}
 }
 
 func (o *BreakOptions) withDefaults(target Resource) (BreakOptions, int32, error) {
-	var out BreakOptions
-	if o != nil {
-		out = *o
-	}
+	out := ptr.Value(o)
 	period := lease.Natural
 	switch {
-	case out.Grace != 0 && onlyInfinite(target):
+	case target == nil:
+		return out, 0, errNoResource
+	case out.Grace != 0 && !target.Supports().Expiry:
 		return out, 0, errors.New("BreakOptions.Grace: leases of files end at once")
 	case out.Now && out.Grace != 0:
 		return out, 0, errors.New("BreakOptions: Now and Grace exclude each other")
@@ -53,7 +51,7 @@ func (o *BreakOptions) withDefaults(target Resource) (BreakOptions, int32, error
 	case out.Grace > 0:
 		period = int32(out.Grace / time.Second)
 	}
-	if err := supportOf(target).Check(out.Conditions); err != nil {
+	if err := target.Supports().Check(out.Conditions); err != nil {
 		return out, 0, fmt.Errorf("BreakOptions.Conditions: %w", err)
 	}
 	return out, period, nil
@@ -72,10 +70,6 @@ func Break(ctx context.Context, target Resource, opts *BreakOptions) (remaining 
 		return 0, err
 	}
 	w := newRemote(target, o.Hooks)
-	w.clockJump = o.clockJump
-	if err := w.usable(); err != nil {
-		return 0, err
-	}
 	ctx, end := w.start(ctx, "Break")
 	defer func() { end(err) }()
 	remaining, err = breakWithin(ctx, w, period, o.Conditions)
@@ -99,7 +93,7 @@ func adminAgain(try time.Duration) wire.Again {
 // breakWithin breaks a lease, and returns a time after which it has certainly ended.
 func breakWithin(ctx context.Context, w remote, period int32, c lease.Conditions) (most time.Duration, err error) {
 	left, err := breakUntil(ctx, w, period, c)
-	if err != nil || period == 0 || onlyInfinite(w.target) {
+	if err != nil || period == 0 || !w.target.Supports().Expiry {
 		return 0, err
 	}
 	if left == 0 { // a part of a second, or an infinite lease
@@ -114,7 +108,6 @@ func breakWithin(ctx context.Context, w remote, period int32, c lease.Conditions
 	return most, nil
 }
 
-// breakUntil breaks a lease, and repeats the request after transient faults.
 func breakUntil(ctx context.Context, w remote, period int32, c lease.Conditions) (remaining time.Duration, err error) {
 	sent, err := w.wire().Send(ctx, "", adminAgain(adminTry), func(ctx context.Context) (err error) {
 		remaining, err = w.target.Break(ctx, period, c)
@@ -154,7 +147,7 @@ func (l *Lease) foundBroken(ctx context.Context, refusal error) error {
 	if l.broken == nil {
 		l.broken, l.failure = b, refusal
 	}
-	l.moveGate()
+	l.change()
 	l.mu.Unlock()
 	l.look()
 	return errBreaking

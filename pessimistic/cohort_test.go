@@ -10,7 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/azconc/azconc/pessimistic/internal/pesstest"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
 	"github.com/azconc/azconc/pkg/fence"
@@ -116,7 +115,7 @@ func TestAHundredGoroutinesPollAsOne(t *testing.T) {
 		var looks int
 		inBubble(t, func(t *testing.T, w *world) {
 			other := locked(t, w.direct(nil), "job", nil)
-			k := w.lockerOf(&LockerOptions{Poll: pesstest.PollEvery(time.Second)})
+			k := w.lockerOf(&LockerOptions{Poll: pollEvery(time.Second)})
 			var q queued
 			q.start(t.Context(), k, n, 10*time.Millisecond)
 			bubble.Sleep(time.Minute)

@@ -26,17 +26,17 @@
 // is suspended.
 //
 //	            renew every D/3              stop at t₀+2D/3        over at t₀+D
-//	acquired ──────────────────────▶ open ───────────────▶ doubt ─────────────────▶ closed
+//	acquired ──────────────────────▶ sound ──────────────▶ in doubt ──────────────▶ over
 //	                                  ▲   Context ends       │  Guard waits            Guard fails
 //	                                  └──────────────────────┘
 //	                                   a renewal of the same id
 //
 // Each renewal must be answered within D/6; after a failed renewal, the next one follows about a second later. With D =
 // 30 s, the lease is renewed every 10 s, each renewal may take 5 s, and the work ends after 20 s without success, 10 s
-// before another client can acquire the lease. Once Context has ended, it stays ended; the write gate (Guard) opens
-// again if a later renewal succeeds.
+// before another client can acquire the lease. Once Context has ended, it stays ended; Guard lets writes
+// through again if a later renewal succeeds.
 //
-// A jump of the wall clock by more than a second closes the gate and triggers a renewal at once. Timers stop while the
+// A jump of the wall clock by more than a second makes Guard wait and triggers a renewal at once. Timers stop while the
 // machine is suspended: Guard and Valid notice a jump at once, Context within a second of the machine's resuming.
 //
 // # Failures

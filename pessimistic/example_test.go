@@ -18,8 +18,9 @@ func ExampleDo() {
 	state := service.BlockBlob("jobs", "state.json")
 	_, _ = state.UploadBuffer(context.Background(), []byte("{}"), nil)
 
-	err := pessimistic.Do(context.Background(), pessimistic.NewBlob(state), nil, func(ctx context.Context, l *pessimistic.Lease) error {
-		fmt.Println("nobody else writes", l.Resource(), "for", l.Duration())
+	target := pessimistic.NewBlob(state)
+	err := pessimistic.Do(context.Background(), target, nil, func(ctx context.Context, l *pessimistic.Lease) error {
+		fmt.Println("nobody else writes", target, "for", l.Duration())
 		return ctx.Err()
 	})
 	fmt.Println(err)

@@ -5,8 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/azconc/azconc/pessimistic/internal/holder"
-	"github.com/azconc/azconc/pessimistic/internal/tickets"
+	"github.com/azconc/azconc/pessimistic/internal/locks"
 	"github.com/azconc/azconc/pkg/fence"
 )
 
@@ -18,7 +17,7 @@ func FuzzLockRecord(f *testing.F) {
 	f.Add("ü\n%", "", "-1", "yesterday", "-1", "", int64(0), int32(-1))
 	f.Fuzz(func(t *testing.T, owner, nonce, token, since, duration, seal string, next int64, seconds int32) {
 		metadata := map[string]string{
-			holder.KeyOwner: owner, keyNonce: nonce, fence.Key: token, holder.KeySince: since, keyDuration: duration, keySeal: seal, keyOrder: seal, "others": "kept",
+			locks.KeyOwner: owner, keyNonce: nonce, fence.Key: token, locks.KeySince: since, keyDuration: duration, keySeal: seal, keyOrder: seal, "others": "kept",
 		}
 		r := recordIn(metadata)
 		if r.sealed && seal != r.seal() {
@@ -33,7 +32,7 @@ func FuzzLockRecord(f *testing.F) {
 		written := record{
 			lock: true, sealed: true, owner: owner, nonce: nonce, fence: fence.Token(next),
 			since: time.Unix(next%(1<<33), 0).UTC(), duration: time.Duration(seconds) * time.Second,
-			order: tickets.Order{Turn: next % (1 << 53), Next: 3, Issued: 4, Length: time.Second},
+			order: order{turn: next % (1 << 53), next: 3, issued: 4, length: time.Second},
 		}
 		if seconds < 0 {
 			written.duration = Infinite

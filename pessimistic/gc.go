@@ -3,17 +3,16 @@ package pessimistic
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/fence"
-	"github.com/azconc/azconc/pkg/lease"
-	"github.com/azconc/azconc/pkg/retry"
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 // GCOptions configures Locker.GC. The zero value selects the defaults.
@@ -51,25 +50,21 @@ const gcAtOnce = 8
 // list.
 //
 // GC deletes only empty blobs that azconc created as locks: neither a blob with data on which a lock was allowed
-// (LockerOptions.AllowContent), nor a lock blob of a version that did not mark the blobs it created. Before a deletion
-// it acquires the lease, conditional on the version that was listed, and looks again.
+// (LockerOptions.AllowContent), nor a lock blob of a version that did not mark the blobs it created. A deletion is conditional on
+// the version that was listed and carries no lease id, so the service refuses it if the lock is held, or was held since.
 //
-// GC never deletes a lock that is held, or that was acquired since it was listed. The fence continues to grow, because
-// a new one starts from the service's clock; a lock whose fence is ahead of that clock is kept.
+// The fence continues to grow, because a new one starts from the service's clock; a lock whose fence is ahead of that clock is
+// kept.
 //
-// Errors: those of List, and the first refusal of a deletion; what was deleted before is counted. A GC that is killed
-// may leave a lease of 15 s. Requests: those of List, 1 for the clock, and 4 per
-// deletion.
+// Errors: those of List, and the first refusal of a deletion; what was deleted before is counted. Requests: those of List, 1 for
+// the clock, and 2 per deletion.
 func (k *Locker) GC(ctx context.Context, opts *GCOptions) (GCResult, error) {
-	var o GCOptions
-	if opts != nil {
-		o = *opts
-	}
+	o := ptr.Value(opts)
 	o.Unused = cmp.Or(o.Unused, 7*24*time.Hour)
-	if err := checkUnused(o.Unused); err != nil {
-		return GCResult{}, err
+	if o.Unused < time.Minute { // the next holder may still need the record of the last one
+		return GCResult{}, fmt.Errorf("GCOptions.Unused: %v is less than 1m", o.Unused)
 	}
-	c := &collection{k: k, o: o, remote: newRemote(NewContainer(k.client), k.opts.Hooks)}
+	c := &collection{k: k, o: o, remote: k.remoteOf(NewContainer(k.client))}
 	ctx, end := c.remote.start(ctx, "GC")
 	seen, err := c.remote.lookUntil(ctx, "") // at the container, for the service's clock
 	if err == nil {
@@ -98,14 +93,14 @@ type collection struct {
 func (c *collection) run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(gcAtOnce)
-	for info, err := range c.k.list(ctx, c.remote, ListOptions{Prefix: c.o.Prefix}) {
+	for lock, err := range c.k.observed(ctx, c.remote, c.o.Prefix) {
 		if err != nil {
 			if refused := group.Wait(); refused != nil {
 				return refused // the reason the list was cut off
 			}
 			return err
 		}
-		c.consider(ctx, group, info)
+		c.consider(ctx, group, infoOf(lock.name, lock.seen))
 	}
 	return group.Wait()
 }
@@ -141,96 +136,37 @@ func (c *collection) deleted(info LockInfo) {
 	}
 }
 
-// remove deletes one lock blob, under its lease and at the version that was listed, after checking its content again. A
-// blob that has been deleted or acquired meanwhile is not a failure, and does not count as deleted, unless a response
-// to this deletion was lost.
+// remove deletes one lock blob at the version that was listed, and before it the blob in which its waiters signed up, which nobody
+// would look for afterwards. A blob that has been deleted or acquired meanwhile is not a failure, and does not count as deleted,
+// unless a response to this deletion was lost.
 func (c *collection) remove(ctx context.Context, info LockInfo) error {
-	client := c.k.client.NewBlobClient(c.k.opts.Prefix + info.Name)
-	w := newRemote(NewBlob(client), c.remote.hooks)
-	w.requests, w.answered = c.remote.requests, c.remote.answered
-	o, timing, err := (&AcquireOptions{Duration: minDuration, requests: c.remote.requests}).withDefaults(w.target)
-	if err != nil {
-		return err
-	}
-	mine := newClaim(w.target, o, timing)
-	mine.remote = w
-	_, err = mine.ask(ctx, info.ETag)
-	ambiguous, same := false, false
-	if err == nil {
-		if same, err = c.stillOurs(ctx, w, mine.id, info); err == nil && same {
-			if err = c.eraseTickets(ctx, w, info.Name); err == nil {
-				ambiguous, err = c.erase(ctx, w, client, mine.id, info.ETag)
-			}
-		}
-	}
-	if ambiguous && azerr.Classify(err).Kind == azerr.Conflict {
-		// The version is gone: the first try has deleted it, unless a look finds the blob.
-		if _, lookErr := w.lookUntil(ctx, ""); lookErr != nil {
-			err = lookErr
-		}
+	name, ambiguous := c.k.opts.Prefix+info.Name, false
+	_, err := c.erase(ctx, name+waitersSuffix, blob.ModifiedAccessConditions{IfUnmodifiedSince: &c.now}) // nobody has begun to wait
+	if err == nil || azerr.NoBlob(err) {
+		ambiguous, err = c.erase(ctx, name, blob.ModifiedAccessConditions{IfMatch: &info.ETag})
 	}
 	switch o := azerr.Classify(err); {
-	case err == nil && same, ambiguous && o.Kind == azerr.NotFound:
+	case err == nil, ambiguous && o.Kind == azerr.NotFound:
 		c.deleted(info)
-		return nil
 	case o.Kind == azerr.Held:
 		c.count(&c.res.Held)
-	case err == nil, o.Kind == azerr.NotFound, o.Kind == azerr.Conflict:
+	case o.Kind == azerr.NotFound, o.Kind == azerr.Conflict:
 		c.count(&c.res.Recent)
 	default:
-		err = azerr.Op("delete", w.path, err)
-		c.giveBack(ctx, mine, info)
-		return err
+		return azerr.Op("delete", c.k.Path(info.Name), err)
 	}
-	c.giveBack(ctx, mine, info)
 	return nil
 }
 
-// stillOurs looks at the blob under the lease.
-func (c *collection) stillOurs(ctx context.Context, w remote, id string, info LockInfo) (same bool, err error) {
-	seen, err := w.lookUntil(ctx, id)
-	return err == nil && seen.ETag == info.ETag && infoOf(info.Name, seen).own, err
-}
-
-// eraseTickets deletes the blob in which waiters sign up, before the lock: nobody would look for it afterwards. A waiter may have died
-// before any record told of it.
-func (c *collection) eraseTickets(ctx context.Context, w remote, name string) error {
-	tickets := c.k.tickets(w, name).Client
-	_, err := w.wire().Send(ctx, "Delete Blob", adminAgain(adminTry), func(ctx context.Context) error {
-		_, err := tickets.Delete(ctx, nil)
-		return err
-	})
-	if azerr.Classify(err).Kind == azerr.NotFound {
-		return nil
-	}
-	return err
-}
-
-// erase deletes the blob. ambiguous reports that it may have been deleted although err is not nil.
-func (c *collection) erase(ctx context.Context, w remote, client *blob.Client, id string, etag azcore.ETag) (ambiguous bool, err error) {
+// erase deletes a blob on a condition. ambiguous reports that it may have been deleted although err is not nil.
+func (c *collection) erase(ctx context.Context, name string, condition blob.ModifiedAccessConditions) (ambiguous bool, err error) {
+	w := c.remote
+	w.path = c.k.path + "/" + name
 	sent, err := w.wire().Send(ctx, "Delete Blob", adminAgain(adminTry), func(ctx context.Context) error {
-		_, err := client.Delete(ctx, &blob.DeleteOptions{AccessConditions: &blob.AccessConditions{
-			LeaseAccessConditions:    &blob.LeaseAccessConditions{LeaseID: &id},
-			ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfMatch: &etag},
-		}})
+		_, err := c.k.client.NewBlobClient(name).Delete(ctx, &blob.DeleteOptions{AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: &condition}})
 		return err
 	})
 	return sent.Ambiguous > 0, err
-}
-
-// giveBack ends the lease so that the lock looks as it did: after a release, the next holder would believe that the
-// previous one ended normally.
-func (c *collection) giveBack(ctx context.Context, mine *claim, info LockInfo) {
-	if !mine.open {
-		return
-	}
-	if info.State == lease.Expired || info.State == lease.Broken {
-		ctx, cancel := retry.Detached(ctx, releaseTime)
-		defer cancel()
-		_, _ = breakUntil(ctx, mine.remote, 0, ifMatch(info.ETag))
-		return
-	}
-	mine.abandon(ctx)
 }
 
 func (c *collection) count(what *int) {

@@ -3,17 +3,20 @@ package pessimistic
 import (
 	"context"
 	"errors"
+	"io"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
 	"github.com/azconc/azconc/pessimistic/internal/pesstest"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/ptr"
+	"github.com/azconc/azconc/pkg/retry"
 )
 
 // world is a pesstest.World with what only these tests need.
@@ -104,4 +107,36 @@ func rewrite(ctx context.Context, w *world, name, lease string, change func(map[
 	_, err = client.SetMetadata(ctx, pointers(metadata), &blob.SetMetadataOptions{AccessConditions: &blob.AccessConditions{
 		LeaseAccessConditions: &blob.LeaseAccessConditions{LeaseID: ptr.Optional(lease)}}})
 	return err
+}
+
+// Get reads a blob without faults.
+func (w *world) Get(name string) string {
+	w.T.Helper()
+	resp, err := w.Service.BlockBlob("box", name).DownloadStream(context.Background(), nil)
+	if err != nil {
+		w.T.Fatalf("get %s: %v", name, err)
+	}
+	data, err := io.ReadAll(resp.Body)
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	return string(data)
+}
+
+// codeOf returns the service's error code in the chain of err.
+func codeOf(err error) string {
+	if r, ok := errors.AsType[*azcore.ResponseError](err); ok {
+		return r.ErrorCode
+	}
+	return ""
+}
+
+// pollEvery polls at fixed intervals.
+func pollEvery(d time.Duration) retry.Backoff {
+	return retry.Backoff{Base: d, Cap: d, Rand: func() float64 { return 0 }}
+}
+
+// deleteWith deletes under a lease.
+func deleteWith(id string) *blob.DeleteOptions {
+	return &blob.DeleteOptions{AccessConditions: &blob.AccessConditions{LeaseAccessConditions: &blob.LeaseAccessConditions{LeaseID: &id}}}
 }

@@ -1,6 +1,7 @@
 package pessimistic
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -26,6 +27,8 @@ type Lease struct {
 	health func(context.Context) error
 	waited time.Duration
 
+	holding *holding // of a named lock, set before its Hold is returned; nil otherwise
+
 	parent context.Context         // the context given to Acquire
 	ctx    context.Context         // the context for the work
 	end    context.CancelCauseFunc // ends ctx
@@ -35,6 +38,7 @@ type Lease struct {
 	keepers sync.WaitGroup
 
 	giving chan struct{}  // full while Reclaim, or Release after the keepers have ended, is at work
+	goesOn bool           // continued under another handle: see Reclaim; guarded by giving
 	calls  sync.WaitGroup // Renew and Verify calls under way; added to with mu held
 	hurry  chan struct{}  // tells the renewer not to wait
 	events sync.Mutex     // serializes hooks; never held during a decision
@@ -42,22 +46,17 @@ type Lease struct {
 	releasing sync.Once
 	released  error // result of Release, guarded by releasing
 
-	mu         sync.Mutex // guards the fields below; never held during a request
-	granted    instant    // t₀ of the last request that acquired or renewed it
-	broken     *breaking
-	lost       *LostError    // final
-	gaveBack   bool          // Release has begun, or Reclaim has succeeded
-	goesOn     bool          // continued under another handle: see Reclaim
-	stopped    bool          // ctx has ended, or is about to, because of a deadline
-	doubted    bool          // a Doubted event has not been followed by Assured yet
-	unreported *LostError    // a doubt that has not been reported yet
-	unhealthy  bool          // the last renewal was skipped because of the health check
-	failure    error         // of the last renewal; nil after a success
-	gateMoved  chan struct{} // closed and replaced whenever the gate may have changed
-	holding    *holding      // of a named lock; nil otherwise
-	least      time.Duration // see LockerOptions.AtLeast
-	renewals   int
-	failures   int
+	mu       sync.Mutex // guards the fields below; never held during a request
+	granted  instant    // t₀ of the last request that acquired or renewed it
+	broken   *breaking
+	lost     *LostError    // final
+	gaveBack bool          // Release has begun, or Reclaim has succeeded
+	stopped  bool          // ctx has ended, or is about to, because of a deadline
+	doubted  bool          // a Doubted event has not been followed by Assured yet
+	failure  error         // of the last renewal; nil after a success
+	changed  chan struct{} // closed and replaced at every change of what Remaining and Guard tell
+	renewals int
+	failures int
 }
 
 // breaking is a break of the lease by another client, noticed late: it ends within a time, and the work must stop at once.
@@ -67,11 +66,11 @@ type breaking struct {
 }
 
 // newLease returns the Lease for what c was granted at t0.
-func newLease(ctx context.Context, c *claim, t0 instant, o AcquireOptions) *Lease {
+func newLease(ctx context.Context, c *claim, t0 instant) *Lease {
 	l := &Lease{
-		remote: c.remote, timing: c.timing, health: o.Health, waited: c.waited,
+		remote: c.remote, timing: c.timing, health: c.health, waited: c.waited,
 		parent: ctx, id: c.id, granted: t0,
-		giving: make(chan struct{}, 1), hurry: make(chan struct{}, 1), gateMoved: make(chan struct{}),
+		giving: make(chan struct{}, 1), hurry: make(chan struct{}, 1), changed: make(chan struct{}),
 	}
 	l.ctx, l.end = context.WithCancelCause(ctx)
 	// The keepers continue when the caller's context ends: its work may still be stopping, and until it has stopped no
@@ -91,34 +90,10 @@ func (l *Lease) Context() context.Context { return l.ctx }
 // do not store it where others can read it.
 func (l *Lease) ID() string { return l.id }
 
-// Resource returns the leased resource.
-func (l *Lease) Resource() Resource { return l.remote.target }
-
 // Duration returns the lease's duration, Infinite included.
 func (l *Lease) Duration() time.Duration { return l.timing.duration }
 
-// Valid reports whether the lease is certainly still held, judged by the local clocks alone; it sends no request. It is
-// true until the full duration has passed since the last successful renewal was sent, or a loss is known. Context ends
-// earlier, to leave time for the work to stop.
-func (l *Lease) Valid() bool {
-	now := l.remote.clock().now()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.gate(now) != gateClosed
-}
-
-// Err returns nil while the lease is held, a *LostError once it is lost, and ErrReleased after Release.
-func (l *Lease) Err() error {
-	now := l.remote.clock().now()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.gate(now) != gateClosed {
-		return nil
-	}
-	return l.over(now)
-}
-
-// over returns why the gate is closed. It is called with mu held.
+// over returns why the lease is over. It is called with mu held.
 func (l *Lease) over(now instant) error {
 	switch {
 	case l.lost != nil:
@@ -149,49 +124,6 @@ func (l *Lease) loss(now instant, reason Reason, err error) *LostError {
 	return e
 }
 
-// remaining returns how long the work may continue, and how long the lease is held at least. It is called with mu held.
-func (l *Lease) remaining(now instant) (stop, hard time.Duration) {
-	stop, hard = Endless, Endless
-	if !l.timing.infinite() {
-		elapsed := now.since(l.granted)
-		stop, hard = l.timing.stop-elapsed, l.timing.duration-elapsed
-	}
-	if l.broken != nil {
-		stop, hard = min(stop, 0), min(hard, l.broken.most-now.since(l.broken.at))
-	}
-	return stop, hard
-}
-
-// Remaining returns how long the work may continue and how long no other client can hold the lease, by the clocks of
-// this machine: stop is the time until Context ends, end the time until Valid turns false. Both are 0 once that time
-// has come, and Endless for an infinite lease that has not been broken. changed is closed when either changes other
-// than by the passing of time: after a renewal, a break or a loss. Remaining sends no request.
-//
-// It is meant for a watchdog that must act at the end even if the renewing process has been stopped or killed:
-//
-//	for {
-//		_, end, changed := l.Remaining()
-//		watchdog.Arm(end - margin)
-//		select {
-//		case <-changed:
-//		case <-done:
-//			return
-//		}
-//	}
-func (l *Lease) Remaining() (stop, end time.Duration, changed <-chan struct{}) {
-	now := l.remote.clock().now()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	stop, end = l.remaining(now)
-	switch {
-	case l.lost != nil || l.gaveBack:
-		stop, end = 0, 0
-	case l.stopped:
-		stop = 0
-	}
-	return max(stop, 0), max(end, 0), l.gateMoved
-}
-
 // Stats counts what a lease has cost so far.
 type Stats struct {
 	Requests int           // requests sent, whatever their outcome
@@ -211,17 +143,13 @@ func (l *Lease) Stats() Stats {
 func (l *Lease) lose(reason Reason, err error) *LostError {
 	now := l.remote.clock().now()
 	l.mu.Lock()
+	lost := cmp.Or(l.lost, l.loss(now, reason, err))
 	if l.lost != nil || l.gaveBack {
-		lost := l.lost
-		if lost == nil {
-			lost = l.loss(now, reason, err)
-		}
 		l.mu.Unlock()
 		return lost
 	}
-	lost := l.loss(now, reason, err)
 	l.lost = lost
-	l.moveGate()
+	l.change()
 	l.mu.Unlock()
 	// End the work before reporting: a hook that hangs must not keep the work going.
 	l.end(lost)
@@ -230,10 +158,10 @@ func (l *Lease) lose(reason Reason, err error) *LostError {
 	return lost
 }
 
-// moveGate wakes the goroutines that wait at the gate. It is called with mu held.
-func (l *Lease) moveGate() {
-	close(l.gateMoved)
-	l.gateMoved = make(chan struct{})
+// change wakes those who wait for a change. It is called with mu held.
+func (l *Lease) change() {
+	close(l.changed)
+	l.changed = make(chan struct{})
 }
 
 func (l *Lease) emit(e observe.Event) {

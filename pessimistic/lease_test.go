@@ -117,8 +117,8 @@ func TestTryAcquireDoesNotWait(t *testing.T) {
 		began := time.Now()
 		_, err := TryAcquire(t.Context(), NewBlob(w.Blob("b")), nil)
 		held, ok := errors.AsType[*HeldError](err)
-		if !ok || !errors.Is(err, ErrHeld) || held.Resource != "box/b" || pesstest.Code(err) != "LeaseAlreadyPresent" {
-			t.Errorf("err = %v (%s)", err, pesstest.Code(err))
+		if !ok || !errors.Is(err, ErrHeld) || held.Resource != "box/b" || codeOf(err) != "LeaseAlreadyPresent" {
+			t.Errorf("err = %v (%s)", err, codeOf(err))
 		}
 		if time.Since(began) != 0 {
 			t.Errorf("it took %v", time.Since(began))
@@ -224,7 +224,7 @@ func TestAWaiterSurvivesAnOutageThatANewCallDoesNot(t *testing.T) {
 func TestAcquireDoesNotWaitForAMissingBlob(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		_, err := Acquire(t.Context(), NewBlob(w.Blob("missing")), nil)
-		if !errors.Is(err, ErrNotFound) || pesstest.Code(err) != "BlobNotFound" || !strings.Contains(err.Error(), "box/missing") {
+		if !errors.Is(err, ErrNotFound) || codeOf(err) != "BlobNotFound" || !strings.Contains(err.Error(), "box/missing") {
 			t.Errorf("err = %v", err)
 		}
 		w.WantOps("acquire")
@@ -235,7 +235,7 @@ func TestAcquireDoesNotWaitForAMissingBlob(t *testing.T) {
 func TestTheFirst403IsFinal(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		w.Faults.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: 403, Code: "AuthorizationPermissionMismatch"})
-		if _, err := Acquire(t.Context(), NewBlob(w.Blob("b")), nil); pesstest.Code(err) != "AuthorizationPermissionMismatch" {
+		if _, err := Acquire(t.Context(), NewBlob(w.Blob("b")), nil); codeOf(err) != "AuthorizationPermissionMismatch" {
 			t.Errorf("err = %v", err)
 		}
 		w.WantOps("acquire")
@@ -330,7 +330,7 @@ func TestContainersAreLeasedLikeBlobs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.Service.Container("box").Delete(t.Context(), nil); pesstest.Code(err) != "LeaseIdMissing" {
+		if _, err := w.Service.Container("box").Delete(t.Context(), nil); codeOf(err) != "LeaseIdMissing" {
 			t.Errorf("a leased container was deleted: %v", err)
 		}
 		if err := l.Verify(t.Context()); err != nil {
@@ -413,7 +413,7 @@ func TestHooksReportTheEventsOfALease(t *testing.T) {
 		hooks.Span = spans.Span
 		holder := w.steal("b", 15*time.Second)
 		go func() { bubble.Sleep(1500 * time.Millisecond); mustRelease(t, holder) }()
-		l := acquired(t, w, &AcquireOptions{Hooks: hooks, Poll: pesstest.PollEvery(time.Second)})
+		l := acquired(t, w, &AcquireOptions{Hooks: hooks, Poll: pollEvery(time.Second)})
 		w.Faults.SetFaults(aztest.Fault{Kind: aztest.Throttle, Count: 1})
 		bubble.Sleep(15 * time.Second)
 		mustRelease(t, l)

@@ -5,16 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"sync/atomic"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
-	"github.com/azconc/azconc/pessimistic/internal/holder"
 	"github.com/azconc/azconc/pessimistic/internal/locks"
-	"github.com/azconc/azconc/pessimistic/internal/poll"
 	"github.com/azconc/azconc/pkg/observe"
+	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
 	"github.com/azconc/azconc/pkg/retry"
 )
@@ -118,10 +118,7 @@ type LockOptions struct {
 // NewLocker returns a Locker for the locks in a container, which must exist by the time of the first lock. It sends no
 // request.
 func NewLocker(client *container.Client, opts *LockerOptions) (*Locker, error) {
-	k := &Locker{client: client}
-	if opts != nil {
-		k.opts = *opts
-	}
+	k := &Locker{client: client, opts: ptr.Value(opts)}
 	if client == nil {
 		return nil, errors.New("no container client")
 	}
@@ -133,16 +130,20 @@ func NewLocker(client *container.Client, opts *LockerOptions) (*Locker, error) {
 		return nil, fmt.Errorf("LockerOptions.AtLeast: %v is negative", k.opts.AtLeast)
 	}
 	k.opts.HandOvers = cmp.Or(k.opts.HandOvers, 100)
-	if len(k.opts.Owner) > holder.MaxOwner {
-		return nil, fmt.Errorf("LockerOptions.Owner: %d bytes, more than the maximum of %d", len(k.opts.Owner), holder.MaxOwner)
+	if len(k.opts.Owner) > locks.MaxOwner {
+		return nil, fmt.Errorf("LockerOptions.Owner: %d bytes, more than the maximum of %d", len(k.opts.Owner), locks.MaxOwner)
 	}
-	k.opts.Owner = cmp.Or(k.opts.Owner, holder.Own())
+	k.opts.Owner = cmp.Or(k.opts.Owner, locks.OwnName())
 	k.opts.Duration = cmp.Or(k.opts.Duration, defaultDuration)
-	k.opts.Poll = poll.Defaults(k.opts.Poll)
+	k.opts.Poll = locks.PollDefaults(k.opts.Poll)
 	k.opts.Tries = cmp.Or(k.opts.Tries, defaultTries)
 	var err error
 	if k.timing, err = timingOf(k.opts.Duration); err != nil {
 		return nil, fmt.Errorf("LockerOptions.%w", err)
+	}
+	k.lines.handOvers, k.lines.most = k.opts.HandOvers, k.timing.duration
+	if k.timing.infinite() {
+		k.lines.most = defaultDuration
 	}
 	return k, nil
 }
@@ -192,7 +193,7 @@ func (k *Locker) lock(ctx context.Context, a *acquisition) (*Hold, error) {
 	if err != nil {
 		return nil, err
 	}
-	h, err := a.turns(ctx, handed)
+	h, err := a.hold(ctx, handed)
 	if err != nil && !a.passed {
 		a.line.leave(ctx, err, a.claim.remote.clock().now(), false)
 	}
@@ -214,11 +215,37 @@ func (k *Locker) Do(ctx context.Context, name string, opts *LockOptions, fn func
 	return locks.Do(ctx, h, ErrLost, func(ctx context.Context) error { return fn(ctx, h) })
 }
 
+// TableLock returns the name of the lock of a table, or, if partition is not empty, of that partition. Tables have no
+// leases, so a named lock stands in for them (Microsoft's "Managing concurrency in Azure Storage" describes this for
+// tables). TableLock sends no request.
+//
+// The lock alone binds only the clients that acquire it, and does not stop a holder that was paused. It becomes safe
+// when every access is a transaction that carries the holder's fence, which the table itself then enforces:
+//
+//	name, err := locker.TableLock("orders", "")
+//	err = locker.Do(ctx, name, nil, func(ctx context.Context, h *pessimistic.Hold) error {
+//		_, err := tables.Transact(ctx, orders, "eu", change, &tables.TransactOptions{Holder: h})
+//		return err
+//	})
+//
+// The fence is stored in each partition, with the first such transaction there. Choose either one lock per table or one
+// per partition: their fences are not comparable, so a write under one may be refused because of the other.
+func (k *Locker) TableLock(table, partition string) (name string, err error) {
+	if table == "" {
+		return "", errors.New("table lock: no table")
+	}
+	name = "table/" + table
+	if partition != "" {
+		name += "/" + url.PathEscape(partition)
+	}
+	_, err = k.blob(name)
+	return name, err
+}
+
 // Path returns the path of a lock's blob, with container and prefix, which is unique in the account. It sends no
 // request.
 func (k *Locker) Path(name string) string { return k.path + "/" + k.opts.Prefix + name }
 
-// blob returns the lock blob of a name.
 func (k *Locker) blob(name string) (*blockblob.Client, error) {
 	if err := locks.CheckName(k.opts.Prefix, name); err != nil {
 		return nil, err

@@ -4,14 +4,14 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/google/uuid"
 
-	"github.com/azconc/azconc/pessimistic/internal/poll"
+	"github.com/azconc/azconc/pessimistic/internal/locks"
 	"github.com/azconc/azconc/pkg/observe"
+	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -57,17 +57,16 @@ type AcquireOptions struct {
 	Hooks observe.Hooks
 
 	clockJump func() time.Duration // see remote
-	requests  *atomic.Int64        // to which its requests are added; nil for a counter of its own
 
 	_ struct{}
 }
 
 func (o *AcquireOptions) withDefaults(target Resource) (AcquireOptions, timing, error) {
-	var out AcquireOptions
-	if o != nil {
-		out = *o
+	out := ptr.Value(o)
+	if target == nil {
+		return out, timing{}, errNoResource
 	}
-	if onlyInfinite(target) {
+	if !target.Supports().Expiry {
 		if out.Duration = cmp.Or(out.Duration, Infinite); out.Duration != Infinite {
 			return out, timing{}, fmt.Errorf("AcquireOptions.Duration: %v: leases of files must be Infinite", out.Duration)
 		}
@@ -78,7 +77,7 @@ func (o *AcquireOptions) withDefaults(target Resource) (AcquireOptions, timing, 
 	}
 	out.Duration = cmp.Or(out.Duration, defaultDuration)
 	out.Tries = cmp.Or(out.Tries, defaultTries)
-	out.Poll = poll.Defaults(out.Poll)
+	out.Poll = locks.PollDefaults(out.Poll)
 	t, err := timingOf(out.Duration)
 	if err != nil {
 		return out, t, fmt.Errorf("AcquireOptions.%w", err)
@@ -90,7 +89,7 @@ func (o *AcquireOptions) withDefaults(target Resource) (AcquireOptions, timing, 
 		}
 		out.LeaseID = id.String() // lower case, as an emulator compares it
 	}
-	if err := supportOf(target).Check(ifMatch(out.IfMatch)); err != nil {
+	if err := target.Supports().Check(ifMatch(out.IfMatch)); err != nil {
 		return out, t, fmt.Errorf("AcquireOptions.IfMatch: %w", err)
 	}
 	return out, t, nil

@@ -1,204 +1,173 @@
 package pessimistic
 
 import (
-	"context"
-	"maps"
+	"cmp"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
 	"time"
-
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
-
-	"github.com/azconc/azconc/pessimistic/internal/tickets"
-	"github.com/azconc/azconc/pkg/azerr"
-	"github.com/azconc/azconc/pkg/lease"
-	"github.com/azconc/azconc/pkg/ptr"
 )
 
-// order is a call's place among those that wait for a lock, and what it has seen of their turns, by its own clock.
+// order is the part of a lock's record that orders its waiters: see "Waiting in order" in doc.go. All that follows is about order
+// and pace. Who holds the lock is decided by its lease alone, so a wrong or forged value costs time and fairness, and nothing else.
 type order struct {
-	blob  tickets.Blob
-	owner string
-
-	ticket tickets.Ticket
-	signed bool  // there is a ticket, or none can be had
-	hidden int64 // the turn at which the ticket was first seen to be hidden; 0 if it was not
-
-	known  tickets.Order // of the last look
-	looked instant       // the last look
-	turned instant       // when the present turn began, at the earliest
-	began  instant       // since when turns were watched; zero if none was
-	turns  float64       // how many have begun since, with the first
-	spare  int64         // of several locks, how many were free, but one
-	chosen bool          // this is the lock to take, of several
-	free   instant       // when this version of the lock was first seen free; zero while it is held
-	etag   azcore.ETag
-	trip   time.Duration // how long a request takes
+	turn   int64         // the number of the present turn, which a hand-over within a process continues; 0 if the record says nothing
+	next   int64         // the first ticket that has not had its turn
+	issued int64         // how many tickets the holder knows of
+	length time.Duration // from one turn to the next, on average; 0 if unknown
 }
 
-// tickets returns the blob in which the waiters of a lock sign up.
-func (k *Locker) tickets(w remote, name string) tickets.Blob {
-	w.path += tickets.Suffix
-	return tickets.Blob{Client: k.client.NewAppendBlobClient(k.opts.Prefix + name + tickets.Suffix), Wire: w.wire(), Try: time.Second}
-}
+// Bounds of what is believed. No lock has had more turns or tickets, and no longer turn tells when the next one ends.
+const (
+	mostTickets = int64(1) << 53
+	longestTurn = time.Hour
+)
 
-// inexact is by how much the time between two Dates of the service may be wrong, as recorded responses show, and a little.
-const inexact = 3 * time.Second
-
-// sees notes an observation.
-func (o *order) sees(seen lease.Observation, now instant) {
-	r := recordIn(seen.Metadata)
-	if o.chosen {
-		o.known = tickets.Latest(o.known, r.order)
-		return
+// parseOrder reads the form that String writes. Any other says nothing.
+func parseOrder(s string) order {
+	fields := strings.Fields(s)
+	if len(s) > 80 || len(fields) != 4 {
+		return order{}
 	}
-	switch {
-	case o.turned.at.IsZero():
-		o.turned = now
-		if age := seen.Date.Sub(r.since); age > inexact && !r.since.IsZero() {
-			o.turned.at = now.at.Add(-age)
+	var numbers [4]int64
+	for i, field := range fields {
+		n, err := strconv.ParseInt(field, 10, 64)
+		if err != nil || n < 0 || n > mostTickets {
+			return order{}
 		}
-	case r.order.Turn != o.known.Turn:
-		begun := max(r.order.Turn-o.known.Turn, 1)
-		o.turns += float64(begun)
-		// It may have begun right after the last look. Whoever takes it for younger than it is looks too late, so that the next
-		// turn begins later, and the turns seem to be longer.
-		o.turned = now
-		o.turned.at = now.at.Add(-now.runSince(o.looked) / time.Duration(begun))
+		numbers[i] = n
 	}
-	if o.began.at.IsZero() && (!seen.State.Free() || r.order.Waiting() > 0) {
-		o.began, o.turns = o.turned, 1 // the one under way
-	}
-	if !seen.State.Free() {
-		o.free = instant{}
-	} else if o.free.at.IsZero() || seen.ETag != o.etag {
-		o.free = now
-	}
-	o.known, o.etag, o.looked = r.order, seen.ETag, now
+	length := time.Duration(min(numbers[3], longestTurn.Milliseconds())) * time.Millisecond
+	return order{turn: numbers[0], next: numbers[1], issued: numbers[2], length: length}
 }
 
-// signUp takes a ticket, and another one, behind all others, if the first was passed over and nobody knows that this call
-// waits, even in the turn after that. After a transient fault the next look is preceded by another try.
-func (o *order) signUp(ctx context.Context, c clock) {
-	turn := max(o.known.Turn, 1)
+// String returns the numbers, and the length in milliseconds.
+func (o order) String() string {
+	return fmt.Sprintf("%d %d %d %d", o.turn, o.next, o.issued, o.length.Milliseconds())
+}
+
+// waiting returns how many tickets are known that have not had their turn.
+func (o order) waiting() int64 { return max(o.issued-o.next, 0) }
+
+// latestOrder returns the order of locks that share their tickets: the record of the latest turn says how far they have been
+// served, and any record of that age or an older one may know of another ticket.
+func latestOrder(all ...order) (latest order) {
+	for _, o := range all {
+		if c := cmp.Or(cmp.Compare(o.turn, latest.turn), cmp.Compare(o.next, latest.next)); c > 0 {
+			latest, o = o, latest
+		}
+		if o.next <= latest.next {
+			latest.issued = max(latest.issued, o.issued)
+		}
+	}
+	return latest
+}
+
+// ticket is a waiter's place. The zero ticket is none.
+type ticket struct {
+	number int64 // from 1; 0 if there is none
+	fresh  bool  // it was issued by a blob that is younger than the record: its numbers begin again
+}
+
+// rank returns how many tickets come before t. A waiter whose ticket has been passed over is not behind anybody, and neither
+// is one without a ticket, where none can be had.
+func (t ticket) rank(o order) int64 {
+	place := t.number - 1
 	switch {
-	case o.signed && !o.ticket.Hidden(o.known):
-		return
-	case o.signed && (o.hidden == 0 || o.hidden == turn): // its holder may still learn of others
-		o.hidden = turn
-		return
-	}
-	began := c.now()
-	t, err := o.blob.Take(ctx, o.owner, o.known.Next)
-	if is := azerr.Classify(err); err != nil && (is.Transient() || is.Ambiguous()) {
-		return
-	}
-	o.ticket, o.signed, o.hidden, o.trip = t, true, 0, c.now().runSince(began)
-}
-
-// rank returns how many come first. Without a ticket those are all.
-func (o *order) rank() int64 {
-	if !o.signed {
-		return max(o.known.Waiting()-o.spare, 0)
-	}
-	return max(o.ticket.Rank(o.known)-o.spare, 0)
-}
-
-// mostSilence bounds the time for which a call that does not wait leaves a free lock to those that do.
-const mostSilence = time.Second
-
-// wait returns how long to wait until the next look, or, if the lock is free, until this call may take it.
-func (o *order) wait(now instant, longest time.Duration) time.Duration {
-	if o.chosen {
+	case t.number == 0:
 		return 0
+	case place < o.next && t.fresh:
+		return place // the record still counts the tickets of the blob before
 	}
-	pace := tickets.Pace{Length: o.known.Length, Age: now.runSince(o.turned), Trip: o.trip, Cap: longest}
-	if o.free.at.IsZero() {
-		return pace.Interval(o.rank())
-	}
-	pace.Age = o.free.runSince(o.turned)
-	silence := pace.Silence(o.rank())
-	if !o.signed {
-		silence = min(silence, mostSilence)
-	}
-	return silence - now.runSince(o.free)
+	return max(place-o.next, 0)
 }
 
-// next returns the order that the next holder writes into the record. A hand-over within the process continues the turn:
-// other processes wait until the lease is released. Only turns that the holder has watched, and of which the last ended with
-// a release, tell how long turns last.
-func (a *acquisition) next(base lease.Observation) tickets.Order {
-	known, o := recordIn(base.Metadata).order, a.queue.order
-	switch {
-	case a.handed:
-		return known
-	case o.chosen:
-		known = o.known
+// hidden reports whether the record shows neither t, which was passed over, nor another waiter: the next to come does
+// not know then that anybody waits.
+func (t ticket) hidden(o order) bool {
+	return t.number > 0 && t.number <= o.next && !t.fresh && o.waiting() == 0
+}
+
+// taken returns the order that the next holder, who has ticket t, writes into the record. watched is how long it has seen
+// the lock being held by others, in so many turns.
+func (o order) taken(t ticket, watched time.Duration, turns float64) order {
+	o.turn++
+	if t.number > 0 {
+		if t.fresh && t.number <= o.next {
+			o.next, o.issued = 0, 0
+		}
+		o.next, o.issued = max(o.next, t.number), max(o.issued, t.number)
 	}
-	if !o.signed && known.Waiting() > o.spare {
-		known = known.Abandoned()
+	if o.waiting() > crowd {
+		o.issued = o.next // forged, or of a blob that is gone: those who wait are found at the release
 	}
-	if o.began.at.IsZero() || base.State != lease.Available {
-		return known.Taken(o.ticket, 0, 0)
+	if turns > 0 {
+		seen := min(max(time.Duration(float64(watched)/turns), time.Millisecond), longestTurn)
+		if o.length > 0 {
+			seen = o.length + (seen-o.length)/4
+		}
+		o.length = seen
 	}
-	return known.Taken(o.ticket, a.claim.remote.clock().now().runSince(o.began), o.turns)
+	return o
+}
+
+// crowd is the largest number of waiters that is believed.
+const crowd = 10_000
+
+// abandoned returns the order after all the tickets that are known were passed over.
+func (o order) abandoned() order {
+	o.next = max(o.next, o.issued)
+	return o
+}
+
+// pacing says when a waiter looks, and when it may pass over those before it. Waiters look the more often the sooner their
+// turn is to be expected: what a turn costs in requests hardly depends on how long it lasts, nor on how many wait.
+type pacing struct {
+	length time.Duration // of a turn, on average; 0 if unknown
+	age    time.Duration // of the present turn, as far as the waiter has seen it
+	trip   time.Duration // how long a request takes
+	cap    time.Duration // the longest interval
 }
 
 const (
-	// unwatched is for how long a Locker may hold a lock, once or again and again, until its release looks for waiters.
-	unwatched = 100 * time.Millisecond
+	// dense is the longest interval at which the first in line looks when the end of the turn is near. A released lock is
+	// idle for half of it.
+	dense = 250 * time.Millisecond
 
-	// announcing bounds the time for which a release is delayed by this.
-	announcing = time.Second
+	// brisk is the longest such interval once a turn lasts longer than usual; from very many times that on it is cap.
+	brisk = time.Second
+
+	// mostSilence bounds how long a waiter leaves a free lock to those before it.
+	mostSilence = 5 * time.Second
 )
 
-// announce writes into the record that others wait, if they have signed up since the last record was written: whoever
-// comes next then signs up too. It may fail: it serves the order, which is not the lock. It reports that nobody is known to wait;
-// if the lock is to be removed, the blob of the tickets is gone then.
-//
-// Requests: none if the lock was held briefly and without a wait, or the record names waiters; otherwise 1, and 1 more
-// if it finds any.
-func (l *Lease) announce(ctx context.Context, remove bool) (alone bool) {
-	l.mu.Lock()
-	h := l.holding
-	l.mu.Unlock()
-	now := l.remote.clock().now()
-	switch {
-	case h == nil || h.order.Waiting() > 0:
-		return false
-	case !h.waited && now.runSince(h.row) < unwatched && !(remove && h.order.Issued > 0):
-		return true
+// near returns the interval of the first in line from when the end of the turn is near.
+func (p pacing) near() time.Duration {
+	usual := p.length / 8
+	if p.length == 0 {
+		usual = p.age / 4
 	}
-	h.row = now
-	ctx, cancel := context.WithTimeout(ctx, announcing)
-	defer cancel()
-	n, version, err := h.tickets.Issued(ctx)
-	switch {
-	case err != nil:
-		return azerr.NoBlob(err)
-	case n < h.order.Next: // the blob is younger than the record
-		h.order.Next = 0
+	late := p.age - p.length
+	return max(min(usual, dense), min(late/20, brisk), min(late/1000, p.cap), time.Millisecond)
+}
+
+// interval returns the time to the next look of a waiter behind rank others. Turns do not last equally long: of the time
+// that so many are expected to take, it leaves out what they may take less, and the time for which the look and its response
+// are under way.
+func (p pacing) interval(rank int64) time.Duration {
+	ahead := float64(rank + 1)
+	left := ahead*float64(p.length) - float64(p.age+2*p.trip)
+	share := max(1-1/math.Sqrt(ahead), 1.0/3)
+	return time.Duration(min(max(share*left, ahead*float64(p.near())), float64(p.cap)))
+}
+
+// silence returns how long a waiter behind rank others has to see the lock free before it may take it: for each of them half
+// as long again as the first in line takes to look. age is that of the turn when the lock was found free.
+func (p pacing) silence(rank int64) time.Duration {
+	if p.length == 0 {
+		p.age = max(p.age, time.Second) // others may have waited for longer, and look more rarely
 	}
-	if h.order.Issued = n; h.order.Waiting() == 0 {
-		if remove {
-			return h.tickets.Delete(ctx, version) == nil
-		}
-		h.tickets.Collect(ctx, n, version)
-		return true
-	}
-	metadata := maps.Clone(h.seen.Metadata)
-	if metadata[keyOrder] = h.order.String(); sizeOf(metadata) > metadataLimit {
-		return false
-	}
-	version, h.seen.ETag = h.seen.ETag, ""
-	_ = l.remote.wire().Once(ctx, "Set Blob Metadata", announcing, func(ctx context.Context) error {
-		r, err := h.client.SetMetadata(ctx, pointers(metadata), &blob.SetMetadataOptions{AccessConditions: &blob.AccessConditions{
-			LeaseAccessConditions:    &blob.LeaseAccessConditions{LeaseID: &l.id},
-			ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfMatch: ptr.Optional(version)},
-		}})
-		if err == nil {
-			h.seen.ETag, h.seen.Metadata = ptr.Value(r.ETag), metadata
-		}
-		return err
-	})
-	return false
+	each := p.interval(0)*3/2 + 4*p.trip
+	return min(time.Duration(min(rank, crowd))*each, mostSilence)
 }

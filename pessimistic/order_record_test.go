@@ -8,13 +8,12 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/pessimistic/internal/pesstest"
-	"github.com/azconc/azconc/pessimistic/internal/tickets"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
 
 // next holds a lock that another process holds for d from now on, and returns the order that the next holder has written.
-func (w *world) next(d time.Duration, end func(h *Hold)) tickets.Order {
+func (w *world) next(d time.Duration, end func(h *Hold)) order {
 	h := locked(w.T, w.direct(nil), "job", nil)
 	time.AfterFunc(d, func() { end(h) })
 	next := locked(w.T, w.lockerOf(nil), "job", nil)
@@ -26,15 +25,15 @@ func (w *world) next(d time.Duration, end func(h *Hold)) tickets.Order {
 func TestTheRecordSaysHowLongTheLockIsHeld(t *testing.T) {
 	inBubbles(t, func(t *testing.T, w *world) {
 		got := w.next(40*time.Second, func(h *Hold) { mustRelease(t, h.Lease) })
-		if got.Turn != 2 || got.Length < 36*time.Second || got.Length > 44*time.Second {
+		if got.turn != 2 || got.length < 36*time.Second || got.length > 44*time.Second {
 			t.Errorf("after a turn of 40 s: %+v", got)
 		}
 		again := w.next(time.Second, func(h *Hold) { _, _ = w.direct(nil).Break(t.Context(), h.Name(), &BreakOptions{Now: true}) })
-		if again.Turn != 4 || again.Length != got.Length {
+		if again.turn != 4 || again.length != got.length {
 			t.Errorf("a turn that was broken off does not tell how long turns last: %+v", again)
 		}
 		mustRelease(t, locked(t, w.lockerOf(nil), "job", nil).Lease)
-		if free := w.orderOf("job"); free.Turn != 5 || free.Length != again.Length {
+		if free := w.orderOf("job"); free.turn != 5 || free.length != again.length {
 			t.Errorf("who finds the lock free has not seen how long it was held: %+v after %+v", free, again)
 		}
 	})
@@ -51,7 +50,7 @@ func TestAHandOverContinuesTheTurn(t *testing.T) {
 		bubble.Sleep(2 * time.Second)
 		mustRelease(t, first.Lease)
 		synctest.Wait()
-		if after := w.orderOf("job"); after != before || before.Turn != 1 {
+		if after := w.orderOf("job"); after != before || before.turn != 1 {
 			t.Errorf("%+v, then %+v", before, after)
 		}
 		q.done(t, k)
@@ -64,7 +63,7 @@ func TestALostStampIsOneTurn(t *testing.T) {
 		mustRelease(t, locked(t, k, "job", nil).Lease)
 		w.Faults.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Op("Set Blob Metadata"), Count: 1})
 		mustRelease(t, locked(t, k, "job", nil).Lease)
-		if got := w.orderOf("job"); got.Turn != 2 {
+		if got := w.orderOf("job"); got.turn != 2 {
 			t.Errorf("%+v", got)
 		}
 	})
@@ -98,7 +97,7 @@ func TestAWaiterThatWasPassedOverSignsUpAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		h := locked(t, w.direct(nil), "job", nil)
 		late := w.waiting(t.Context(), "late")
-		waiters := w.Service.Container("box").NewAppendBlobClient("job" + tickets.Suffix)
+		waiters := w.Service.Container("box").NewAppendBlobClient("job" + waitersSuffix)
 		if _, err := waiters.AppendBlock(t.Context(), pesstest.Body(strings.Repeat("x", 64*4)), nil); err != nil {
 			t.Fatal(err)
 		}

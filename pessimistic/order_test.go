@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/pessimistic/internal/pesstest"
-	"github.com/azconc/azconc/pessimistic/internal/tickets"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
 	"github.com/azconc/azconc/pkg/fence"
@@ -93,7 +92,7 @@ func contend(t *testing.T, seed uint64, settle, span time.Duration, all ...conte
 			settled := time.Since(began) > settle
 			if settled {
 				out.requests++
-				if strings.HasSuffix(c.Resource, tickets.Suffix) {
+				if strings.HasSuffix(c.Resource, waitersSuffix) {
 					c.Op += " tickets"
 				}
 				out.ops[fmt.Sprint(c.Op, " ", c.Status)]++

@@ -48,8 +48,8 @@ func TestGCKeepsBlobsOfOtherPrograms(t *testing.T) {
 	})
 }
 
-// Content that comes between the list and the deletion is noticed under the lease.
-func TestGCLooksAgainBeforeItDeletes(t *testing.T) {
+// Content that comes between the list and the deletion is kept.
+func TestGCDeletesOnlyTheVersionThatWasListed(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		held := aged(t, w)
 		gets := 0
@@ -75,7 +75,7 @@ func TestGCLooksAgainBeforeItDeletes(t *testing.T) {
 func TestAFailedGCHidesNoCrash(t *testing.T) {
 	for want, end := range map[Ending]func(*Hold){
 		EndedByRelease: func(h *Hold) { mustRelease(t, h.Lease) },
-		EndedByBreak:   func(h *Hold) { crash(h.Lease) }, // it had expired; a break is as unclean
+		EndedByExpiry:  func(h *Hold) { crash(h.Lease) },
 	} {
 		inBubble(t, func(t *testing.T, w *world) {
 			end(locked(t, w.direct(nil), "job", nil))

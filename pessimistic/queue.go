@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/azconc/azconc/pessimistic/internal/poll"
+	"github.com/azconc/azconc/pessimistic/internal/locks"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/observe"
@@ -13,46 +13,39 @@ import (
 // queue waits until another client's lease ends. It polls with HEAD requests, which cost the service little and, unlike
 // attempts to acquire, leave no errors in its logs.
 type queue struct {
-	remote remote
-	wait   time.Duration // see AcquireOptions.MaxWait
-	began  instant
-	pace   poll.Pace
+	*claim
+	pace locks.Pace
 
-	sawHolder bool          // another holder has been seen
-	refused   int           // consecutive looks that were refused
-	failed    int           // consecutive looks that failed
-	wish      time.Duration // the service's Retry-After in the last response
-	waited    time.Duration
+	sawHolder bool              // another holder has been seen
+	refused   int               // consecutive looks that were refused
+	failed    int               // consecutive looks that failed
+	wish      time.Duration     // the service's Retry-After in the last response
 	reported  time.Duration     // when the wait was last reported, as waited
 	seen      lease.Observation // the last observation
-	order     *order            // nil if the resource has no record
+	place     *place            // nil if the resource has no record
 
 	look  func(ctx context.Context) (lease.Observation, error) // nil: at the resource
 	woken <-chan struct{}                                      // ends a pause; nil if only time does
 }
 
-// run returns how long the caller has waited.
-func (q *queue) run() time.Duration { return q.remote.clock().now().runSince(q.began) }
-
-// sees notes an observation.
 func (q *queue) sees(seen lease.Observation) {
-	if q.seen = seen; q.order != nil {
-		q.order.sees(seen, q.remote.clock().now())
+	if q.seen = seen; q.place != nil {
+		q.place.sees(seen, q.remote.clock().now())
 	}
 }
 
 // free reports whether the lease looks free, and this call may acquire it.
 func (q *queue) free() bool {
-	return q.seen.State.Free() && (q.order == nil || q.order.wait(q.remote.clock().now(), q.pace.Cap) <= 0)
+	return q.seen.State.Free() && (q.place == nil || q.place.wait(q.remote.clock().now(), q.pace.Cap) <= 0)
 }
 
 // pause returns the time until the next look. In a line it is not always the same, as the looks of several waiters would
 // be then.
 func (q *queue) pause(ctx context.Context) time.Duration {
-	if q.order == nil {
+	if q.place == nil {
 		return q.pace.Next(ctx)
 	}
-	wait := q.order.wait(q.remote.clock().now(), q.pace.Cap)
+	wait := q.place.wait(q.remote.clock().now(), q.pace.Cap)
 	if q.seen.State.Free() {
 		return wait
 	}
@@ -68,8 +61,8 @@ func (q *queue) untilFree(ctx context.Context, cause error) error {
 		if q.run()-q.reported >= reportEvery {
 			q.report(ctx)
 		}
-		if q.order != nil {
-			q.order.signUp(ctx, q.remote.clock())
+		if q.place != nil {
+			q.place.signUp(ctx, q.remote.clock())
 		}
 		if err := q.sleep(ctx, cause); err != nil {
 			return err
@@ -84,27 +77,25 @@ func (q *queue) untilFree(ctx context.Context, cause error) error {
 // reportEvery is the interval at which a wait is reported.
 const reportEvery = time.Minute
 
-// report reports the wait.
 func (q *queue) report(ctx context.Context) {
 	seen := recordOf(q.seen)
 	q.remote.emit(ctx, observe.Event{Kind: observe.Waiting, Holder: seen.owner, Since: seen.since})
 	q.reported = q.run()
 }
 
-// sleep waits until the next look.
 func (q *queue) sleep(ctx context.Context, cause error) error {
 	q.waited = q.run()
 	var pause time.Duration
 	if q.failed > 0 {
-		pause = max(poll.AfterFault(ctx, q.failed-1), min(q.wish, longestWish))
+		pause = max(locks.AfterFault(ctx, q.failed-1), min(q.wish, longestWish))
 	} else {
 		pause = q.pause(ctx)
 	}
-	if q.wait > 0 {
-		if q.waited >= q.wait {
+	if q.limit > 0 {
+		if q.waited >= q.limit {
 			return q.heldError(cause)
 		}
-		pause = min(pause, q.wait-q.waited)
+		pause = min(pause, q.limit-q.waited)
 	}
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
@@ -129,7 +120,6 @@ func (e *endedWait) Error() string { return e.held.Error() + ": " + azerr.Summar
 func (e *endedWait) About() string { return e.held.Resource }
 func (e *endedWait) Unwrap() error { return e.err }
 
-// looks takes one look.
 func (q *queue) looks(ctx context.Context) (free bool, err error) {
 	look := q.look
 	if look == nil {
@@ -141,21 +131,15 @@ func (q *queue) looks(ctx context.Context) (free bool, err error) {
 		q.refused, q.failed = 0, 0
 		return q.free(), nil
 	}
-	if ctx.Err() != nil {
+	switch o := azerr.Classify(err); {
+	case ctx.Err() != nil:
 		return false, context.Cause(ctx)
-	}
-	o := azerr.Classify(err)
-	if o.Reason.InUse() {
-		return false, nil // a file pending deletion: it will be gone, or usable again
-	}
-	if o.Kind == azerr.Unauthorised {
-		// Keys are rotated and roles reassigned while a waiter waits, but not often.
-		if q.refused++; q.refused < 6 {
-			return false, nil
-		}
-		return false, err
-	}
-	if o.Transient() {
+	case o.Reason.InUse(): // a file pending deletion: it will be gone, or usable again
+		return false, nil
+	case o.Kind == azerr.Unauthorised && q.refused < 5: // keys are rotated and roles reassigned meanwhile, but not often
+		q.refused++
+		return false, nil
+	case o.Transient():
 		q.failed++
 		q.wish = o.RetryAfter
 		return false, nil

@@ -34,9 +34,6 @@ func (l *Lease) Renew(ctx context.Context) (err error) {
 		if over := l.Err(); over != nil {
 			return over
 		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
 		if err := retry.Sleep(ctx, max(l.timing.pause(ctx), azerr.Classify(err).RetryAfter)); err != nil {
 			return err
 		}
@@ -111,7 +108,7 @@ func (l *Lease) Reclaim(ctx context.Context) (*Lease, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &claim{remote: l.remote, timing: l.timing, id: l.id, tries: defaultTries, waited: l.waited}
+	c := &claim{remote: l.remote, timing: l.timing, health: l.health, id: l.id, tries: defaultTries, waited: l.waited}
 	asking, end := l.remote.start(ctx, "Reclaim")
 	t0, err := c.prove(asking)
 	end(err)
@@ -127,11 +124,10 @@ func (l *Lease) Reclaim(ctx context.Context) (*Lease, error) {
 		return nil, err // a Release has begun meanwhile, and releases the lease
 	}
 	l.gaveBack, l.goesOn = true, true
-	held, least := l.holding, l.least
-	l.moveGate()
+	l.change()
 	l.mu.Unlock()
-	again := newLease(ctx, c, t0, AcquireOptions{Health: l.health})
-	again.entrust(held, least)
+	again := newLease(ctx, c, t0)
+	again.holding = l.holding
 	again.emit(observe.Event{Kind: observe.Acquired, Took: again.remote.clock().now().since(t0)})
 	return again, nil
 }

@@ -8,8 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/azconc/azconc/pessimistic/internal/holder"
-	"github.com/azconc/azconc/pessimistic/internal/tickets"
+	"github.com/azconc/azconc/pessimistic/internal/locks"
 	"github.com/azconc/azconc/pkg/fence"
 	"github.com/azconc/azconc/pkg/lease"
 )
@@ -21,7 +20,7 @@ const (
 	keyNonce    = "azconcnonce"    // random, new with each acquisition
 	keyDuration = "azconcduration" // of the lease, in seconds; -1 is infinite
 	keySeal     = "azconcseal"     // shows that the fence was written together with the nonce: see record.seal
-	keyOrder    = "azconcorder"    // who is next: see tickets.Order
+	keyOrder    = "azconcorder"    // who is next: see order
 )
 
 // kindOwn marks a blob that azconc created as a lock, and that GC may delete.
@@ -37,7 +36,7 @@ type record struct {
 	fence    fence.Token
 	since    time.Time
 	duration time.Duration
-	order    tickets.Order
+	order    order
 }
 
 // recordIn reads a lock blob's metadata. Missing or damaged fields are empty: they are for display, except for the
@@ -45,13 +44,13 @@ type record struct {
 func recordIn(metadata map[string]string) record {
 	r := record{nonce: metadata[keyNonce], own: metadata[keyKind] == kindOwn}
 	r.lock = metadata[keyKind] != "" || r.nonce != ""
-	if owner, err := url.PathUnescape(metadata[holder.KeyOwner]); err == nil {
+	if owner, err := url.PathUnescape(metadata[locks.KeyOwner]); err == nil {
 		r.owner = owner
 	}
 	r.fence, _ = fence.Parse(metadata[fence.Key])
 	r.sealed = r.nonce != "" && metadata[keySeal] == r.seal()
-	r.order = tickets.Parse(metadata[keyOrder])
-	r.since, _ = time.Parse(time.RFC3339, metadata[holder.KeySince])
+	r.order = parseOrder(metadata[keyOrder])
+	r.since, _ = time.Parse(time.RFC3339, metadata[locks.KeySince])
 	if seconds, err := strconv.Atoi(metadata[keyDuration]); err == nil {
 		r.duration = time.Duration(seconds) * time.Second
 		if seconds < 0 {
@@ -71,10 +70,10 @@ func (r record) over(metadata map[string]string) map[string]*string {
 	if r.duration == Infinite {
 		seconds = -1
 	}
-	merged[holder.KeyOwner] = url.PathEscape(r.owner)
+	merged[locks.KeyOwner] = url.PathEscape(r.owner)
 	merged[keyNonce] = r.nonce
 	merged[fence.Key] = r.fence.String()
-	merged[holder.KeySince] = r.since.UTC().Format(time.RFC3339)
+	merged[locks.KeySince] = r.since.UTC().Format(time.RFC3339)
 	merged[keyDuration] = strconv.Itoa(seconds)
 	merged[keySeal] = r.seal()
 	if merged[keyOrder] = r.order.String(); sizeOf(merged) > metadataLimit {

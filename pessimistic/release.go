@@ -54,7 +54,7 @@ func (l *Lease) giveBack(ctx context.Context, remove bool) error {
 	l.calls.Wait()   // nor any other request; close has cut them off
 	l.giving <- struct{}{}
 	defer func() { <-l.giving }()
-	if l.reclaimed() {
+	if l.goesOn {
 		return nil // a concurrent Reclaim has succeeded: the new handle releases the lease
 	}
 	passed, left := l.passOn(ctx, lost)
@@ -85,12 +85,6 @@ func (l *Lease) giveBack(ctx context.Context, remove bool) error {
 	return err
 }
 
-func (l *Lease) reclaimed() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.goesOn
-}
-
 // close ends the work and the keepers.
 func (l *Lease) close() *LostError {
 	now := l.remote.clock().now()
@@ -101,7 +95,7 @@ func (l *Lease) close() *LostError {
 	}
 	lost := l.lost
 	l.gaveBack = true
-	l.moveGate()
+	l.change()
 	l.mu.Unlock()
 	if lost != nil {
 		l.end(lost)
@@ -111,7 +105,6 @@ func (l *Lease) close() *LostError {
 	return lost
 }
 
-// sendRelease sends the release until it is answered.
 func (l *Lease) sendRelease(ctx context.Context) error {
 	l.mu.Lock()
 	_, left := l.remaining(l.remote.clock().now())
@@ -127,8 +120,8 @@ func (l *Lease) sendRelease(ctx context.Context) error {
 
 // sendRemoval deletes the lock's blob, or releases it if it must not be deleted.
 func (l *Lease) sendRemoval(ctx context.Context) error {
-	l.mu.Lock()
 	h := l.holding
+	l.mu.Lock()
 	_, left := l.remaining(l.remote.clock().now())
 	l.mu.Unlock()
 	version := h.seen.ETag

@@ -123,7 +123,7 @@ func TestReleasingALostLeaseReportsTheReason(t *testing.T) {
 			bubble.Sleep(11 * time.Second)
 		}, Taken, []string{"acquire", "renew"}},
 		{"deleted", func(t *testing.T, w *world, l *Lease) {
-			if _, err := w.Service.BlockBlob("box", "b").Delete(t.Context(), pesstest.DeleteWith(l.ID())); err != nil {
+			if _, err := w.Service.BlockBlob("box", "b").Delete(t.Context(), deleteWith(l.ID())); err != nil {
 				t.Fatal(err)
 			}
 			bubble.Sleep(11 * time.Second)
@@ -190,7 +190,7 @@ func TestACancelledAcquireLeavesNoLease(t *testing.T) {
 					go func() { bubble.Sleep(2 * time.Second); _ = holder.Release(context.Background()) }()
 					ctx, cancel := context.WithTimeout(t.Context(), time.Duration(step)*50*time.Millisecond)
 					defer cancel()
-					l, err := Acquire(ctx, NewBlob(w.ContainerOver(slow).NewBlobClient("b")), &AcquireOptions{Duration: d, Poll: pesstest.PollEvery(400 * time.Millisecond)})
+					l, err := Acquire(ctx, NewBlob(w.ContainerOver(slow).NewBlobClient("b")), &AcquireOptions{Duration: d, Poll: pollEvery(400 * time.Millisecond)})
 					if err == nil {
 						mustRelease(t, l)
 					} else {

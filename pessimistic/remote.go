@@ -25,23 +25,11 @@ type remote struct {
 }
 
 func newRemote(target Resource, hooks observe.Hooks) remote {
-	r := remote{target: target, hooks: hooks, requests: new(atomic.Int64), answered: new(atomic.Bool)}
-	if target != nil {
-		r.path = target.String()
-	}
-	return r
+	return remote{target: target, path: target.String(), hooks: hooks, requests: new(atomic.Int64), answered: new(atomic.Bool)}
 }
 
 func (r remote) clock() clock { return clock{r.clockJump} }
 
-func (r remote) usable() error {
-	if r.target == nil {
-		return errors.New("no resource: the Resource is nil, or was made from a nil client")
-	}
-	return nil
-}
-
-// start begins the span of an operation, such as "Acquire".
 func (r remote) start(ctx context.Context, operation string) (context.Context, func(error)) {
 	return r.hooks.Start(ctx, observe.Span{Name: "pessimistic." + operation, Resource: r.path})
 }
@@ -87,7 +75,6 @@ func (r remote) look(ctx context.Context, id string, try time.Duration) (seen le
 	return seen, err
 }
 
-// lookUntil looks until it is answered.
 func (r remote) lookUntil(ctx context.Context, id string) (seen lease.Observation, err error) {
 	_, err = r.wire().Send(ctx, "", adminAgain(adminTry), func(ctx context.Context) (err error) {
 		seen, err = r.target.Look(ctx, id)

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/pessimistic/internal/pesstest"
-	"github.com/azconc/azconc/pessimistic/internal/tickets"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
 	"github.com/azconc/azconc/pkg/fence"
@@ -20,7 +19,7 @@ import (
 func (w *world) exists(name string) bool {
 	w.T.Helper()
 	_, err := w.Service.BlockBlob("box", name).GetProperties(w.T.Context(), nil)
-	if err != nil && pesstest.Code(err) != "BlobNotFound" {
+	if err != nil && codeOf(err) != "BlobNotFound" {
 		w.T.Fatal(err)
 	}
 	return err == nil
@@ -208,7 +207,7 @@ func TestRemovingALostLockReportsTheReason(t *testing.T) {
 			t.Error("the record of a later holder is gone")
 		}
 		gone := locked(t, w.lockerOf(nil), "job", nil)
-		if _, err := w.Service.BlockBlob("box", "job").Delete(t.Context(), pesstest.DeleteWith(gone.ID())); err != nil {
+		if _, err := w.Service.BlockBlob("box", "job").Delete(t.Context(), deleteWith(gone.ID())); err != nil {
 			t.Fatal(err)
 		}
 		mustLost(t, gone.Remove(t.Context()), Deleted)
@@ -249,7 +248,7 @@ func TestRemoveServesThoseWhoWait(t *testing.T) {
 			<-got
 			began, last = time.Now(), info.Fence
 		}
-		if w.exists("job") || w.exists("job"+tickets.Suffix) {
+		if w.exists("job") || w.exists("job"+waitersSuffix) {
 			t.Error("the last one has left a blob")
 		}
 	})
@@ -270,7 +269,7 @@ func TestAWaiterThatHasSeenTheLockRemovedCreatesIt(t *testing.T) {
 			t.Errorf("after %v, fence %d after %d", took, second.Fence(), h.Fence())
 		}
 		mustRemove(t, second)
-		if w.exists("job") || w.exists("job"+tickets.Suffix) {
+		if w.exists("job") || w.exists("job"+waitersSuffix) {
 			t.Error("a blob is left")
 		}
 	})

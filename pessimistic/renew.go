@@ -8,6 +8,7 @@ import (
 
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/observe"
+	"github.com/azconc/azconc/pkg/retry"
 )
 
 // renewer renews every third of the duration, counted from the start of one renewal to the start of the next. It
@@ -75,7 +76,7 @@ func (l *Lease) renewOnce(ctx context.Context) (err error) {
 	}
 	l.mu.Lock()
 	_, hard := l.remaining(clock.now())
-	over := l.gate(clock.now()) == gateClosed
+	over := l.standing(clock.now()) == heldNoMore
 	l.mu.Unlock()
 	if over {
 		return l.Err()
@@ -102,7 +103,6 @@ type unhealthyError struct{ err error }
 func (e *unhealthyError) Error() string { return "unhealthy: " + e.err.Error() }
 func (e *unhealthyError) Unwrap() error { return e.err }
 
-// settle records a renewal's outcome.
 func (l *Lease) settle(t0 instant, err error) error {
 	now := l.remote.clock().now()
 	if l.keeping.Err() != nil && errors.Is(err, context.Canceled) {
@@ -112,17 +112,15 @@ func (l *Lease) settle(t0 instant, err error) error {
 		return l.lose(reason, err)
 	}
 	l.mu.Lock()
-	_, hard := l.remaining(now)
+	stop, hard := l.remaining(now)
 	if hard <= 0 || l.lost != nil {
 		// Too late, even if it succeeded: this handle was over before the response arrived, and its users have been
 		// notified.
 		l.mu.Unlock()
 		return l.lose(Expired, err)
 	}
-	stop, _ := l.remaining(now)
 	if err != nil {
 		if t0.since(l.granted) >= 0 { // no later request has succeeded meanwhile
-			_, l.unhealthy = errors.AsType[*unhealthyError](err)
 			l.failure = err
 		}
 		l.failures++
@@ -133,14 +131,14 @@ func (l *Lease) settle(t0 instant, err error) error {
 	if t0.since(l.granted) > 0 {
 		l.granted = t0
 	}
-	l.failure, l.unhealthy = nil, false
+	l.failure = nil
 	l.renewals++
-	assured := l.doubted && l.gate(now) == gateOpen
+	assured := l.doubted && l.standing(now) == heldSoundly
 	if assured {
 		l.doubted = false
 	}
 	left, _ := l.remaining(now)
-	l.moveGate()
+	l.change()
 	l.mu.Unlock()
 	l.emit(observe.Event{Kind: observe.Renewed, Took: now.since(t0), Margin: stop})
 	if assured {
@@ -152,17 +150,9 @@ func (l *Lease) settle(t0 instant, err error) error {
 // watchman only compares clocks: no request and no hook can keep it from ending the work in time. It checks when a
 // deadline is due, and once a second in case the machine was suspended.
 func (l *Lease) watchman() {
-	timer := time.NewTimer(watch)
-	defer timer.Stop()
 	for {
 		next, over := l.look()
-		if over {
-			return
-		}
-		timer.Reset(next)
-		select {
-		case <-timer.C:
-		case <-l.keeping.Done():
+		if over || retry.Sleep(l.keeping, next) != nil {
 			return
 		}
 	}
@@ -187,21 +177,16 @@ func (l *Lease) look() (next time.Duration, over bool) {
 		return 0, true
 	case stop <= 0 && !l.stopped:
 		reason := Stopped
-		switch {
-		case l.broken != nil:
+		if l.broken != nil {
 			reason = Broken
-		case l.unhealthy:
+		} else if _, sick := errors.AsType[*unhealthyError](failure); sick {
 			reason = Unhealthy
 		}
 		l.stopped, l.doubted = true, true
 		lost = l.loss(now, reason, failure)
-		l.moveGate()
+		l.change()
 	}
 	if now.jumpSince(l.granted) > jumpTolerance {
-		// The renewer reports it: a watchman blocked in a hook might miss the next deadline.
-		if !l.doubted {
-			l.doubted, l.unreported = true, l.loss(now, Stopped, failure)
-		}
 		l.renewNow()
 	}
 	l.mu.Unlock()
@@ -216,18 +201,20 @@ func (l *Lease) look() (next time.Duration, over bool) {
 	return next, false
 }
 
-// reportDoubt reports a jump of the clock.
+// reportDoubt reports a jump of the clock, which the watchman has seen: blocked in a hook, that might miss the next deadline.
 func (l *Lease) reportDoubt() {
+	now := l.remote.clock().now()
 	l.mu.Lock()
-	unreported := l.unreported
-	l.unreported = nil
+	var lost *LostError
+	if !l.doubted && now.jumpSince(l.granted) > jumpTolerance {
+		l.doubted, lost = true, l.loss(now, Stopped, l.failure)
+	}
 	l.mu.Unlock()
-	if unreported != nil {
-		l.emit(observe.Event{Kind: observe.Doubted, Err: unreported})
+	if lost != nil {
+		l.emit(observe.Event{Kind: observe.Doubted, Err: lost})
 	}
 }
 
-// renewNow tells the renewer not to wait.
 func (l *Lease) renewNow() {
 	select {
 	case l.hurry <- struct{}{}:

@@ -2,6 +2,7 @@ package pessimistic
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/appendblob"
@@ -52,13 +53,10 @@ type LookOptions struct {
 
 // Look requests the state of a resource's lease: one HEAD request.
 func Look(ctx context.Context, target Resource, opts *LookOptions) (seen lease.Observation, err error) {
-	if opts == nil {
-		opts = new(LookOptions)
+	if target == nil {
+		return lease.Observation{}, errNoResource
 	}
-	w := newRemote(target, opts.Hooks)
-	if err := w.usable(); err != nil {
-		return lease.Observation{}, err
-	}
+	w := newRemote(target, ptr.Value(opts).Hooks)
 	ctx, end := w.start(ctx, "Look")
 	defer func() { end(err) }()
 	seen, err = w.look(ctx, "", 0)
@@ -68,15 +66,7 @@ func Look(ctx context.Context, target Resource, opts *LookOptions) (seen lease.O
 	return seen, nil
 }
 
-// supportOf returns what the leases of target can do. A nil Resource is refused later.
-func supportOf(target Resource) lease.Support {
-	if target == nil {
-		return lease.Support{ETags: true, Dates: true, Expiry: true}
-	}
-	return target.Supports()
-}
-
-func onlyInfinite(target Resource) bool { return !supportOf(target).Expiry }
+var errNoResource = errors.New("no resource: the Resource is nil, or was made from a nil client")
 
 // lowered converts names to lower case, as HTTP may have changed their case.
 func lowered(metadata map[string]*string) map[string]string {

@@ -3,7 +3,6 @@ package pessimistic
 import (
 	"bytes"
 	"context"
-	"io"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
+	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/wire"
 )
@@ -50,7 +50,7 @@ func (a *acquisition) create(ctx context.Context) (seen lease.Observation, err e
 	absent := azcore.ETagAny
 	metadata := map[string]string{keyKind: kindOwn}
 	err = a.claim.remote.wire().Once(ctx, "Put Blob", a.claim.timing.try, func(ctx context.Context) error {
-		resp, err := a.client.Upload(ctx, emptyBody(), &blockblob.UploadOptions{
+		resp, err := a.client.Upload(ctx, streaming.NopCloser(bytes.NewReader(nil)), &blockblob.UploadOptions{
 			Metadata:         pointers(metadata),
 			AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfNoneMatch: &absent}},
 		})
@@ -61,72 +61,87 @@ func (a *acquisition) create(ctx context.Context) (seen lease.Observation, err e
 	return seen, err
 }
 
-func emptyBody() io.ReadSeekCloser { return streaming.NopCloser(bytes.NewReader(nil)) }
+// holding is a holder's knowledge of the lock blob, whose version only the holder can change.
+type holding struct {
+	record // as stamped by the holder
 
-// stamp is the record of one acquisition, to be written into the lock blob.
-type stamp struct {
-	of     *acquisition
-	base   lease.Observation
-	record record
-	due    time.Time // the service's clock must reach this before the record is written
-	date   moment    // the last known time of the service's clock; later once the record is written
-	etag   azcore.ETag
+	line    *line
+	seen    lease.Observation // the blob, from the stamp on with the record
+	date    moment            // what is known of the service's clock
+	at      instant           // when it acquired the lock, by the local clock
+	least   time.Duration     // see LockerOptions.AtLeast
+	waited  bool              // another holder was seen before
+	row     instant           // since when this Locker has held the lock again and again without looking for waiters
+	tickets ticketBlob
+	client  *blockblob.Client
 }
 
-// newStamp makes the record of the next holder, whose fence is greater than all before it: see tokenAfter.
-func newStamp(a *acquisition, base lease.Observation, date moment) (*stamp, error) {
+// stamped writes the new holder's record into the lock blob, whose lease is held since at, and makes a Hold of it. date
+// is the latest known time of the service's clock. The holder's fence is greater than all before it: see tokenAfter.
+func (a *acquisition) stamped(ctx context.Context, l *Lease, base lease.Observation, date moment, at instant) (*Hold, error) {
+	ctx, cancel := l.during(ctx) // there is no point in continuing beyond the lease
+	defer cancel()
+	h := &holding{line: a.line, seen: base, date: date, at: at, least: a.k.opts.AtLeast, waited: a.queue.sawHolder, tickets: a.queue.place.blob, client: a.client}
 	token, due, err := a.tokenAfter(base, date.date)
+	if err == nil {
+		h.record = record{owner: a.k.opts.Owner, nonce: uuid.NewString(), fence: token, since: date.now(l.remote.clock()), duration: l.timing.duration, order: a.next(base)}
+		if due.After(h.since) {
+			h.since = due
+		}
+		if err = date.until(ctx, due, l.remote.clock()); err == nil {
+			err = a.stamp(ctx, h)
+		}
+	}
+	if v, reason := judge(err); v == definitive {
+		err = l.lose(reason, err)
+	}
 	if err != nil {
-		return nil, err
+		return nil, azerr.Op("lock", a.claim.remote.path, err)
 	}
-	s := &stamp{of: a, base: base, due: due, date: date}
-	s.record = record{
-		owner: a.k.opts.Owner, nonce: uuid.NewString(), fence: token,
-		since: date.now(a.claim.remote.clock()), duration: a.opts.Duration,
-	}
-	if due.After(s.record.since) {
-		s.record.since = due
-	}
-	s.record.order = a.next(base)
-	return s, nil
+	l.holding = h
+	a.line.holds(h, l.remote.clock().now())
+	l.emit(observe.Event{Kind: observe.Acquired, Took: l.remote.clock().now().since(a.claim.began), Fence: token})
+	return &Hold{Lease: l, name: a.name, token: token, owner: h.owner, etag: h.seen.ETag}, nil
 }
 
-// write stamps the lock once, conditional on the version at which the lease was acquired, and under the lease. Both are
+// stamp writes the record once, conditional on the version at which the lease was acquired, and under the lease. Both are
 // needed: the lease keeps a late request from being applied during another holding, and the version keeps it
 // from being applied twice. After a lost response the same request is sent again, and a refusal is settled by reading
-// the nonce back.
-//
-// ctx is the lease's: there is no point in continuing beyond it.
-func (s *stamp) write(ctx context.Context) (azcore.ETag, error) {
-	// The time of the lease bounds the tries.
-	again := wire.Again{Try: s.of.claim.timing.try, Budget: faultsFor(-1), Pause: s.of.claim.next, Judge: s.judge}
-	_, err := s.of.claim.remote.wire().Send(ctx, "Set Blob Metadata", again, func(ctx context.Context) error {
-		resp, err := s.of.client.SetMetadata(ctx, s.record.over(s.base.Metadata), &blob.SetMetadataOptions{AccessConditions: &blob.AccessConditions{
-			LeaseAccessConditions:    &blob.LeaseAccessConditions{LeaseID: &s.of.claim.id},
-			ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfMatch: ptr.Optional(s.base.ETag)},
-		}})
-		if err == nil && resp.Date != nil {
-			s.date = moment{*resp.Date, s.of.claim.remote.clock().now()}
+// the nonce back: under the lease nobody else can have changed the version. It was this call's first try, or a proxy that sent
+// the request twice.
+func (a *acquisition) stamp(ctx context.Context, h *holding) error {
+	var etag azcore.ETag
+	metadata, remote, id, try := h.record.over(h.seen.Metadata), a.claim.remote, a.claim.id, a.claim.timing.try
+	again := wire.Again{Try: try, Budget: faultsFor(-1), Pause: a.claim.next, Judge: func(ctx context.Context, f wire.Failed) (wire.Verdict, error) {
+		if f.Outcome.Kind != azerr.Conflict {
+			return f.Usual()
 		}
-		s.etag = ptr.Value(resp.ETag)
+		seen, err := remote.look(ctx, id, try)
+		switch {
+		case err != nil:
+			return wire.Failed{Err: err, Outcome: azerr.Classify(err)}.Usual()
+		case seen.Metadata[keyNonce] != h.nonce:
+			return wire.Final, f.Err
+		}
+		etag = seen.ETag
+		return wire.Final, nil
+	}} // the time of the lease bounds the tries
+	_, err := remote.wire().Send(ctx, "Set Blob Metadata", again, func(ctx context.Context) error {
+		resp, err := a.client.SetMetadata(ctx, metadata, underLease(id, h.seen.ETag))
+		if err == nil && resp.Date != nil {
+			h.date = moment{*resp.Date, remote.clock().now()}
+		}
+		etag = ptr.Value(resp.ETag)
 		return err
 	})
-	return s.etag, err
+	h.seen.ETag, h.seen.Metadata = etag, lowered(metadata)
+	return err
 }
 
-// judge settles a conflict. Under the lease nobody else can have changed the version: it was this call's first try, or a
-// proxy that sent the request twice.
-func (s *stamp) judge(ctx context.Context, f wire.Failed) (wire.Verdict, error) {
-	if f.Outcome.Kind != azerr.Conflict {
-		return f.Usual()
-	}
-	seen, err := s.of.claim.remote.look(ctx, s.of.claim.id, s.of.claim.timing.try)
-	switch {
-	case err != nil:
-		return wire.Failed{Err: err, Outcome: azerr.Classify(err)}.Usual()
-	case seen.Metadata[keyNonce] != s.record.nonce:
-		return wire.Final, f.Err
-	}
-	s.etag = seen.ETag
-	return wire.Final, nil
+// underLease returns the conditions of a change of a lock blob: the lease, and the blob's version.
+func underLease(id string, version azcore.ETag) *blob.SetMetadataOptions {
+	return &blob.SetMetadataOptions{AccessConditions: &blob.AccessConditions{
+		LeaseAccessConditions:    &blob.LeaseAccessConditions{LeaseID: &id},
+		ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfMatch: ptr.Optional(version)},
+	}}
 }

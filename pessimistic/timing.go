@@ -125,5 +125,4 @@ func (i instant) jumpSince(j instant) time.Duration {
 	return i.at.Round(0).Sub(j.at.Round(0)) - i.at.Sub(j.at) + i.jumped - j.jumped
 }
 
-// wall returns the wall clock's reading, for display.
 func (i instant) wall() time.Time { return i.at.Round(0).Add(i.jumped) }

@@ -249,7 +249,7 @@ func trials() []*trial {
 		{name: "broken at once", during: broken(101*time.Second, &BreakOptions{Now: true}), excused: 10 * time.Second},
 		{name: "deleted", during: func(t *testing.T, tr *trial) {
 			bubble.Sleep(101 * time.Second)
-			if _, err := tr.w.Service.BlockBlob("box", "b").Delete(context.Background(), pesstest.DeleteWith(tr.lease.ID())); err != nil {
+			if _, err := tr.w.Service.BlockBlob("box", "b").Delete(context.Background(), deleteWith(tr.lease.ID())); err != nil {
 				t.Error(err)
 			}
 		}, reason: Deleted, excused: 10 * time.Second},

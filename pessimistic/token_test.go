@@ -101,7 +101,7 @@ func fences(t *testing.T, seed uint64, holders int) *tokens {
 		ctx, stop := context.WithCancel(t.Context())
 		var all sync.WaitGroup
 		for i := range 3 {
-			k := w.lockerOf(&LockerOptions{Owner: fmt.Sprint(i), Poll: pesstest.PollEvery(20 * time.Millisecond), HandOvers: 5})
+			k := w.lockerOf(&LockerOptions{Owner: fmt.Sprint(i), Poll: pollEvery(20 * time.Millisecond), HandOvers: 5})
 			began := time.Now()
 			skew := time.Duration(i-1) * time.Hour
 			k.opts.clockJump = func() time.Duration { // the wall clock, an hour off, and jumping

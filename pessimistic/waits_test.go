@@ -31,7 +31,7 @@ func TestWaitersSurviveABreakOrADeletionAtAHandOver(t *testing.T) {
 			time.AfterFunc(3*time.Second, func() { mustRelease(t, other.Lease) })
 		},
 		"deleted": func(t *testing.T, w *world, h *Hold) {
-			if _, err := w.Service.BlockBlob("box", "job").Delete(t.Context(), pesstest.DeleteWith(h.ID())); err != nil {
+			if _, err := w.Service.BlockBlob("box", "job").Delete(t.Context(), deleteWith(h.ID())); err != nil {
 				t.Error(err)
 			}
 		},
@@ -141,7 +141,7 @@ func TestALostLookDoesNotCostAWaitersPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorldWith(t, nil)
 		h := locked(t, w.direct(nil), "job", nil)
-		k := w.lockerOf(&LockerOptions{Poll: pesstest.PollEvery(5 * time.Second)})
+		k := w.lockerOf(&LockerOptions{Poll: pollEvery(5 * time.Second)})
 		began := time.Now()
 		time.AfterFunc(8*time.Second, func() { mustRelease(t, h.Lease) })
 		time.AfterFunc(9*time.Second, func() {

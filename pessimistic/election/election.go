@@ -12,6 +12,7 @@ import (
 
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pessimistic/internal/locks"
+	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -55,10 +56,7 @@ func New(k *pessimistic.Locker, name string, opts *Options) (*Election, error) {
 	if err := locks.CheckName(k.Options().Prefix, name); err != nil {
 		return nil, err
 	}
-	e := &Election{locker: k, name: name}
-	if opts != nil {
-		e.opts = *opts
-	}
+	e := &Election{locker: k, name: name, opts: ptr.Value(opts)}
 	e.opts.Candidacy = cmp.Or(e.opts.Candidacy, &pessimistic.LockOptions{Patient: true})
 	return e, nil
 }
@@ -128,7 +126,6 @@ type keptError struct{ err error }
 func (e *keptError) Error() string { return fmt.Sprintf("the lead is kept: %v", e.err) }
 func (e *keptError) Unwrap() error { return e.err }
 
-// govern runs one term.
 func (e *Election) govern(ctx context.Context, h *pessimistic.Hold, onElected func(context.Context, *pessimistic.Hold) error) (err error) {
 	term, end := context.WithCancelCause(h.Context())
 	l := &lead{hold: h, end: end, done: make(chan struct{})}

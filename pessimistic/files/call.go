@@ -4,13 +4,14 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"sync/atomic"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 
+	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/resource"
 	"github.com/azconc/azconc/pkg/retry"
@@ -29,19 +30,30 @@ type call struct {
 }
 
 func newCall(url string, hooks observe.Hooks) *call {
-	return &call{path: resource.Path(url), hooks: hooks, sent: new(atomic.Int64), try: tryTimeout, span: rangeSize, many: 1}
+	return &call{path: resource.Path(url), hooks: hooks, sent: new(atomic.Int64), try: tryTimeout, span: rangeSize, many: rangesInFlight}
 }
 
-// How many ranges are in flight: the default and the limit. Each takes 4 MiB of memory.
-const (
-	usualParallel = 4
-	mostParallel  = 32
-)
+// fileCall returns a call on a file that waits for SMB clients if wait is not nil. span and many are for tests; 0 is the default.
+func fileCall(op string, client *file.Client, hooks observe.Hooks, wait *WaitOptions, span int64, many int) (c *call, err error) {
+	if client == nil {
+		return nil, errors.New(op + ": no client")
+	}
+	c = newCall(client.URL(), hooks)
+	c.span, c.many = cmp.Or(span, c.span), cmp.Or(many, c.many)
+	if wait != nil {
+		o := *wait
+		o.Hooks = or(o.Hooks, hooks)
+		c.wait, err = waiterFor(client, &o)
+	}
+	return c, err
+}
+
+// rangesInFlight is how many ranges are in flight, each with 4 MiB of memory.
+const rangesInFlight = 4
 
 // tryTimeout is the timeout of a single request.
 const tryTimeout = 30 * time.Second
 
-// start begins the span of an operation, such as "Update".
 func (c *call) start(ctx context.Context, operation string) (context.Context, func(error)) {
 	return c.hooks.Start(ctx, observe.Span{Name: "files." + operation, Resource: c.path})
 }
@@ -71,25 +83,6 @@ func or(h, others observe.Hooks) observe.Hooks {
 	return h
 }
 
-// ranges sets how many ranges are in flight, and makes them smaller for tests.
-func (c *call) ranges(parallel int, span int64) error {
-	if parallel < 0 || parallel > mostParallel {
-		return fmt.Errorf("Parallel: %d is not the number of ranges in flight: 1 to %d, or 0 for the default of %d", parallel, mostParallel, usualParallel)
-	}
-	c.many, c.span = cmp.Or(parallel, usualParallel), cmp.Or(span, c.span)
-	return nil
-}
-
-// waits makes the call wait for SMB clients, if opts is not nil.
-func (c *call) waits(client *file.Client, opts *WaitOptions) (err error) {
-	if opts != nil {
-		o := *opts
-		o.Hooks = or(o.Hooks, c.hooks)
-		c.wait, err = waiterFor(client, &o)
-	}
-	return err
-}
-
 // budget is the retry budget of a request that may be repeated.
 func budget() retry.Budget {
 	return retry.Budget{Attempts: 6, Elapsed: -1, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 5 * time.Second}}
@@ -103,25 +96,31 @@ func leasedBy(id string) *file.LeaseAccessConditions {
 	return &file.LeaseAccessConditions{LeaseID: &id}
 }
 
-// send sends a request, named as in the REST reference, that may be repeated, until it is answered, and waits for SMB clients if the call does. unclear
-// reports that a try got no response, or one that does not tell whether it was applied.
+// send sends a request, named as in the REST reference, that may be repeated, until it is answered, and waits for SMB clients if the
+// call does. unclear reports that a try got no response, or one that does not tell whether it was applied.
 func (c *call) send(ctx context.Context, name string, request func(context.Context) error) (unclear bool, err error) {
-	tried := func(ctx context.Context) error {
-		again, err := c.repeat(ctx, name, request)
-		unclear = unclear || again
-		return err
-	}
-	if c.wait == nil {
-		err = tried(ctx)
-	} else {
-		err = c.wait.until(ctx, tried)
-	}
-	return unclear, err
+	unclear, err = c.repeat(ctx, name, request)
+	again, err := c.settle(ctx, name, err, request)
+	return unclear || again, err
 }
 
+// repeat is send without waiting for SMB clients.
 func (c *call) repeat(ctx context.Context, name string, request func(context.Context) error) (unclear bool, err error) {
 	sent, err := c.wire().Send(ctx, name, c.again(), request)
 	return sent.Ambiguous > 0, err
+}
+
+// settle waits for SMB clients if they are why a request was refused, and sends it again.
+func (c *call) settle(ctx context.Context, name string, refusal error, request func(context.Context) error) (unclear bool, err error) {
+	if _, used := inUse(refusal); !used || c.wait == nil {
+		return false, refusal
+	}
+	err = c.wait.until(ctx, refusal, func(ctx context.Context) error {
+		again, err := c.repeat(ctx, name, request)
+		unclear = unclear || again
+		return err
+	})
+	return unclear, err
 }
 
 // again repeats a request after transient faults, but not while SMB clients use the file.
@@ -142,4 +141,39 @@ func inUse(err error) (azerr.Reason, bool) {
 	}
 	reason := azerr.Classify(err).Reason
 	return reason, reason.InUse()
+}
+
+// requests returns how many requests were sent, including those that list handles.
+func (c *call) requests() int {
+	n := int(c.sent.Load())
+	if c.wait != nil {
+		n += int(c.wait.asks.sent.Load())
+	}
+	return n
+}
+
+// refusal converts the response to a request about a file into a typed error: *InUseError, *HeldError, *LostError,
+// *UnknownError for a write, *azerr.OpError.
+func (c *call) refusal(ctx context.Context, op string, write bool, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil, azerr.Named(err):
+		return azerr.Op(op, c.path, err)
+	}
+	o := azerr.Classify(err)
+	reason, used := inUse(err)
+	switch {
+	case used:
+		return &InUseError{Resource: c.path, Reason: reason, Err: err}
+	case o.Kind == azerr.Held:
+		return &pessimistic.HeldError{Resource: c.path, State: lease.Leased, Err: err}
+	case o.Kind == azerr.Lost && o.Reason == azerr.LeaseBroken:
+		return &pessimistic.LostError{Resource: c.path, Reason: pessimistic.Broken, Duration: pessimistic.Infinite, Err: err}
+	case o.Kind == azerr.Lost:
+		return &pessimistic.LostError{Resource: c.path, Reason: pessimistic.Taken, Duration: pessimistic.Infinite, Err: err}
+	case write && o.Ambiguous():
+		return &pessimistic.UnknownError{Op: op, Resource: c.path, Err: err}
+	}
+	return azerr.Op(op, c.path, err)
 }

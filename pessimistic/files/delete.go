@@ -65,22 +65,16 @@ type DeleteResult struct {
 // file. Requests: 2, or 1 with LeaseID; then 1 for each attempt while waiting, and 1 for the handles listed in an
 // error.
 func Delete(ctx context.Context, client *file.Client, opts *DeleteOptions) (DeleteResult, error) {
-	var o DeleteOptions
-	if opts != nil {
-		o = *opts
-	}
-	if client == nil {
-		return DeleteResult{}, errors.New("delete: no client")
-	}
-	d := &deleting{client: client, call: newCall(client.URL(), o.Hooks), lease: o.LeaseID}
-	err := d.call.waits(client, o.Wait)
+	o := ptr.Value(opts)
+	c, err := fileCall("delete", client, o.Hooks, o.Wait, 0, 0)
 	if err != nil {
 		return DeleteResult{}, err
 	}
-	ctx, end := d.call.start(ctx, "Delete")
+	d := &deleting{client: client, call: c, lease: o.LeaseID}
+	ctx, end := c.start(ctx, "Delete")
 	began := time.Now()
 	if d.call.wait != nil {
-		err = d.call.wait.until(ctx, d.try)
+		err = d.call.wait.until(ctx, nil, d.try)
 	} else {
 		err = d.try(ctx)
 	}

@@ -45,19 +45,15 @@ func (e *InUseError) Error() string {
 	default:
 		b.WriteString("held by an SMB client, which has it open")
 	}
-	for i, h := range e.Handles {
-		switch i {
-		case 0:
-			b.WriteString(": ")
-		case shownHandles:
-			fmt.Fprintf(&b, " and %d more", len(e.Handles)-i)
-		default:
-			b.WriteString("; ")
+	if n := min(len(e.Handles), shownHandles); n > 0 {
+		var names []string
+		for _, h := range e.Handles[:n] {
+			names = append(names, h.String())
 		}
-		if i == shownHandles {
-			break
+		b.WriteString(": " + strings.Join(names, "; "))
+		if more := len(e.Handles) - n; more > 0 {
+			fmt.Fprintf(&b, " and %d more", more)
 		}
-		b.WriteString(h.String())
 	}
 	if e.Waited > 0 {
 		fmt.Fprintf(&b, ", after waiting for %v", e.Waited.Round(time.Millisecond))
@@ -78,8 +74,8 @@ func (e *InUseError) Unwrap() []error { return []error{ErrInUse, pessimistic.Err
 var errOpen = errors.New("there are open handles")
 
 // TornError reports how much of the new content has been written to a file when the write failed. Of the rest, each range of 4 MiB
-// is the old content, zeros where the file has grown, or new content too, of those that were in flight together (see
-// UpdateOptions.Parallel); one whose response was lost may be either. The file is not repaired: write it again, or restore the old content.
+// is the old content, zeros where the file has grown, or new content too, of the four that were in flight
+// together; one whose response was lost may be either. The file is not repaired: write it again, or restore the old content.
 type TornError struct {
 	Resource string
 	Written  int64 // bytes confirmed by the service, from the start of the file

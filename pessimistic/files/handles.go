@@ -92,7 +92,7 @@ type CloseResult struct {
 // harm. ForceClose is meant for clients that hang, and does not replace ending an SMB session (REST: "Force Close
 // Handles"). Errors: ErrHeld if some handles could not be closed, after all others were tried; ErrNotFound; *azerr.OpError.
 // Requests: 1 per id; for AllHandles, 1 per batch of handles that the service closes.
-func ForceClose[C file.Client | directory.Client](ctx context.Context, client *C, ids []string, opts *HandlesOptions) (CloseResult, error) {
+func ForceClose[C file.Client | directory.Client](ctx context.Context, client *C, ids []string, opts *HandlesOptions) (sum CloseResult, err error) {
 	open, c, err := handlesOf(client, opts)
 	if err == nil && len(ids) == 0 {
 		err = errors.New("force close: no handle id; use AllHandles for all of them")
@@ -101,12 +101,7 @@ func ForceClose[C file.Client | directory.Client](ctx context.Context, client *C
 		return CloseResult{}, err
 	}
 	ctx, end := c.start(ctx, "ForceClose")
-	sum, err := c.forceClose(ctx, open, ids)
-	end(err)
-	return sum, err
-}
-
-func (c *call) forceClose(ctx context.Context, open handleTarget, ids []string) (sum CloseResult, err error) {
+	defer func() { end(err) }()
 	for _, id := range ids {
 		for marker, more := "", true; more; more = marker != "" {
 			var page closedPage
@@ -128,27 +123,20 @@ func (c *call) forceClose(ctx context.Context, open handleTarget, ids []string) 
 }
 
 func handlesOf[C file.Client | directory.Client](client *C, opts *HandlesOptions) (handleTarget, *call, error) {
-	var o HandlesOptions
-	if opts != nil {
-		o = *opts
+	o := ptr.Value(opts)
+	if client == nil {
+		return nil, nil, errors.New("handles: no client")
 	}
-	switch one := any(client).(type) {
-	case *file.Client:
-		if one != nil && !o.Recursive {
-			return fileHandles{one}, newCall(one.URL(), o.Hooks), nil
-		}
-		if one != nil {
-			return nil, nil, errors.New("HandlesOptions.Recursive: a file has nothing in it; ask a directory")
-		}
-	case *directory.Client:
-		if one != nil {
-			return directoryHandles{one, o.Recursive}, newCall(one.URL(), o.Hooks), nil
-		}
+	if d, ok := any(client).(*directory.Client); ok {
+		return directoryHandles{d, o.Recursive}, newCall(d.URL(), o.Hooks), nil
 	}
-	return nil, nil, errors.New("handles: no client")
+	if o.Recursive {
+		return nil, nil, errors.New("HandlesOptions.Recursive: a file has nothing in it; ask a directory")
+	}
+	f := any(client).(*file.Client)
+	return fileHandles{f}, newCall(f.URL(), o.Hooks), nil
 }
 
-// handles lists all pages.
 func (c *call) handles(ctx context.Context, open handleTarget) ([]Handle, error) {
 	var all []Handle
 	for marker, more := "", true; more; more = marker != "" {
@@ -189,26 +177,19 @@ func (f fileHandles) close(ctx context.Context, id, marker string) (closedPage, 
 	return closedPage{int(ptr.Value(resp.NumberOfHandlesClosed)), int(ptr.Value(resp.NumberOfHandlesFailedToClose)), ptr.Value(resp.Marker)}, err
 }
 
+// directoryHandles are also those of a file at that path, which does not support recursion: it is sent only if it is requested.
 type directoryHandles struct {
 	client    *directory.Client
 	recursive bool
 }
 
-// deep is nil unless recursion is requested, because files are addressed through here too and do not support it.
-func (d directoryHandles) deep() *bool {
-	if !d.recursive {
-		return nil
-	}
-	return &d.recursive
-}
-
 func (d directoryHandles) list(ctx context.Context, marker string) ([]Handle, string, error) {
-	resp, err := d.client.ListHandles(ctx, &directory.ListHandlesOptions{Marker: ptr.Optional(marker), Recursive: d.deep()})
+	resp, err := d.client.ListHandles(ctx, &directory.ListHandlesOptions{Marker: ptr.Optional(marker), Recursive: ptr.Optional(d.recursive)})
 	return read(resp.Handles), ptr.Value(resp.NextMarker), err
 }
 
 func (d directoryHandles) close(ctx context.Context, id, marker string) (closedPage, error) {
-	resp, err := d.client.ForceCloseHandles(ctx, id, &directory.ForceCloseHandlesOptions{Marker: ptr.Optional(marker), Recursive: d.deep()})
+	resp, err := d.client.ForceCloseHandles(ctx, id, &directory.ForceCloseHandlesOptions{Marker: ptr.Optional(marker), Recursive: ptr.Optional(d.recursive)})
 	return closedPage{int(ptr.Value(resp.NumberOfHandlesClosed)), int(ptr.Value(resp.NumberOfHandlesFailedToClose)), ptr.Value(resp.Marker)}, err
 }
 

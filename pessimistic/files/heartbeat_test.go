@@ -10,7 +10,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/lease"
 
 	"github.com/azconc/azconc/pessimistic"
-	"github.com/azconc/azconc/pessimistic/internal/holder"
+	"github.com/azconc/azconc/pessimistic/internal/locks"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
@@ -49,7 +49,7 @@ func TestALeaseOfAnotherProgramCanHaveAHeartbeat(t *testing.T) {
 			t.Errorf("%v after %v", err, beat.Sub(began))
 		}
 		seen, err := pessimistic.Look(t.Context(), NewFile(f), nil)
-		if h := LeaseInfoOf(seen); err != nil || h.Owner != holder.Own() || !h.Since.Equal(began) || h.Heartbeat.After(beat) || h.Heartbeat.Sub(began) < 10*time.Second {
+		if h := LeaseInfoOf(seen); err != nil || h.Owner != locks.OwnName() || !h.Since.Equal(began) || h.Heartbeat.After(beat) || h.Heartbeat.Sub(began) < 10*time.Second {
 			t.Errorf("%+v, %v, want it since %v, with a heartbeat at %v", h, err, began, beat)
 		}
 		if err := BreakStale(t.Context(), f, time.Minute, nil); !errors.Is(err, pessimistic.ErrHeld) {

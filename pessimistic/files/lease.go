@@ -8,7 +8,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 
 	"github.com/azconc/azconc/pessimistic"
-	"github.com/azconc/azconc/pessimistic/internal/holder"
 	"github.com/azconc/azconc/pessimistic/internal/locks"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/lease/filelease"
@@ -73,13 +72,31 @@ func (f beating) beat(ctx context.Context, id string, seen lease.Observation, fi
 		metadata[name] = &value
 	}
 	at := seen.Date.UTC().Format(time.RFC3339)
-	metadata[holder.KeyHeartbeat] = &at
+	metadata[locks.KeyHeartbeat] = &at
 	if first {
-		owner := url.PathEscape(holder.Own())
-		metadata[holder.KeyOwner], metadata[holder.KeySince] = &owner, &at
+		owner := url.PathEscape(locks.OwnName())
+		metadata[locks.KeyOwner], metadata[locks.KeySince] = &owner, &at
 	}
 	resp, err := wire.Request(ctx, "Set File Metadata", func(ctx context.Context) (file.SetMetadataResponse, error) {
 		return f.client.SetMetadata(ctx, &file.SetMetadataOptions{Metadata: metadata, LeaseAccessConditions: leasedBy(id)})
 	})
 	return ptr.Value(resp.Date), err
+}
+
+// LeaseInfo is the record that the holder of a file's lease has left in the file's metadata. It remains when the lease is
+// over. A holder that does not use azconc records nothing.
+type LeaseInfo struct {
+	Owner     string
+	Since     time.Time // when it acquired the lease, by the service's clock
+	Heartbeat time.Time // when it wrote the last one, by the service's clock
+}
+
+// LeaseInfoOf returns the record in what pessimistic.Look has seen of a file. Missing or damaged fields are zero.
+func LeaseInfoOf(seen lease.Observation) (i LeaseInfo) {
+	if owner, err := url.PathUnescape(seen.Metadata[locks.KeyOwner]); err == nil {
+		i.Owner = owner
+	}
+	i.Since, _ = time.Parse(time.RFC3339, seen.Metadata[locks.KeySince])
+	i.Heartbeat, _ = time.Parse(time.RFC3339, seen.Metadata[locks.KeyHeartbeat])
+	return i
 }

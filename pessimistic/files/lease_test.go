@@ -16,7 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/azconc/azconc/pessimistic"
-	"github.com/azconc/azconc/pessimistic/internal/holder"
+	"github.com/azconc/azconc/pessimistic/internal/locks"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
@@ -87,9 +87,9 @@ func TestAFilesLeaseIsInfiniteAndItsHolderSendsHeartbeats(t *testing.T) {
 		if err != nil || seen.State != lease.Available {
 			t.Fatalf("%v, %v", seen.State, err)
 		}
-		since, _ := time.Parse(time.RFC3339, seen.Metadata[holder.KeySince])
-		last, _ := time.Parse(time.RFC3339, seen.Metadata[holder.KeyHeartbeat])
-		if last.Sub(since) != 20*time.Second || LeaseInfoOf(seen).Owner != holder.Own() {
+		since, _ := time.Parse(time.RFC3339, seen.Metadata[locks.KeySince])
+		last, _ := time.Parse(time.RFC3339, seen.Metadata[locks.KeyHeartbeat])
+		if last.Sub(since) != 20*time.Second || LeaseInfoOf(seen).Owner != locks.OwnName() {
 			t.Errorf("metadata %v, want an owner, and a heartbeat 20s after the beginning", seen.Metadata)
 		}
 	})
@@ -185,7 +185,7 @@ func TestOnlyALeaseWhoseHolderIsSilentIsStale(t *testing.T) {
 		}
 		bubble.Sleep(5 * time.Minute)
 		held, ok := errors.AsType[*pessimistic.HeldError](BreakStale(t.Context(), f, time.Minute, nil))
-		if !ok || held.Holder != holder.Own() {
+		if !ok || held.Holder != locks.OwnName() {
 			t.Errorf("a holder that lives is broken: %v", held)
 		}
 		// From here on nothing of the holder's arrives.

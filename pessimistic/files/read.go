@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,17 +40,14 @@ type DownloadOptions struct {
 	// otherwise. A writer that restores the previous last write time is not noticed. Defaults to false.
 	IgnoreMetadata bool
 
-	// Parallel is how many ranges are in flight, after the first one, which is read alone. Each takes 4 MiB of memory. At most
-	// 32; 1 reads one after the other. Defaults to 4.
-	Parallel int
-
 	// Wait makes Download wait for SMB clients that do not let others read. Nil means not to wait. Defaults to nil.
 	Wait *WaitOptions
 
 	// Hooks observe the operation. Defaults to none.
 	Hooks observe.Hooks
 
-	span int64 // see call
+	span     int64 // see call
+	parallel int   // likewise
 
 	_ struct{}
 }
@@ -65,7 +63,7 @@ type DownloadResult struct {
 }
 
 // Download reads a file in ranges of 4 MiB, a few at a time, and writes them to to in their order. All ranges are of one
-// version; if the file changes, Download restarts, or fails with ErrConflict. Memory: Parallel ranges.
+// version; if the file changes, Download restarts, or fails with ErrConflict. Memory: 20 MiB.
 //
 // A single version need not be a complete one: writers write in ranges too, and a read between two of them returns a
 // mixture of old and new content. Leased reports that a writer may be active; only the caller's own lease excludes one.
@@ -75,29 +73,15 @@ type DownloadResult struct {
 // *azerr.OpError; errors from to and Restart. Data written before an error stays written. Requests: 1 per 4 MiB, 2 for an
 // empty file; retried after transient faults. After an error, the result counts ranges that were requested ahead, too.
 func Download(ctx context.Context, client *file.Client, to io.Writer, opts *DownloadOptions) (DownloadResult, error) {
-	var o DownloadOptions
-	if opts != nil {
-		o = *opts
-	}
-	if client == nil {
-		return DownloadResult{}, errors.New("download: no client")
-	}
-	c := newCall(client.URL(), o.Hooks)
-	if err := c.ranges(o.Parallel, o.span); err != nil {
-		return DownloadResult{}, fmt.Errorf("download: %w", err)
-	}
-	if err := c.waits(client, o.Wait); err != nil {
+	o := ptr.Value(opts)
+	c, err := fileCall("download", client, o.Hooks, o.Wait, o.span, o.parallel)
+	if err != nil {
 		return DownloadResult{}, err
 	}
-	if o.Restarts == 0 {
-		o.Restarts = 3
-	}
 	ctx, end := c.start(ctx, "Download")
-	var err error
 	defer func() { end(err) }()
 	r := &reader{client: client, call: c, lease: o.LeaseID, loose: o.IgnoreMetadata}
-	var out DownloadResult
-	out, err = r.all(ctx, o.Restarts, o.Restart, func(part []byte) error {
+	out, err := r.all(ctx, cmp.Or(o.Restarts, 3), o.Restart, func(part []byte) error {
 		_, err := to.Write(part)
 		return err
 	})
@@ -149,23 +133,20 @@ func (r *reader) all(ctx context.Context, restarts int, restart func() error, ea
 	}
 }
 
-// part reads the range that begins at an offset into a buffer of its length, or as many bytes as there are.
-func (r *reader) part(ctx context.Context, at int64, buffer []byte) (part []byte, seen look, err error) {
-	_, err = r.call.send(ctx, "Get File", func(ctx context.Context) error {
-		resp, err := r.client.DownloadStream(ctx, &file.DownloadStreamOptions{
-			Range: file.HTTPRange{Offset: at, Count: int64(len(buffer))}, LeaseAccessConditions: leasedBy(r.lease)})
-		if err != nil {
-			return err
-		}
-		defer func() { _ = resp.Body.Close() }()
-		if seen, err = lookOf(resp); err != nil {
-			return err
-		}
-		part = buffer[:min(int64(len(buffer)), max(0, seen.size-at))]
-		_, err = io.ReadFull(resp.Body, part)
+// part reads the range that begins at an offset, or as many bytes as there are.
+func (r *reader) part(ctx context.Context, p *piece) error {
+	resp, err := r.client.DownloadStream(ctx, &file.DownloadStreamOptions{
+		Range: file.HTTPRange{Offset: p.at, Count: r.call.span}, LeaseAccessConditions: leasedBy(r.lease)})
+	if err != nil {
 		return err
-	})
-	return part, seen, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if p.seen, err = lookOf(resp); err != nil {
+		return err
+	}
+	p.part = make([]byte, max(0, min(r.call.span, p.seen.size-p.at)))
+	_, err = io.ReadFull(resp.Body, p.part)
+	return err
 }
 
 // empty verifies that the file has no content: no range of it can be read.
@@ -204,7 +185,6 @@ func lookOf(resp file.DownloadStreamResponse) (look, error) {
 	}, nil
 }
 
-// see requests a file's properties: one request.
 func see(ctx context.Context, client *file.Client, c *call, id string) (seen look, err error) {
 	_, err = c.send(ctx, "Get File Properties", func(ctx context.Context) error {
 		resp, err := client.GetProperties(ctx, &file.GetPropertiesOptions{LeaseAccessConditions: leasedBy(id)})

@@ -7,85 +7,74 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
-// piece is a range of a file that is being read.
+// piece is a range of a file that is being read, or was.
 type piece struct {
+	at   int64
 	part []byte
 	seen look
 	err  error
-	done chan struct{} // closed when the fields above are final
 }
 
 // once reads the file from its beginning, the ranges after the first one a few at a time. begun reports that each has
 // received something. Nothing is in flight afterwards.
 func (r *reader) once(ctx context.Context, each func([]byte) error) (begun bool, err error) {
-	buffer := make([]byte, r.call.span)
-	first, seen, err := r.part(ctx, 0, buffer)
-	r.leased = r.leased || seen.leased
-	if azerr.Has(err, "InvalidRange") {
+	first := r.settled(ctx, <-r.request(ctx, 0))
+	if azerr.Has(first.err, "InvalidRange") {
 		return false, r.refused(ctx, r.empty(ctx))
 	}
-	if err != nil {
-		return false, r.refused(ctx, err)
+	if first.err != nil {
+		return false, r.refused(ctx, first.err)
 	}
-	r.first = seen
-	if len(first) == 0 {
+	if r.first = first.seen; len(first.part) == 0 {
 		return false, nil
 	}
-	if err := each(first); err != nil {
+	if err := each(first.part); err != nil {
 		return true, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	var queue []*piece
+	var queue []<-chan piece
 	defer func() {
 		cancel()
-		for _, p := range queue {
-			<-p.done
+		for _, flying := range queue {
+			<-flying
 		}
 	}()
-	for next := int64(len(first)); next < seen.size || len(queue) > 0; {
-		for ; next < seen.size && len(queue) < r.call.many; next += r.call.span {
-			if buffer == nil {
-				buffer = make([]byte, r.call.span)
-			}
-			queue = append(queue, r.request(ctx, next, buffer))
-			buffer = nil
+	for next := r.call.span; next < r.first.size || len(queue) > 0; {
+		for ; next < r.first.size && len(queue) < r.call.many; next += r.call.span {
+			queue = append(queue, r.request(ctx, next))
 		}
-		p := queue[0]
-		<-p.done
+		p := <-queue[0]
 		queue = queue[1:]
-		if err := r.landed(ctx, p); err != nil {
-			return true, err
+		switch p = r.settled(ctx, p); {
+		case azerr.Has(p.err, "InvalidRange"): // it is now shorter
+			return true, errChanged
+		case p.err != nil:
+			return true, r.refused(ctx, p.err)
+		case !r.same(p.seen):
+			return true, errChanged
 		}
 		if err := each(p.part); err != nil {
 			return true, err
 		}
-		buffer = p.part[:r.call.span]
 	}
 	return true, nil
 }
 
-// request begins to read a range.
-func (r *reader) request(ctx context.Context, at int64, buffer []byte) *piece {
-	p := &piece{done: make(chan struct{})}
+func (r *reader) request(ctx context.Context, at int64) <-chan piece {
+	landed := make(chan piece, 1)
 	go func() {
-		defer close(p.done)
-		p.part, p.seen, p.err = r.part(ctx, at, buffer)
+		p := piece{at: at}
+		_, p.err = r.call.repeat(ctx, "Get File", func(ctx context.Context) error { return r.part(ctx, &p) })
+		landed <- p
 	}()
-	return p
+	return landed
 }
 
-// landed checks that a range is of the same version as the first one.
-func (r *reader) landed(ctx context.Context, p *piece) error {
+// settled returns the range once SMB clients let it be read, if the call waits for them.
+func (r *reader) settled(ctx context.Context, p piece) piece {
+	_, p.err = r.call.settle(ctx, "Get File", p.err, func(ctx context.Context) error { return r.part(ctx, &p) })
 	r.leased = r.leased || p.seen.leased
-	switch {
-	case azerr.Has(p.err, "InvalidRange"): // it is now shorter
-		return errChanged
-	case p.err != nil:
-		return r.refused(ctx, p.err)
-	case !r.same(p.seen):
-		return errChanged
-	}
-	return nil
+	return p
 }
 
 // refused is the error of a request, unless the file has changed.

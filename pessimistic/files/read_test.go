@@ -215,7 +215,7 @@ func (f *failing) Write(p []byte) (int, error) {
 func TestAnErrorOfTheWriterEndsTheReading(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 		fill(t, s, f, patterned(3*testSpan, 1))
-		got, err := Download(t.Context(), f, &failing{after: 1}, &DownloadOptions{Parallel: 1, span: testSpan})
+		got, err := Download(t.Context(), f, &failing{after: 1}, &DownloadOptions{parallel: 1, span: testSpan})
 		if !errors.Is(err, errFull) || got.Requests != 2 {
 			t.Errorf("%+v, %v", got, err)
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 
 	"github.com/azconc/azconc/pessimistic"
-	"github.com/azconc/azconc/pessimistic/internal/holder"
+	"github.com/azconc/azconc/pessimistic/internal/locks"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/lease"
@@ -108,7 +108,7 @@ func TestAnUpdateOfAMissingFileOrUnderAForeignLease(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = Update(t.Context(), f, to(nil), &UpdateOptions{span: testSpan, Acquire: pessimistic.AcquireOptions{MaxWait: time.Second}})
-		if held, ok := errors.AsType[*pessimistic.HeldError](err); !ok || held.Holder != holder.Own() {
+		if held, ok := errors.AsType[*pessimistic.HeldError](err); !ok || held.Holder != locks.OwnName() {
 			t.Errorf("%v", err)
 		}
 		released(t, l)

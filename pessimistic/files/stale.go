@@ -13,6 +13,7 @@ import (
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/lease/filelease"
 	"github.com/azconc/azconc/pkg/observe"
+	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/retry"
 	"github.com/azconc/azconc/pkg/wire"
 )
@@ -50,16 +51,13 @@ type BreakStaleOptions struct {
 // that had one: use BreakStale only where all holders use this package. Requests: 3; after a lost response it looks
 // again before it repeats the break.
 func BreakStale(ctx context.Context, client *file.Client, maxAge time.Duration, opts *BreakStaleOptions) (err error) {
-	if opts == nil {
-		opts = new(BreakStaleOptions)
-	}
 	switch {
 	case client == nil:
 		return errors.New("break stale: no client")
 	case maxAge < minStale:
 		return fmt.Errorf("break stale: maxAge: %v is less than %v, the time a running holder may need", maxAge, minStale)
 	}
-	s := &stale{client: client, call: newCall(client.URL(), opts.Hooks), maxAge: maxAge}
+	s := &stale{client: client, call: newCall(client.URL(), ptr.Value(opts).Hooks), maxAge: maxAge}
 	ctx, end := s.call.start(ctx, "BreakStale")
 	defer func() { end(err) }()
 	err = s.look(ctx)

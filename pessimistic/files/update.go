@@ -6,12 +6,28 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/observe"
+	"github.com/azconc/azconc/pkg/ptr"
+	"github.com/azconc/azconc/pkg/retry"
 )
+
+// WriteResult is the result of Update or Upload.
+type WriteResult struct {
+	Changed  bool // something was written
+	Created  bool // the file was created
+	Size     int64
+	Ranges   int // ranges written, of at most 4 MiB
+	Requests int
+
+	// Left is non-nil if the lease of this call may remain because its release was not confirmed. A file's lease does
+	// not expire; BreakStale ends it.
+	Left error
+}
 
 // UpdateOptions configures Update. The zero value selects the defaults.
 type UpdateOptions struct {
@@ -30,14 +46,11 @@ type UpdateOptions struct {
 	// Limit is the largest content that is read or written, in bytes. Defaults to 64 MiB.
 	Limit int64
 
-	// Parallel is how many ranges are in flight, after the first one, which is read, and written, alone. Each takes 4 MiB of memory
-	// while the file is read. At most 32; 1 reads and writes one after the other. Defaults to 4.
-	Parallel int
-
 	// Hooks observe the operation. Defaults to none.
 	Hooks observe.Hooks
 
-	span int64 // see call
+	span     int64 // see call
+	parallel int   // likewise
 
 	_ struct{}
 }
@@ -58,23 +71,13 @@ type UpdateOptions struct {
 // was broken before anything was written; *TornError; *UnknownError if the write took one request and its response was
 // lost; *azerr.OpError. Requests: 3 to acquire, 1 per 4 MiB read (2 for an empty file), 1 if the length changes, 1 per 4 MiB that differ, 1 to release; and 2 per heartbeat, every 10 s.
 func Update(ctx context.Context, client *file.Client, change func(ctx context.Context, old []byte) ([]byte, error), opts *UpdateOptions) (WriteResult, error) {
-	var o UpdateOptions
-	if opts != nil {
-		o = *opts
-	}
-	if client == nil {
-		return WriteResult{}, errors.New("update: no client")
-	}
+	o := ptr.Value(opts)
 	o.Limit = cmp.Or(o.Limit, 64<<20)
-	c := newCall(client.URL(), o.Hooks)
-	if err := c.ranges(o.Parallel, o.span); err != nil {
-		return WriteResult{}, fmt.Errorf("update: %w", err)
-	}
-	if err := c.waits(client, o.Wait); err != nil {
+	c, err := fileCall("update", client, o.Hooks, o.Wait, o.span, o.parallel)
+	if err != nil {
 		return WriteResult{}, err
 	}
 	var out WriteResult
-	var err error
 	ctx, end := c.start(ctx, "Update")
 	defer func() { end(err) }()
 	out.Left, err = c.under(ctx, client, o.LeaseID, o.Acquire, func(ctx context.Context, id string) error {
@@ -99,7 +102,6 @@ func Update(ctx context.Context, client *file.Client, change func(ctx context.Co
 	return out, err
 }
 
-// limited reads a file into memory.
 func (r *reader) limited(ctx context.Context, limit int64) ([]byte, error) {
 	var content []byte
 	_, err := r.all(ctx, -1, nil, func(part []byte) error {
@@ -120,4 +122,42 @@ func withinLimit(path string, size, limit int64) error {
 		return fmt.Errorf("%s: %d bytes exceed UpdateOptions.Limit, %d", path, size, limit)
 	}
 	return nil
+}
+
+// under runs fn under a lease of the file: the caller's, if id is set, or else one that it acquires and releases. left
+// is why that lease may not have been released.
+func (c *call) under(ctx context.Context, client *file.Client, id string, o pessimistic.AcquireOptions, fn func(ctx context.Context, id string) error) (left, err error) {
+	if id != "" {
+		return nil, fn(ctx, id)
+	}
+	o.Hooks = c.counting(or(o.Hooks, c.hooks))
+	l, err := pessimistic.Acquire(ctx, NewFile(client), &o)
+	if err != nil {
+		return nil, c.inTheWay(ctx, client, err)
+	}
+	defer func() { // also after a panic, or runtime.Goexit, before it continues
+		// A loss of the lease after fn's last request does not matter: the service accepted that request under the lease.
+		if left = l.Release(ctx); errors.Is(left, pessimistic.ErrLost) {
+			left = nil
+		}
+	}()
+	return nil, fn(l.Context(), l.ID())
+}
+
+// inTheWay names the SMB clients if they prevented the acquisition of a lease.
+func (c *call) inTheWay(ctx context.Context, client *file.Client, err error) error {
+	reason, used := inUse(err)
+	if !used || ctx.Err() != nil {
+		return err
+	}
+	e := &InUseError{Resource: c.path, Reason: reason, Err: err}
+	if held, ok := errors.AsType[*pessimistic.HeldError](err); ok {
+		e.Waited, e.Err = held.Waited, held.Err
+	}
+	asking := *c
+	asking.wait = nil
+	ctx, cancel := retry.Detached(ctx, 2*time.Second)
+	defer cancel()
+	e.Handles, _ = asking.handles(ctx, fileHandles{client})
+	return e
 }

@@ -178,7 +178,7 @@ func TestAnUpdateOfAFileThatIsCancelledAtAnyRequestLeavesNoLeaseAndSaysIfItIsTor
 					}
 					return n == k+1
 				}})
-				out, err := Update(ctx, f, to(content), &UpdateOptions{Parallel: 1, span: testSpan})
+				out, err := Update(ctx, f, to(content), &UpdateOptions{parallel: 1, span: testSpan})
 				s.SetFaults()
 				torn, isTorn := errors.AsType[*TornError](err)
 				if !errors.Is(err, cause) || isTorn != (k >= first) || out.Left != nil {
@@ -224,7 +224,7 @@ func TestALeaseThatIsBrokenWhileWritingTearsTheFileAndSaysSo(t *testing.T) {
 					}
 				}
 				seen := 0
-				out, err := Update(t.Context(), f, to(content), &UpdateOptions{Parallel: 1, span: testSpan, Hooks: observe.Hooks{Span: func(ctx context.Context, s observe.Span) (context.Context, func(error)) {
+				out, err := Update(t.Context(), f, to(content), &UpdateOptions{parallel: 1, span: testSpan, Hooks: observe.Hooks{Span: func(ctx context.Context, s observe.Span) (context.Context, func(error)) {
 					if s.Name == "Put Range" || s.Name == "Set File Properties" {
 						if seen++; seen == k+1 {
 							brk()

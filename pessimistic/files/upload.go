@@ -11,6 +11,7 @@ import (
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/observe"
+	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/wire"
 )
 
@@ -35,20 +36,17 @@ type UploadOptions struct {
 	// not let others write. Nil means not to wait. Defaults to nil.
 	Wait *WaitOptions
 
-	// Parallel is how many ranges are in flight, after the first write, which is alone. Each takes 4 MiB of memory. At most 32; 1
-	// writes one after the other. Defaults to 4.
-	Parallel int
-
 	// Hooks observe the operation. Defaults to none.
 	Hooks observe.Hooks
 
-	span int64 // see call
+	span     int64 // see call
+	parallel int   // likewise
 
 	_ struct{}
 }
 
 // Upload replaces a file's content with size bytes read from content, under a lease: after two concurrent uploads
-// the file has the content of one of them, not parts of both. Memory: Parallel ranges of 4 MiB.
+// the file has the content of one of them, not parts of both. Memory: 20 MiB.
 //
 // Ranges of zeros are not sent: those behind the old length need no request, and others are cleared, which also frees
 // their space.
@@ -61,24 +59,14 @@ type UploadOptions struct {
 // release, and 2 per heartbeat, every 10 s; for a file that is created, 2 more, and none for the length; none for
 // 4 MiB of zeros behind the old length.
 func Upload(ctx context.Context, client *file.Client, content io.Reader, size int64, opts *UploadOptions) (WriteResult, error) {
-	var o UploadOptions
-	if opts != nil {
-		o = *opts
-	}
-	switch {
-	case client == nil:
-		return WriteResult{}, errors.New("upload: no client")
-	case size < 0:
+	o := ptr.Value(opts)
+	if size < 0 {
 		return WriteResult{}, fmt.Errorf("upload: size: %d is negative", size)
 	}
-	c := newCall(client.URL(), o.Hooks)
-	if err := c.ranges(o.Parallel, o.span); err != nil {
-		return WriteResult{}, fmt.Errorf("upload: %w", err)
-	}
-	if err := c.waits(client, o.Wait); err != nil {
+	c, err := fileCall("upload", client, o.Hooks, o.Wait, o.span, o.parallel)
+	if err != nil {
 		return WriteResult{}, err
 	}
-	var left, err error
 	ctx, end := c.start(ctx, "Upload")
 	defer func() { end(err) }()
 	out, reached := WriteResult{Size: size}, false
@@ -92,7 +80,7 @@ func Upload(ctx context.Context, client *file.Client, content io.Reader, size in
 		out.Changed, out.Ranges = w.begun, w.ranges
 		return w.outcome(ctx, err)
 	}
-	left, err = c.under(ctx, client, o.LeaseID, o.Acquire, write)
+	left, err := c.under(ctx, client, o.LeaseID, o.Acquire, write)
 	if o.Create && o.LeaseID == "" && !reached && errors.Is(err, pessimistic.ErrNotFound) {
 		if out.Created, err = c.create(ctx, client, size, o.Headers); err == nil {
 			left, err = c.under(ctx, client, "", o.Acquire, write)

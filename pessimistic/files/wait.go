@@ -9,10 +9,11 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/directory"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 
-	"github.com/azconc/azconc/pessimistic/internal/poll"
+	"github.com/azconc/azconc/pessimistic/internal/locks"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/observe"
+	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -57,32 +58,27 @@ func WaitUnlocked[C file.Client | directory.Client](ctx context.Context, client 
 	}
 	ctx, end := w.asks.start(ctx, "WaitUnlocked")
 	defer func() { end(err) }()
-	err = w.until(ctx, op)
+	err = w.until(ctx, nil, op)
 	return err
 }
 
-// waiter waits for SMB clients. Its time runs from its creation, however many requests share it. Of several requests that are
-// refused at the same time, one waits and asks, and the others follow it.
+// waiter waits for SMB clients. Its time runs from its creation, however many requests share it. It must not be used concurrently.
 type waiter struct {
 	o     WaitOptions
 	path  string
 	asks  *call // lists the clients
 	began time.Time
 	list  func(ctx context.Context) ([]Handle, error)
-	turn  chan struct{} // guards what follows: taken by the request that waits
-	noted time.Time     // when Waiting was called last
-	over  *InUseError   // why the wait was given up
+	noted time.Time // when Waiting was called last
+	tried bool      // a wait has ended in another attempt: refusals before that are outdated
 }
 
 func waiterFor[C file.Client | directory.Client](client *C, opts *WaitOptions) (*waiter, error) {
-	w := &waiter{began: time.Now(), turn: make(chan struct{}, 1)}
-	if opts != nil {
-		w.o = *opts
-	}
+	w := &waiter{o: ptr.Value(opts), began: time.Now()}
 	if w.o.MaxWait < 0 && w.o.MaxWait != lease.Infinite {
 		return nil, fmt.Errorf("WaitOptions.MaxWait: %v is negative and not Infinite", w.o.MaxWait)
 	}
-	w.o.Poll = poll.Defaults(w.o.Poll)
+	w.o.Poll = locks.PollDefaults(w.o.Poll)
 	open, c, err := handlesOf(client, &HandlesOptions{Hooks: w.o.Hooks})
 	if err != nil {
 		return nil, err
@@ -91,16 +87,17 @@ func waiterFor[C file.Client | directory.Client](client *C, opts *WaitOptions) (
 	return w, nil
 }
 
-func (w *waiter) until(ctx context.Context, op func(ctx context.Context) error) error {
-	pace, refused := poll.Pace{Backoff: w.o.Poll}, (*InUseError)(nil)
-	waiting := false
-	defer func() {
-		if waiting {
-			<-w.turn
-		}
-	}()
+// until runs op until SMB clients do not prevent it. err is why it was refused before, or nil. Of several requests that were refused
+// while they were in flight together, one waits.
+func (w *waiter) until(ctx context.Context, err error, op func(ctx context.Context) error) error {
+	pace, refused := locks.Pace{Backoff: w.o.Poll}, (*InUseError)(nil)
+	if w.tried {
+		err = nil
+	}
 	for {
-		err := op(ctx)
+		if err == nil {
+			err = op(ctx)
+		}
 		reason, used := inUse(err)
 		switch {
 		case used:
@@ -108,39 +105,15 @@ func (w *waiter) until(ctx context.Context, op func(ctx context.Context) error) 
 		case err == nil, refused == nil, ctx.Err() == nil && !azerr.Classify(err).Transient():
 			return err
 		}
-		if !waiting {
-			followed, stop := w.takeTurn(ctx, refused)
-			if stop != nil {
-				return stop
-			}
-			if waiting = true; followed {
-				continue // the clients may be gone
-			}
-		}
 		if stop := w.pause(ctx, refused, &pace); stop != nil {
 			return stop
 		}
-	}
-}
-
-// takeTurn makes the request the one that waits. followed reports that another one has waited meanwhile.
-func (w *waiter) takeTurn(ctx context.Context, refused *InUseError) (followed bool, stop error) {
-	select {
-	case w.turn <- struct{}{}:
-		return false, nil
-	default:
-	}
-	select {
-	case w.turn <- struct{}{}:
-		return true, nil
-	case <-ctx.Done():
-		refused.Err = errors.Join(context.Cause(ctx), refused.Err)
-		return true, refused
+		err, w.tried = nil, true
 	}
 }
 
 // pause waits for the next attempt, or returns why there is none.
-func (w *waiter) pause(ctx context.Context, refused *InUseError, pace *poll.Pace) error {
+func (w *waiter) pause(ctx context.Context, refused *InUseError, pace *locks.Pace) error {
 	if w.o.Waiting != nil && ctx.Err() == nil && (w.noted.IsZero() || time.Since(w.noted) >= waitingEvery) {
 		refused.Handles, _ = w.list(ctx)
 		w.noted = time.Now()
@@ -163,15 +136,12 @@ func (w *waiter) pause(ctx context.Context, refused *InUseError, pace *poll.Pace
 
 // giveUp lists the clients once more, even if ctx has ended, but then only briefly.
 func (w *waiter) giveUp(ctx context.Context, refused *InUseError) error {
-	if w.over == nil {
-		ctx, cancel := retry.Detached(ctx, 2*time.Second)
-		defer cancel()
-		if handles, err := w.list(ctx); err == nil {
-			refused.Handles = handles
-		}
-		w.over = refused
+	ctx, cancel := retry.Detached(ctx, 2*time.Second)
+	defer cancel()
+	if handles, err := w.list(ctx); err == nil {
+		refused.Handles = handles
 	}
-	refused.Handles, refused.Waited = w.over.Handles, time.Since(w.began)
+	refused.Waited = time.Since(w.began)
 	return refused
 }
 
@@ -188,7 +158,7 @@ func WaitClosed[C file.Client | directory.Client](ctx context.Context, client *C
 	var last []Handle
 	w.list = func(context.Context) ([]Handle, error) { return last, nil } // already known
 	ctx, end := w.asks.start(ctx, "WaitClosed")
-	err = w.until(ctx, func(ctx context.Context) error {
+	err = w.until(ctx, nil, func(ctx context.Context) error {
 		if last, err = list(ctx); err != nil {
 			return err
 		}

@@ -28,18 +28,16 @@ type writer struct {
 	written int64 // bytes confirmed, from the start of the file
 	ranges  int   // ranges written
 
-	flying []*put // in the order of their offsets
-	failed error  // of the first range, by offset, that was not written
-	spare  [][]byte
+	flying []<-chan put // in the order of their offsets
+	failed error        // of the first range, by offset, that was not written
 }
 
-// put is a range that is being written.
+// put is a range that was sent.
 type put struct {
 	at, end int64
-	buffer  []byte // to be used again; nil for a part of the caller's content
 	unclear bool
 	err     error
-	done    chan struct{} // closed when the fields above are final
+	settle  func(refusal error) (unclear bool, err error) // see call
 }
 
 // resize sets the file's new size. The service clears every HTTP header that is not sent (REST: "Set File Properties"),
@@ -56,28 +54,29 @@ func (w *writer) resize(ctx context.Context, was look) error {
 
 // put starts to write one range, or waits for it if nothing was written yet: a refusal of all then costs one request. An error
 // is that of an earlier range. A range of zeros is cleared, which transfers nothing and frees its space.
-func (w *writer) put(ctx context.Context, at int64, part, buffer []byte) error {
+func (w *writer) put(ctx context.Context, at int64, part []byte) error {
 	for len(w.flying) >= w.call.many {
 		w.land()
 	}
 	if w.failed != nil {
 		return w.failed
 	}
-	p := &put{at: at, end: at + int64(len(part)), buffer: buffer, done: make(chan struct{})}
-	w.flying = append(w.flying, p)
-	send := func(ctx context.Context) error {
+	request := func(ctx context.Context) error {
 		_, err := w.client.UploadRange(ctx, at, streaming.NopCloser(bytes.NewReader(part)), &file.UploadRangeOptions{LeaseAccessConditions: leasedBy(w.lease)})
 		return err
 	}
 	if int64(len(part)) == w.call.span && zeros(part) {
-		send = func(ctx context.Context) error {
+		request = func(ctx context.Context) error {
 			_, err := w.client.ClearRange(ctx, file.HTTPRange{Offset: at, Count: int64(len(part))}, &file.ClearRangeOptions{LeaseAccessConditions: leasedBy(w.lease)})
 			return err
 		}
 	}
+	landed := make(chan put, 1)
+	w.flying = append(w.flying, landed)
 	go func() {
-		defer close(p.done)
-		p.unclear, p.err = w.call.send(ctx, "Put Range", send)
+		p := put{at: at, end: at + int64(len(part)), settle: func(refusal error) (bool, error) { return w.call.settle(ctx, "Put Range", refusal, request) }}
+		p.unclear, p.err = w.call.repeat(ctx, "Put Range", request)
+		landed <- p
 	}()
 	if !w.begun {
 		return w.finish()
@@ -85,21 +84,19 @@ func (w *writer) put(ctx context.Context, at int64, part, buffer []byte) error {
 	return nil
 }
 
-// land waits for the first of the ranges in flight.
+// land waits for the first of the ranges in flight, and for SMB clients that prevent it.
 func (w *writer) land() {
-	p := w.flying[0]
+	p := <-w.flying[0]
 	w.flying = w.flying[1:]
-	<-p.done
-	if p.buffer != nil {
-		w.spare = append(w.spare, p.buffer)
+	if w.failed == nil {
+		again, err := p.settle(p.err)
+		p.unclear, p.err = p.unclear || again, err
+		w.written, w.failed, w.doubt = p.at, p.err, p.err != nil && p.unclear
 	}
 	w.begun = w.begun || p.err == nil || p.unclear
 	if p.err == nil {
 		w.ranges++
-	}
-	if w.failed == nil {
-		w.written, w.failed, w.doubt = p.at, p.err, p.err != nil && p.unclear
-		if p.err == nil {
+		if w.failed == nil {
 			w.written = p.end
 		}
 	}
@@ -113,19 +110,6 @@ func (w *writer) finish() error {
 	return w.failed
 }
 
-// buffer returns a buffer of a range that is not in use.
-func (w *writer) buffer() []byte {
-	if len(w.spare) == 0 && len(w.flying) >= w.call.many {
-		w.land()
-	}
-	if last := len(w.spare) - 1; last >= 0 {
-		buffer := w.spare[last]
-		w.spare = w.spare[:last]
-		return buffer
-	}
-	return make([]byte, min(w.call.span, w.size))
-}
-
 // update writes the ranges in which content differs from the old content.
 func (w *writer) update(ctx context.Context, was look, old, content []byte) error {
 	differ := differing(old, content, int(w.call.span))
@@ -137,7 +121,7 @@ func (w *writer) update(ctx context.Context, was look, old, content []byte) erro
 		}
 	}
 	for _, at := range differ {
-		if err := w.put(ctx, at, content[at:min(at+w.call.span, w.size)], nil); err != nil {
+		if err := w.put(ctx, at, content[at:min(at+w.call.span, w.size)]); err != nil {
 			break
 		}
 	}
@@ -156,7 +140,6 @@ func differing(old, content []byte, span int) (at []int64) {
 	return at
 }
 
-// upload writes content while reading it.
 func (w *writer) upload(ctx context.Context, was look, content io.Reader) error {
 	defer func() { _ = w.finish() }() // if content panics
 	err := w.stream(ctx, was, content)
@@ -171,8 +154,7 @@ func (w *writer) stream(ctx context.Context, was look, content io.Reader) error 
 	w.single = w.size == 0 || !resized && w.size <= w.call.span
 	parts := &parts{from: content, left: w.size}
 	for at := int64(0); ; {
-		buffer := w.buffer()
-		part, err := parts.next(buffer) // before the first write, so that unreadable content changes nothing
+		part, err := parts.next(min(w.call.span, w.size)) // before the first write, so that unreadable content changes nothing
 		if err != nil {
 			return err
 		}
@@ -181,11 +163,9 @@ func (w *writer) stream(ctx context.Context, was look, content io.Reader) error 
 				return err
 			}
 		}
-		switch {
-		case len(part) == 0 || at >= was.size && zeros(part): // the file has grown by zeros
-			w.spare = append(w.spare, buffer)
-		default:
-			if err := w.put(ctx, at, part, buffer); err != nil {
+		grown := at >= was.size && zeros(part) // the file has grown by zeros
+		if len(part) > 0 && !grown {
+			if err := w.put(ctx, at, part); err != nil {
 				return err
 			}
 		}
@@ -221,11 +201,11 @@ type parts struct {
 	left int64
 }
 
-// next reads the next range into a buffer, and checks that the content ends after the last one. Only io.EOF is the end; io.ReadFull
+// next reads the next range, and checks that the content ends after the last one. Only io.EOF is the end; io.ReadFull
 // would report it as io.ErrUnexpectedEOF, which is also what a reader of a truncated gzip or of a broken connection
 // returns.
-func (p *parts) next(buffer []byte) ([]byte, error) {
-	part := buffer[:min(p.left, int64(len(buffer)))]
+func (p *parts) next(most int64) ([]byte, error) {
+	part := make([]byte, min(p.left, most))
 	for n := 0; n < len(part); {
 		m, err := p.from.Read(part[n:])
 		n += m

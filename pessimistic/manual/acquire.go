@@ -13,6 +13,7 @@ import (
 	"github.com/azconc/azconc/pessimistic/internal/locks"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
+	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -46,10 +47,7 @@ func waiting(d time.Duration) *retry.Loop {
 // If the outcome stays unknown, the lease may be held under that id: the error is an *pessimistic.UnknownError. Under a
 // random id, Acquire tries to release it for 5 s before that; if that succeeds, the error is the last one of the service.
 func Acquire(ctx context.Context, r pessimistic.Resource, opts *AcquireOptions) (lease.Result, error) {
-	var o AcquireOptions
-	if opts != nil {
-		o = *opts
-	}
+	o := ptr.Value(opts)
 	seconds, err := secondsOf(r, o.Duration)
 	if err != nil {
 		return lease.Result{}, err
@@ -99,7 +97,6 @@ func (s sending) abandon(ctx context.Context, id string) bool {
 	return err == nil || azerr.Classify(err).Kind == azerr.Lost
 }
 
-// secondsOf returns a duration in the unit of the protocol.
 func secondsOf(r pessimistic.Resource, d time.Duration) (int32, error) {
 	expires := r.Supports().Expiry
 	switch {

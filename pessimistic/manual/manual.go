@@ -25,6 +25,7 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/observe"
+	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/retry"
 	"github.com/azconc/azconc/pkg/wire"
 )
@@ -92,14 +93,9 @@ type sending struct {
 }
 
 func sender(r pessimistic.Resource, opts *Options) sending {
-	s := sending{r: r}
-	if opts != nil {
-		s.Options = *opts
-	}
-	return s
+	return sending{ptr.Value(opts), r}
 }
 
-// start begins the span of an operation.
 func (s sending) start(ctx context.Context, operation string) (context.Context, func(error)) {
 	return s.Hooks.Start(ctx, observe.Span{Name: "manual." + operation, Resource: s.r.String()})
 }

@@ -15,6 +15,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pessimistic/internal/pesstest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
@@ -200,7 +202,7 @@ func TestNoOrderKeepsASlot(t *testing.T) {
 				for _, slot := range held[:forged] {
 					m := w.Look(slot.Name()).Metadata
 					m["azconcorder"] = order
-					w.SetMetadata(slot.Name(), slot.ID(), m)
+					setMetadata(w, slot.Name(), slot.ID(), m)
 				}
 				waiting := make(chan *Slot, 1)
 				go func() { waiting <- slotOf(t, semaphoreOf(w, lockerOf(w, nil), 2)) }()
@@ -222,5 +224,19 @@ func TestNoOrderKeepsASlot(t *testing.T) {
 				releaseSlot(t, got)
 			})
 		}
+	}
+}
+
+// setMetadata replaces the metadata of a blob under a lease.
+func setMetadata(w *pesstest.World, name, id string, metadata map[string]string) {
+	w.T.Helper()
+	values := map[string]*string{}
+	for key, value := range metadata {
+		values[key] = &value
+	}
+	_, err := w.Service.BlockBlob("box", name).SetMetadata(context.Background(), values, &blob.SetMetadataOptions{
+		AccessConditions: &blob.AccessConditions{LeaseAccessConditions: &blob.LeaseAccessConditions{LeaseID: &id}}})
+	if err != nil {
+		w.T.Fatal(err)
 	}
 }

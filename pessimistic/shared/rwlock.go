@@ -9,9 +9,8 @@ import (
 
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pessimistic/internal/locks"
-	"github.com/azconc/azconc/pessimistic/internal/poll"
-	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 // RWLock admits many readers, or one writer, across all processes that use the same name.
@@ -44,10 +43,7 @@ type RWLockOptions struct {
 
 // NewRWLock returns an RWLock. It sends no request.
 func NewRWLock(k *pessimistic.Locker, name string, opts *RWLockOptions) (*RWLock, error) {
-	var o RWLockOptions
-	if opts != nil {
-		o = *opts
-	}
+	o := ptr.Value(opts)
 	readers, err := NewSemaphore(k, name, cmp.Or(o.Readers, 64))
 	if err != nil {
 		return nil, fmt.Errorf("RWLockOptions.Readers: %w", err)
@@ -60,16 +56,12 @@ func NewRWLock(k *pessimistic.Locker, name string, opts *RWLockOptions) (*RWLock
 //
 // Requests: those of Locker.Lock, and 1 per poll of the readers while there are any.
 func (w *RWLock) Lock(ctx context.Context, opts *pessimistic.LockOptions) (*pessimistic.Hold, error) {
-	var o pessimistic.LockOptions
-	if opts != nil {
-		o = *opts
-	}
 	began := time.Now()
-	h, err := w.locker.Lock(ctx, w.gate, &o)
+	h, err := w.locker.Lock(ctx, w.gate, opts)
 	if err != nil {
 		return nil, err
 	}
-	if err := w.drain(ctx, h, within(o, began).MaxWait, !o.NoWait); err != nil {
+	if err := w.locker.AwaitNone(h.Context(), w.readers.all, within(opts, began)); err != nil {
 		_ = h.Release(ctx)
 		return nil, err
 	}
@@ -81,55 +73,14 @@ func (w *RWLock) TryLock(ctx context.Context) (*pessimistic.Hold, error) {
 	return w.Lock(ctx, &pessimistic.LockOptions{NoWait: true})
 }
 
-// drain waits until no reader is left, while h keeps new ones out.
-func (w *RWLock) drain(ctx context.Context, h *pessimistic.Hold, limit time.Duration, wait bool) error {
-	began := time.Now()
-	p, failed := poll.Pace{Backoff: w.locker.Options().Poll}, 0
-	for {
-		reader, found, err := w.reader(h.Context())
-		pause := p.Next(ctx)
-		switch {
-		case err != nil && ctx.Err() == nil && h.Context().Err() != nil:
-			return context.Cause(h.Context()) // the gate was lost during the wait
-		case err != nil && wait && (limit == 0 || time.Since(began) < limit) && azerr.Classify(err).Transient():
-			pause = poll.AfterFault(ctx, failed)
-			failed++
-		case err != nil:
-			return err
-		case !found:
-			return nil
-		case !wait || limit > 0 && time.Since(began) >= limit:
-			return w.heldBy(reader, began)
-		}
-		if limit > 0 {
-			pause = min(pause, limit-time.Since(began))
-		}
-		if err := w.readers.pause(h.Context(), pause); err != nil {
-			return azerr.Op("lock", w.readers.path, err)
-		}
-	}
-}
-
-// reader returns one of the readers.
-func (w *RWLock) reader(ctx context.Context) (pessimistic.LockInfo, bool, error) {
-	for info, err := range w.locker.List(ctx, &pessimistic.ListOptions{Prefix: w.readers.all.Prefix(), Held: true}) {
-		return info, err == nil, err
-	}
-	return pessimistic.LockInfo{}, false, nil
-}
-
 // RLock waits until no writer holds the lock or waits for it. Errors are those of Locker.Lock; on any error nothing is
 // left behind. The caller must call Release.
 //
 // Requests: those of Semaphore.Acquire, and 1 to look at the gate. If it is held, 1 to leave the slot, and those of Locker.Lock
 // for the gate, of its release, and of another Semaphore.Acquire.
 func (w *RWLock) RLock(ctx context.Context, opts *pessimistic.LockOptions) (*Slot, error) {
-	var o pessimistic.LockOptions
-	if opts != nil {
-		o = *opts
-	}
 	began := time.Now()
-	slot, err := w.readers.Acquire(ctx, &o)
+	slot, err := w.readers.Acquire(ctx, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -141,19 +92,21 @@ func (w *RWLock) RLock(ctx context.Context, opts *pessimistic.LockOptions) (*Slo
 		return slot, nil
 	}
 	_ = slot.Release(ctx)
-	if o.NoWait && err != nil {
-		return nil, err
-	} else if o.NoWait {
-		return nil, w.heldBy(writer, began)
-	}
-	// In the line of the writers: those who hold the gate enter one after the other. A writer who has the gate after us sees the slot
-	// only if we still held the gate when we had the slot.
-	for {
-		h, err := w.locker.Lock(ctx, w.gate, within(o, began))
+	if ptr.Value(opts).NoWait {
 		if err != nil {
 			return nil, err
 		}
-		slot, err := w.readers.Acquire(ctx, within(o, began))
+		return nil, &pessimistic.HeldError{Resource: w.locker.Path(w.readers.all.Name), Holder: writer.Owner, Fence: writer.Fence,
+			Since: writer.Since, State: lease.Leased, Waited: time.Since(began)}
+	}
+	// In the line of the writers: those who hold the gate enter one after the other. A writer that has the gate after us sees the slot
+	// only if we still held the gate when we had the slot.
+	for {
+		h, err := w.locker.Lock(ctx, w.gate, within(opts, began))
+		if err != nil {
+			return nil, err
+		}
+		slot, err := w.readers.Acquire(ctx, within(opts, began))
 		lost := h.Guard(ctx)
 		_ = h.Release(ctx)
 		if err != nil || lost == nil {
@@ -164,15 +117,13 @@ func (w *RWLock) RLock(ctx context.Context, opts *pessimistic.LockOptions) (*Slo
 }
 
 // within returns the options for what is left of the time to wait.
-func within(o pessimistic.LockOptions, began time.Time) *pessimistic.LockOptions {
-	if o.MaxWait > 0 {
-		o.MaxWait = max(o.MaxWait-time.Since(began), time.Nanosecond)
+func within(opts *pessimistic.LockOptions, began time.Time) *pessimistic.LockOptions {
+	if opts == nil || opts.MaxWait <= 0 {
+		return opts
 	}
+	o := *opts
+	o.MaxWait = max(o.MaxWait-time.Since(began), time.Nanosecond)
 	return &o
-}
-
-func (w *RWLock) heldBy(holder pessimistic.LockInfo, began time.Time) *pessimistic.HeldError {
-	return &pessimistic.HeldError{Resource: w.readers.path, Holder: holder.Owner, Fence: holder.Fence, Since: holder.Since, State: lease.Leased, Waited: time.Since(began)}
 }
 
 // TryRLock is RLock without waiting.

@@ -1,23 +1,21 @@
+// Package shared limits how many processes hold something at the same time: a Semaphore admits n, and an RWLock admits
+// many readers or one writer. Both are built from the named locks of a pessimistic.Locker, with their promises and limits.
 package shared
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pessimistic/internal/locks"
-	"github.com/azconc/azconc/pkg/azerr"
-	"github.com/azconc/azconc/pkg/lease"
-	"github.com/azconc/azconc/pkg/retry"
 )
 
 // Semaphore admits at most n holders at a time, across all processes that use the same name and the same n. Each holder
 // has one of n slots. A slot is a named lock of the Locker, "name/slot/0" to "name/slot/n-1", with its own owner and
 // fence, and gives the same guarantee: the context of a holder ends before its slot can be given to another.
 //
-// A waiter sees all slots with one request. Goroutines that share a Semaphore wait in a queue, and the first of them
+// A waiter sees all slots with one request. Goroutines that share a Locker wait in a queue, and the first of them
 // polls for all. Processes that wait sign up beside slot 0, and are served in that order as far as possible; see Locker.Lock.
 //
 // A process configured with a larger n admits more holders. To lower n, first let all holders of the slots above it
@@ -27,11 +25,6 @@ import (
 type Semaphore struct {
 	locker *pessimistic.Locker
 	all    locks.Slots
-	path   string
-
-	front chan struct{} // a token: the goroutine that has it may look for a slot, and read and write last
-	freed chan struct{} // signals the first waiter that a slot of this process is free
-	last  int           // the slot this process held last, which is likely to be free; negative before the first
 }
 
 // maxSlots is chosen so that one request lists all slots.
@@ -39,22 +32,18 @@ const maxSlots = 1000
 
 // NewSemaphore returns a Semaphore with n slots, 1 to 1000. It sends no request.
 func NewSemaphore(k *pessimistic.Locker, name string, n int) (*Semaphore, error) {
-	if k == nil {
+	switch {
+	case k == nil:
 		return nil, errors.New("semaphore: no Locker")
-	}
-	if n < 1 || n > maxSlots {
+	case n < 1 || n > maxSlots:
 		return nil, fmt.Errorf("semaphore: %d slots: must be 1 to %d", n, maxSlots)
-	}
-	freed := make(chan struct{}, 1)
-	s := &Semaphore{locker: k, all: locks.Slots{Name: name, N: n, Freed: freed}, front: make(chan struct{}, 1), freed: freed, last: -1}
-	if name == "" {
+	case name == "":
 		return nil, errors.New("semaphore: no name")
 	}
+	s := &Semaphore{locker: k, all: locks.Slots{Name: name, N: n, Last: new(-1), Freed: make(chan struct{}, 1)}}
 	if err := locks.CheckName(k.Options().Prefix, s.all.Lock(n-1)); err != nil {
 		return nil, err
 	}
-	s.path = k.Path(name)
-	s.front <- struct{}{}
 	return s, nil
 }
 
@@ -64,14 +53,14 @@ type Slot struct {
 	*pessimistic.Hold
 	Number int // 0 to n-1
 
-	semaphore *Semaphore
+	freed chan<- struct{} // wakes the first waiter of this process
 }
 
 // Release releases the slot, as Lease.Release does.
 func (s *Slot) Release(ctx context.Context) error {
 	err := s.Hold.Release(ctx)
 	select {
-	case s.semaphore.freed <- struct{}{}:
+	case s.freed <- struct{}{}:
 	default:
 	}
 	return err
@@ -87,17 +76,17 @@ func (s *Slot) Remove(ctx context.Context) error { return s.Release(ctx) }
 // look at that slot, 1 to list all slots, and 2 for a free one, 4 if it was never used. Waiting costs 1 to sign up, 3 the first
 // time, and one list request per look, for all goroutines together.
 func (s *Semaphore) Acquire(ctx context.Context, opts *pessimistic.LockOptions) (*Slot, error) {
-	var o pessimistic.LockOptions
-	if opts != nil {
-		o = *opts
+	h, number, err := s.locker.LockAny(ctx, s.all, opts)
+	if err != nil {
+		return nil, err
 	}
-	return s.acquire(ctx, o)
+	return &Slot{Hold: h, Number: number, freed: s.all.Freed}, nil
 }
 
 // TryAcquire is Acquire without waiting: it returns a *HeldError if no slot is free, or if other goroutines are already
 // waiting. It leaves a free slot to processes that wait for a second at most.
 func (s *Semaphore) TryAcquire(ctx context.Context) (*Slot, error) {
-	return s.acquire(ctx, pessimistic.LockOptions{NoWait: true})
+	return s.Acquire(ctx, &pessimistic.LockOptions{NoWait: true})
 }
 
 // Do acquires a slot, runs fn, and releases the slot when fn has returned. Errors are those of the package's Do.
@@ -107,63 +96,4 @@ func (s *Semaphore) Do(ctx context.Context, opts *pessimistic.LockOptions, fn fu
 		return err
 	}
 	return locks.Do(ctx, slot, pessimistic.ErrLost, func(ctx context.Context) error { return fn(ctx, slot) })
-}
-
-func (s *Semaphore) acquire(ctx context.Context, o pessimistic.LockOptions) (*Slot, error) {
-	began := time.Now()
-	if err := s.enter(ctx, o); err != nil {
-		return nil, err
-	}
-	defer func() { s.front <- struct{}{} }()
-	all := s.all
-	if all.First = s.last; all.First < 0 {
-		all.First = int(retry.Random(ctx) * float64(all.N))
-	}
-	h, number, err := s.locker.LockAny(ctx, all, within(o, began))
-	if err != nil {
-		return nil, err
-	}
-	s.last = number
-	return &Slot{Hold: h, Number: number, semaphore: s}, nil
-}
-
-// enter waits until this goroutine is in front.
-func (s *Semaphore) enter(ctx context.Context, o pessimistic.LockOptions) error {
-	held := &pessimistic.HeldError{Resource: s.path, State: lease.Leased, Local: true}
-	if o.NoWait {
-		select {
-		case <-s.front:
-			return nil
-		default:
-			return held
-		}
-	}
-	var over <-chan time.Time
-	if o.MaxWait > 0 {
-		timer := time.NewTimer(o.MaxWait)
-		defer timer.Stop()
-		over = timer.C
-	}
-	select {
-	case <-s.front:
-		return nil
-	case <-ctx.Done():
-		return azerr.Op("acquire", s.path, context.Cause(ctx))
-	case <-over:
-		held.Holder, held.Waited = s.locker.Options().Owner, o.MaxWait
-		return held
-	}
-}
-
-// pause waits for d, or until a slot of this process is released.
-func (s *Semaphore) pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-s.freed:
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	return nil
 }

@@ -1,3 +1,10 @@
+// Package lease is the one adapter to the lease operations of Azure Storage. A Resource can be leased; bloblease
+// implements it for blobs and containers, and filelease for files and shares, so that a program which leases blobs does
+// not link the SDK of Azure Files.
+//
+// Each method of a Resource sends a single request through the SDK's client, without the SDK's retries, and counted and
+// observed by the Wire in the context: see wire.Request. What a response means for a holder, and when to renew, is up to
+// the caller: see package pessimistic.
 package lease
 
 import (
@@ -84,4 +91,40 @@ type Result struct {
 	ID   string // of the lease
 	ETag azcore.ETag
 	Date time.Time // the service's clock
+}
+
+// State is the state of a lease as the service reports it.
+type State string
+
+// The states (REST: "Lease Blob", lease states).
+const (
+	Available State = "available" // never leased, or released
+	Leased    State = "leased"
+	Expired   State = "expired"  // not renewed in time
+	Breaking  State = "breaking" // broken, and held until the break period ends
+	Broken    State = "broken"   // broken, and free
+)
+
+// Free reports whether the lease can be acquired.
+func (s State) Free() bool { return s != Leased && s != Breaking }
+
+// Term says whether a lease that is held expires. The service reports it while the lease is held, and not at all in some
+// responses.
+type Term string
+
+// The terms.
+const (
+	FixedTerm    Term = "fixed"
+	InfiniteTerm Term = "infinite"
+)
+
+// Observation is the part of a lease that every client can see. It does not show who holds the lease, or for how long.
+type Observation struct {
+	State    State
+	Term     Term
+	ETag     azcore.ETag
+	Modified time.Time
+	Metadata map[string]string // names in lower case
+	Date     time.Time         // the service's clock, truncated to seconds: up to 2 s behind Modified, as recorded responses show
+	Size     int64             // of a blob's content, in bytes
 }

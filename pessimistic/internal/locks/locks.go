@@ -1,11 +1,16 @@
-// Package locks is shared by the leases and named locks of package pessimistic and the packages that are built over them.
+// Package locks is what package pessimistic and the packages below it share and nobody is promised.
 package locks
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
+	"time"
+
+	"github.com/azconc/azconc/pkg/retry"
 )
 
 // maxBlobName is the service's limit, in characters (REST: "Naming and referencing containers, blobs, and metadata").
@@ -23,8 +28,8 @@ func CheckName(prefix, name string) error {
 type Slots struct {
 	Name  string // of all; see Lock
 	N     int
-	First int             // the number of the one to try first
-	Freed <-chan struct{} // this process has released one of them
+	Last  *int          // the number of the one that this process held last, which is likely to be free; negative before the first
+	Freed chan struct{} // this process has released one of them
 }
 
 // Lock returns the name of one of the locks.
@@ -50,24 +55,67 @@ type Holding interface {
 // Do runs fn under h, and releases h when fn has returned or panicked. If the context of the work or the release ended
 // with an error that is lost, the result is one too. Any other error of the release is not the work's: the lease expires
 // by itself.
-func Do(ctx context.Context, h Holding, lost error, fn func(ctx context.Context) error) error {
-	finished := false
-	defer func() {
-		if !finished { // a panic or runtime.Goexit: release before it continues
-			_ = h.Release(ctx)
+func Do(ctx context.Context, h Holding, lost error, fn func(ctx context.Context) error) (err error) {
+	defer func() { // also after a panic or runtime.Goexit, before it continues
+		over := context.Cause(h.Context())
+		if released := h.Release(ctx); !errors.Is(over, lost) {
+			over = released
+		}
+		switch {
+		case !errors.Is(over, lost), errors.Is(err, lost):
+		case err == nil:
+			err = over
+		default:
+			err = fmt.Errorf("%w; the work returned: %w", over, err)
 		}
 	}()
-	err := fn(h.Context())
-	finished = true
-	over := context.Cause(h.Context())
-	if released := h.Release(ctx); !errors.Is(over, lost) {
-		over = released
+	return fn(h.Context())
+}
+
+// PollDefaults fills the fields that are not set: from 250 ms to 5 s.
+func PollDefaults(b retry.Backoff) retry.Backoff {
+	b.Base = cmp.Or(b.Base, 250*time.Millisecond)
+	b.Cap = max(cmp.Or(b.Cap, 5*time.Second), b.Base)
+	return b
+}
+
+// AfterFault returns the wait before the look that follows n+1 failed ones: a lost response must not cost a waiter its
+// place.
+func AfterFault(ctx context.Context, n int) time.Duration {
+	return retry.Backoff{Base: 500 * time.Millisecond, Cap: 2 * time.Second}.In(ctx).Wait(n)
+}
+
+// Pace draws the intervals between checks of something that another client holds from the upper half of a range that doubles up
+// to the cap. Full jitter would start near zero each time, and each check costs a request; and the more the intervals differ, the
+// less evenly the waiters are served. It must not be used concurrently.
+type Pace struct {
+	retry.Backoff
+	last time.Duration
+}
+
+// Next returns the next interval. Without a Rand, its random numbers are those of ctx.
+func (p *Pace) Next(ctx context.Context) time.Duration {
+	p.last = min(max(2*p.last, 2*p.Base), p.Cap)
+	least := max(p.last/2, p.Base)
+	return least + time.Duration(p.In(ctx).Rand()*float64(p.last-least))
+}
+
+// The names of a holder's record in the metadata of what it holds. The lease id is not among them, and must never be: a client
+// that read it could act as the holder.
+const (
+	KeyOwner     = "azconcowner"     // the name the holder gave itself, percent-encoded
+	KeySince     = "azconcsince"     // when it was acquired, by the service's clock
+	KeyHeartbeat = "azconcheartbeat" // of the holder of a file's lease, by the service's clock
+)
+
+// MaxOwner is the longest name in bytes. It leaves room in 8 KiB of metadata even when every byte has to be escaped.
+const MaxOwner = 512
+
+// OwnName returns the name of this process: "host/pid".
+func OwnName() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
 	}
-	switch {
-	case !errors.Is(over, lost), errors.Is(err, lost):
-		return err
-	case err == nil:
-		return over
-	}
-	return fmt.Errorf("%w; the work returned: %w", over, err)
+	return fmt.Sprintf("%s/%d", host[:min(len(host), MaxOwner-32)], os.Getpid())
 }

@@ -1,7 +1,6 @@
 package pesstest
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -85,42 +84,6 @@ func (v *Visits) Visit(p *Process, kind string, h Holder, release func(context.C
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.all = append(v.all, one)
-}
-
-// Most returns the largest number of visits of these kinds at the same time.
-func (v *Visits) Most(kinds ...string) (most int) {
-	type edge struct {
-		at time.Time
-		by int
-	}
-	var edges []edge
-	for _, one := range v.All() {
-		if slices.Contains(kinds, one.Kind) && one.To.After(one.From) {
-			edges = append(edges, edge{one.From, 1}, edge{one.To, -1})
-		}
-	}
-	slices.SortFunc(edges, func(a, b edge) int {
-		return cmp.Or(a.at.Compare(b.at), a.by-b.by) // an end makes room for a beginning at the same time
-	})
-	now := 0
-	for _, e := range edges {
-		now += e.by
-		most = max(most, now)
-	}
-	return most
-}
-
-// Overlaps counts the pairs of a writer and another visit at the same time.
-func (v *Visits) Overlaps() (n int) {
-	all := v.All()
-	for i, a := range all {
-		for j, b := range all {
-			if i != j && a.Kind == "write" && a.From.Before(b.To) && b.From.Before(a.To) {
-				n++
-			}
-		}
-	}
-	return n
 }
 
 // Among runs processes over a service with faults. No blob may be leased once they have ended and the shortest lease has

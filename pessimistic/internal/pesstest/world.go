@@ -4,7 +4,7 @@ package pesstest
 import (
 	"bytes"
 	"context"
-	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -12,9 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
@@ -22,7 +20,6 @@ import (
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/lease/bloblease"
 	"github.com/azconc/azconc/pkg/ptr"
-	"github.com/azconc/azconc/pkg/retry"
 )
 
 // World is the in-memory service, with faults before it and a witness behind them: what the witness has seen was carried
@@ -56,23 +53,18 @@ func InBubble(t *testing.T, test func(t *testing.T, w *World)) {
 	synctest.Test(t, func(t *testing.T) { test(t, New(t, nil)) })
 }
 
-// BothDates runs a test with a service whose Date header is exact, and with one whose Date lags behind its writes by up to
-// two seconds and goes back by a second now and then, as that of recorded accounts does.
-func BothDates(t *testing.T, test func(t *testing.T, opts aztest.Options)) {
-	t.Helper()
-	t.Run("Date is exact", func(t *testing.T) { test(t, aztest.Options{}) })
-	t.Run("Date lags", func(t *testing.T) { test(t, aztest.Options{DateLag: DateLag}) })
-}
-
 // DateLag is that of recorded accounts.
 const DateLag = time.Second
 
-// InBubbles is InBubble with BothDates.
+// InBubbles is InBubble with a service whose Date header is exact, and with one whose Date lags behind its writes by up to
+// two seconds and goes back by a second now and then, as that of recorded accounts does.
 func InBubbles(t *testing.T, test func(t *testing.T, w *World)) {
 	t.Helper()
-	BothDates(t, func(t *testing.T, opts aztest.Options) {
-		synctest.Test(t, func(t *testing.T) { test(t, New(t, &opts)) })
-	})
+	for name, lag := range map[string]time.Duration{"Date is exact": 0, "Date lags": DateLag} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { test(t, New(t, &aztest.Options{DateLag: lag})) })
+		})
+	}
 }
 
 // Latency is how long a request takes where that matters.
@@ -97,20 +89,6 @@ func (w *World) Put(name, content string) {
 	if _, err := w.Service.BlockBlob("box", name).Upload(context.Background(), Body(content), nil); err != nil {
 		w.T.Fatalf("put %s: %v", name, err)
 	}
-}
-
-// Get reads a blob without faults.
-func (w *World) Get(name string) string {
-	w.T.Helper()
-	resp, err := w.Service.BlockBlob("box", name).DownloadStream(context.Background(), nil)
-	if err != nil {
-		w.T.Fatalf("get %s: %v", name, err)
-	}
-	data, err := io.ReadAll(resp.Body)
-	if err != nil {
-		w.T.Fatal(err)
-	}
-	return string(data)
 }
 
 // Container returns a client whose requests meet the faults. Its retries are the SDK's defaults: the code under test has
@@ -142,20 +120,6 @@ func (w *World) Look(name string) lease.Observation {
 		w.T.Fatalf("look at %s: %v", name, err)
 	}
 	return seen
-}
-
-// SetMetadata replaces the metadata of a blob under a lease.
-func (w *World) SetMetadata(name, id string, metadata map[string]string) {
-	w.T.Helper()
-	values := map[string]*string{}
-	for key, value := range metadata {
-		values[key] = &value
-	}
-	_, err := w.Service.BlockBlob("box", name).SetMetadata(context.Background(), values, &blob.SetMetadataOptions{
-		AccessConditions: &blob.AccessConditions{LeaseAccessConditions: &blob.LeaseAccessConditions{LeaseID: &id}}})
-	if err != nil {
-		w.T.Fatal(err)
-	}
 }
 
 // State returns the state of a blob's lease, as Look does.
@@ -230,20 +194,17 @@ type nopCloser struct{ *bytes.Reader }
 
 func (nopCloser) Close() error { return nil }
 
-// Code returns the service's error code in the chain of err.
-func Code(err error) string {
-	if r, ok := errors.AsType[*azcore.ResponseError](err); ok {
-		return r.ErrorCode
+// Slack is the time that a waiter may need after an outage, or after the lease has become free: a wait between two looks, and the
+// look itself and an acquisition, each of which may be hanging and be repeated.
+const Slack = 5*time.Second + 5*time.Second + 2500*time.Millisecond
+
+// InOutages runs a test with each kind and length of an outage, of which the longest is twice the shortest lease.
+func InOutages(t *testing.T, test func(t *testing.T, w *World, fault aztest.Fault, outage time.Duration)) {
+	for _, kind := range []aztest.FaultKind{aztest.Refuse, aztest.Throttle, aztest.Hang, aztest.LoseRequest, aztest.LoseAnswer} {
+		for _, outage := range []time.Duration{time.Second, 10 * time.Second, 30 * time.Second} {
+			t.Run(fmt.Sprintf("%s for %v", kind, outage), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { test(t, New(t, WithLatency(0)), aztest.Fault{Kind: kind}, outage) })
+			})
+		}
 	}
-	return ""
-}
-
-// PollEvery polls at fixed intervals.
-func PollEvery(d time.Duration) retry.Backoff {
-	return retry.Backoff{Base: d, Cap: d, Rand: func() float64 { return 0 }}
-}
-
-// DeleteWith deletes under a lease.
-func DeleteWith(id string) *blob.DeleteOptions {
-	return &blob.DeleteOptions{AccessConditions: &blob.AccessConditions{LeaseAccessConditions: &blob.LeaseAccessConditions{LeaseID: &id}}}
 }

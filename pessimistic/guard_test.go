@@ -76,7 +76,8 @@ func TestAShortStandstillClosesTheGateUntilARenewal(t *testing.T) {
 		}
 		bubble.Sleep(time.Minute)
 		mustRelease(t, l)
-		if got := seen.kinds()[:4]; !slices.Equal(got, []observe.Kind{observe.Acquired, observe.Renewed, observe.Doubted, observe.Renewed}) {
+		doubt := []observe.Kind{observe.Doubted, observe.Renewed, observe.Assured}
+		if got := seen.kinds()[:7]; !slices.Equal(got, slices.Concat([]observe.Kind{observe.Acquired}, doubt, doubt)) {
 			t.Errorf("events %v", got)
 		}
 	})
