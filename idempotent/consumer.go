@@ -96,7 +96,10 @@ func NewConsumer(queue *azqueue.QueueClient, handler Handler, opts *ConsumerOpti
 	}
 	c.bodies = o.ClaimCheck.observed(o.Hooks)
 	c.dedupe = c.openDedupe()
-	return c, c.budget.join(c)
+	if err := c.budget.join(c); err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 // Wake makes the Consumer poll the queue at once. Call it when a message is known to have been sent, for example as

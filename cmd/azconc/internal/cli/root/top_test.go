@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
-	"github.com/azconc/azconc/idempotent"
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pessimistic/shared"
 	"github.com/azconc/azconc/pkg/aztest"
