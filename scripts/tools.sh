@@ -15,11 +15,11 @@ need_go() {
 	need go "Go 1.26" "see https://go.dev/doc/install"
 }
 
-# modules are the folders with a go.mod: the libraries, the command, telemetry and the adapters. go.work joins them, but ./... stands for
-# the packages of one.
-modules=(. cmd/azconc pkg/telemetry pkg/adapters/*/)
-# packages are those of the libraries, the command and telemetry.
-packages=(./... ./cmd/azconc/... ./pkg/telemetry/...)
+# modules are the folders with a go.mod: the libraries, the command, telemetry, the adapters and scripts/cluster. go.work joins them, but
+# ./... stands for the packages of one.
+modules=(. cmd/azconc cmd/internal/cluster pkg/telemetry pkg/adapters/*/)
+# packages are those of all of them but the adapters.
+packages=(./... ./cmd/azconc/... ./cmd/internal/cluster/... ./pkg/telemetry/...)
 
 # as_released has go compile as a release is compiled, so that packages are compiled once for the tests, lint, the release and
 # whatever else runs without the race detector: all of them take them from the build cache.

@@ -136,18 +136,6 @@ func flat(rows []Row) (lines []Row) {
 	return lines
 }
 
-// holding returns the rows of which a cell, or one of a part, contains a text, whatever the case. Of their parts those stay that do.
-func holding(rows []Row, text string) (kept []Row) {
-	text = strings.ToLower(text)
-	for _, r := range rows {
-		r.Parts = holding(r.Parts, text)
-		if len(r.Parts) > 0 || slices.ContainsFunc(r.Cells, func(c string) bool { return strings.Contains(strings.ToLower(c), text) }) {
-			kept = append(kept, r)
-		}
-	}
-	return kept
-}
-
 // longestFirst puts the rows in use for longest first, and those not in use last.
 func longestFirst(rows []Row) {
 	held := func(r Row) (since int64) {

@@ -36,7 +36,7 @@ func verb() cli.Verb[options] {
 		Long: `Watch the locks, elections and semaphores of containers, and queues with their poison queues.
 
 Without names, everything in the account is shown, up to 20 containers and 20 queues; with names, these alone. Keys: tab shows the
-next section, enter all of a row with the commands that act on it, s what is held for longest first, and / filters. On a narrow
+next section, enter all of a row with the commands that act on it, and s what is held for longest first. On a narrow
 screen columns are left out, and names are shortened where they are alike.
 
 A round of requests costs 1 per container of locks, for up to 5,000 blobs, and 2 per queue; without names 1 more for each page of containers and of queues. The screen counts them. It has at most 200 requests a minute, and
