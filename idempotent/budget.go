@@ -12,23 +12,23 @@ import (
 // ConsumerOptions.Budget of each. It is safe for concurrent use.
 //
 // A Consumer asks for no more messages than there are free handlers, so that no message waits for those of another queue while its
-// visibility timeout passes. Each Consumer that runs keeps one handler, however long those of the others take, and uses those that the
-// others do not need. A suspect that runs alone is the only one that runs in all of them.
+// visibility timeout passes. Each Consumer keeps one handler, from NewConsumer until its Run has ended, however long those of the others
+// take, and uses those that the others do not need. A suspect that runs alone is the only one that runs in all of them.
 type Budget struct {
 	handlers int
 	seats    *semaphore.Weighted // of the handlers that run
 	alone    atomic.Int32        // suspects that run alone, or wait for that
 
 	mu   sync.Mutex
-	held map[*Consumer]int // by Consumer that runs, how many handlers are for its messages, and for those that it asks for
+	held map[*Consumer]int // by Consumer, how many handlers are for its messages, and for those that it asks for
 }
 
-// NewBudget returns a Budget of so many handlers: at least as many as the Consumers that run at a time.
+// NewBudget returns a Budget of so many handlers: at least as many as there are Consumers.
 func NewBudget(handlers int) *Budget {
 	return &Budget{handlers: handlers, seats: semaphore.NewWeighted(int64(handlers)), held: map[*Consumer]int{}}
 }
 
-// join adds a Consumer that runs, until leave.
+// join adds a Consumer, until leave.
 func (b *Budget) join(c *Consumer) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

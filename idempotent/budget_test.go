@@ -94,8 +94,8 @@ func (s *sharing) end() {
 	s.t.Helper()
 	s.stop()
 	s.all.Wait()
-	if s.most > s.budget.handlers || len(s.budget.held) != 0 || s.waited > time.Second/2 {
-		s.t.Errorf("%d handlers ran of %d, %v are held, and a message waited %v for its handler", s.most, s.budget.handlers, s.budget.held, s.waited)
+	if s.most > s.budget.handlers || len(s.budget.held) != 0 {
+		s.t.Errorf("%d handlers ran of %d, and %v are held", s.most, s.budget.handlers, s.budget.held)
 	}
 	for queue, ids := range s.handled {
 		for id, n := range ids {
@@ -129,6 +129,9 @@ func TestQueuesShareABudgetAndNoneStarves(t *testing.T) {
 			t.Errorf("%d of 12 are handled", n)
 		}
 		s.end()
+		if s.waited > time.Second/2 {
+			t.Errorf("a message waited %v for its handler", s.waited)
+		}
 	})
 }
 
@@ -195,10 +198,7 @@ func TestABudgetHasAHandlerForEachConsumer(t *testing.T) {
 		s.consumes(ctx, "one", time.Minute)
 		pass(time.Second)
 		handle := func(context.Context, *Message) error { return nil }
-		if err := r.consumer(handle, ConsumerOptions{Markers: r.markers, Budget: s.budget}).Run(ctx); err == nil {
-			t.Error("one handler is enough for two consumers")
-		}
-		for _, o := range []ConsumerOptions{{Dedupe: DedupeNone, Budget: NewBudget(0)}, {Dedupe: DedupeNone, Budget: NewBudget(2), Concurrency: 3}} {
+		for _, o := range []ConsumerOptions{{Dedupe: DedupeNone, Budget: s.budget}, {Dedupe: DedupeNone, Budget: NewBudget(0)}, {Dedupe: DedupeNone, Budget: NewBudget(2), Concurrency: 3}} {
 			if _, err := NewConsumer(r.queue, handle, &o); err == nil {
 				t.Errorf("%+v is taken", o)
 			}

@@ -96,6 +96,9 @@ func NewConsumer(queue *azqueue.QueueClient, handler Handler, opts *ConsumerOpti
 	}
 	c.bodies = o.ClaimCheck.observed(o.Hooks)
 	c.dedupe = c.openDedupe()
+	if err := c.budget.join(c); err != nil {
+		return nil, err
+	}
 	return c, nil
 }
 
@@ -137,16 +140,13 @@ func (*StuckError) Unwrap() error { return ErrStuck }
 // back messages whose handlers have not started, waits for SoftStop, ends the handlers' contexts, and waits for
 // HardStop. Message.Stopping signals handlers that this has begun. A nil error means that all handlers have returned;
 // otherwise the error is a *StuckError, or says why messages cannot be received, or which required resource is missing or
-// forbidden, or that the Budget has too few handlers. A second call returns ErrRan.
+// forbidden. A second call returns ErrRan.
 //
 // Requests: 1 per receive of up to 32 messages, 1 per message to delete it, 1 per third of Visibility that a handler
 // takes beyond the first two thirds; with Markers, those listed at Dedupe.
 func (c *Consumer) Run(ctx context.Context) error {
 	if c.ran.Swap(true) {
 		return ErrRan
-	}
-	if err := c.budget.join(c); err != nil {
-		return err
 	}
 	c.settling = context.WithoutCancel(ctx)
 	c.stopping, c.stop = context.WithCancelCause(ctx)

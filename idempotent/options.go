@@ -18,7 +18,8 @@ type ConsumerOptions struct {
 	// Concurrency is how many handlers run at a time. Defaults to 8.
 	Concurrency int
 
-	// Budget has the handlers, in place of Concurrency, for several Consumers together. Defaults to none.
+	// Budget has the handlers, in place of Concurrency, for several Consumers together. NewConsumer returns an error if there are more
+	// of these than handlers. Defaults to none.
 	Budget *Budget
 
 	// Visibility is how long a received message is hidden, in whole seconds from 3 s to 12 h. It is renewed while its

@@ -80,19 +80,20 @@ func (c *Consumer) reserve(ctx context.Context) int {
 	for lingered := false; ; {
 		c.mu.Lock()
 		n, over := c.wanted()
-		some := n < min(queues.MaxReceive, c.o.Concurrency) && c.stock[running] > 0
+		busy := c.stock[running] > 0
 		c.mu.Unlock()
-		switch {
-		case over, ctx.Err() != nil:
+		if over || ctx.Err() != nil {
 			return 0
-		case n > 0 && some && !lingered: // others that started together may be about to finish
+		}
+		got := c.budget.take(c, n)
+		switch all := got == n && !busy; {
+		case got > 0 && (all || lingered || got >= min(queues.MaxReceive, c.o.Concurrency)):
+			return got
+		case got > 0: // others that started together may be about to finish
 			lingered = true
+			c.budget.give(c, got)
 			_ = retry.Sleep(ctx, linger)
 			continue
-		case n > 0:
-			if n = c.budget.take(c, n); n > 0 {
-				return n
-			}
 		}
 		select {
 		case <-c.room:

@@ -54,16 +54,10 @@ func NewSubscriber(queues *azqueue.ServiceClient, opts *SubscriberOptions) (*Sub
 	if o.Logger == nil {
 		o.Logger = watermill.NopLogger{}
 	}
-	s := &Subscriber{queues: queues, opts: o, closing: make(chan struct{})}
-	_, err := s.consumer("topic", nil) // options that no topic can have
-	return s, err
-}
-
-func (s *Subscriber) consumer(topic string, handle idempotent.Handler) (*idempotent.Consumer, error) {
-	if handle == nil {
-		handle = func(context.Context, *idempotent.Message) error { return nil }
-	}
-	return idempotent.NewConsumer(s.queues.NewQueueClient(topic), handle, &s.opts.ConsumerOptions)
+	check := o.ConsumerOptions
+	check.Budget = nil // it counts its Consumers
+	_, err := idempotent.NewConsumer(queues.NewQueueClient("topic"), func(context.Context, *idempotent.Message) error { return nil }, &check)
+	return &Subscriber{queues: queues, opts: o, closing: make(chan struct{})}, err
 }
 
 // SubscribeInitialize creates the queue of a topic if it does not exist.
@@ -86,7 +80,8 @@ func (s *Subscriber) Subscribe(ctx context.Context, topic string) (<-chan *messa
 	default:
 	}
 	out := make(chan *message.Message)
-	consumer, err := s.consumer(topic, func(ctx context.Context, m *idempotent.Message) error { return deliver(ctx, m, out) })
+	handle := func(ctx context.Context, m *idempotent.Message) error { return deliver(ctx, m, out) }
+	consumer, err := idempotent.NewConsumer(s.queues.NewQueueClient(topic), handle, &s.opts.ConsumerOptions)
 	if err != nil {
 		return nil, err
 	}

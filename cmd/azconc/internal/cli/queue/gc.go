@@ -43,7 +43,7 @@ func newGCCmd(f *cli.Factory) *cobra.Command {
 		Long: `Delete the records of messages that can no longer be delivered: the markers of the queue and the marks of an inbox a day after
 their messages have expired, and bodies in a container whose messages expired longer ago than --claim-age. For a body whose message
 never expires, --claim-age begins when the body was stored.
-Consumers delete expired markers in passing, so that gc is for those of a queue that nobody consumes any more.
+Consumers delete expired markers and marks in passing, so that gc is for those of a queue that nobody consumes any more.
 It is safe while senders and consumers are running.`,
 		Example: "  azconc queue gc orders\n  azconc queue gc orders --markers azconcmarkers --inbox orders/eu --claim-check bodies",
 	}
