@@ -22,7 +22,10 @@ import (
 // TestFiveHundredMessagesSentTwiceHaveFiveHundredEffects lets three consumers apply them, one of which loses its
 // connections halfway.
 func TestFiveHundredMessagesSentTwiceHaveFiveHundredEffects(t *testing.T) {
-	const n = 500
+	n := 500
+	if testing.Short() {
+		n = 150
+	}
 	account := azuritetest.Account(t)
 	first := newOnAzurite(t, account)
 	if _, err := first.queue.Create(t.Context(), nil); err != nil {
@@ -76,7 +79,7 @@ func TestFiveHundredMessagesSentTwiceHaveFiveHundredEffects(t *testing.T) {
 		all.Go(func() { _ = c.Run(ctx) })
 	}
 	dying := newOnAzurite(t, account)
-	dying.wire.SetFaults(aztest.Fault{Kind: aztest.LoseRequest, Skip: 150}) // for good
+	dying.wire.SetFaults(aztest.Fault{Kind: aztest.LoseRequest, Skip: n / 3}) // for good
 	dies, kill := context.WithCancel(ctx)
 	defer kill()
 	consume(dying, dies)

@@ -22,6 +22,9 @@ func TestAMessageThatCannotBeBuriedIsNotHandledAgain(t *testing.T) {
 	for _, m := range modes {
 		for _, as := range []Encoding{Envelope, Base64} {
 			for _, f := range []aztest.Fault{{Kind: aztest.Answer, Status: 403, Code: "AuthorizationPermissionMismatch"}, {Kind: aztest.Refuse}} {
+				if testing.Short() && (as == Envelope) != (f.Kind == aztest.Answer) {
+					continue
+				}
 				t.Run(fmt.Sprint(m.name, "/", as, "/", f.Kind), func(t *testing.T) {
 					inBubble(t, func(t *testing.T, r *rig) {
 						p, err := NewProducer(r.queue, &ProducerOptions{Encoding: as})

@@ -2,6 +2,7 @@ package idempotent
 
 import (
 	"context"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"testing"
@@ -24,7 +25,10 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(azuritetest.StopAfter(m)) }
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400) // requests in simulated time leave much to collect, and little is in use
+	goleak.VerifyTestMain(azuritetest.StopAfter(m))
+}
 
 // rig is the in-memory service with a queue, a poison queue, a table of markers and a table of effects.
 type rig struct {

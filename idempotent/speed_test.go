@@ -20,6 +20,9 @@ func TestAConsumerIsAboutAsFastAsABareLoop(t *testing.T) {
 	const n = 960
 	for _, workers := range []int{8, 32} {
 		t.Run(fmt.Sprint(workers), func(t *testing.T) {
+			if testing.Short() && workers == 8 {
+				t.Skip("SKIP: it takes seconds, and this is a short run")
+			}
 			synctest.Test(t, func(t *testing.T) {
 				f := &far{}
 				f.rig = newRigOn(t, aztest.New(&aztest.Options{Latency: func() time.Duration { return time.Duration(f.latency.Load()) }}))

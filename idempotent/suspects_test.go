@@ -31,6 +31,9 @@ func (r *rig) killedWhileHandling(h Handler, after time.Duration, o ConsumerOpti
 func TestTwoKillsHoldNothingUp(t *testing.T) {
 	for _, as := range []Encoding{Envelope, Text} {
 		for concurrency, consumers := range map[int]int{32: 1, 8: 4} {
+			if testing.Short() && (as == Envelope) != (consumers == 1) {
+				continue
+			}
 			inBubble(t, func(t *testing.T, r *rig) {
 				const messages, work = 32, 10 * time.Minute
 				for i := range messages {

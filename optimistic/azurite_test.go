@@ -59,7 +59,10 @@ func TestContendersOnAzurite(t *testing.T) {
 		t.Run(fmt.Sprint(clients), func(t *testing.T) {
 			name := fmt.Sprintf("n%d.json", clients)
 			optest.Put(t, client(name), `{"n":0}`)
-			const each = 12
+			each := 12
+			if testing.Short() {
+				each = 4
+			}
 			var mu sync.Mutex
 			var wg sync.WaitGroup
 			requests := 0
@@ -108,10 +111,14 @@ func TestLostResponsesOnAzurite(t *testing.T) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	success, unknown, resolved := 0, 0, 0
+	updates := 30
+	if testing.Short() {
+		updates = 12
+	}
 	for range 4 {
 		wg.Go(func() {
 			t0 := blobs.NewJSON[optest.Counter](lossy("n.json"))
-			for range 30 {
+			for range updates {
 				res, err := optimistic.Update(context.Background(), t0, optest.Increment, &optimistic.UpdateOptions{Attempts: -1, Elapsed: time.Minute})
 				mu.Lock()
 				resolved += res.Resolved

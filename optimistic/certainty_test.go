@@ -172,8 +172,12 @@ func TestNothingIsAppliedTwiceInACrowd(t *testing.T) {
 		confirm optimistic.Confirm
 	}{{12, optimistic.ConfirmAlways}, {32, optimistic.ConfirmAlways}, {128, optimistic.ConfirmAlways}, {32, optimistic.ConfirmByPath}} {
 		t.Run(fmt.Sprintf("%d clients, confirm %d", tt.clients, tt.confirm), func(t *testing.T) {
+			commits := *crowdCommits
+			if testing.Short() {
+				commits /= 3
+			}
 			v := workload{
-				seed: *optest.FirstSeed, blobs: 1, writers: tt.clients, operations: *crowdCommits/tt.clients + 1, confirm: tt.confirm, faults: manyFaults(),
+				seed: *optest.FirstSeed, blobs: 1, writers: tt.clients, operations: commits/tt.clients + 1, confirm: tt.confirm, faults: manyFaults(),
 			}.run(t)
 			for _, violation := range v.Violations {
 				t.Error(violation)

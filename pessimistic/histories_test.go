@@ -10,7 +10,7 @@ import "testing"
 func TestAPausedHolderNeverWritesWhileALaterOneHolds(t *testing.T) {
 	histories := 100
 	if testing.Short() {
-		histories = 20
+		histories = 10
 	}
 	for _, by := range []writer{fencedBlob, fencedTable} {
 		t.Run(by.name, func(t *testing.T) {

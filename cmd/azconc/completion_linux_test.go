@@ -113,6 +113,7 @@ func (k keyedShell) enter(keys string) string {
 }
 
 func TestShellsCompleteCommandsAndNamesAndNoFiles(t *testing.T) {
+	t.Parallel()
 	connection := inMemory(t)
 	s := newShell(t, connection)
 	for _, args := range []string{"container create jobs", "queue create orders", "table create orders"} {
@@ -167,6 +168,7 @@ func TestShellsCompleteCommandsAndNamesAndNoFiles(t *testing.T) {
 
 // An account that accepts connections and never answers must not keep the user waiting, nor have local files offered.
 func TestShellsDoNotWaitForAnAccountThatHangs(t *testing.T) {
+	t.Parallel()
 	hung, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

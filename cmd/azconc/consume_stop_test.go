@@ -21,6 +21,7 @@ import (
 // TestATermDrainsAndASecondOneHurries: the first one lets the command finish, and no other begins; the second one ends it,
 // and its message is there again at once.
 func TestATermDrainsAndASecondOneHurries(t *testing.T) {
+	t.Parallel()
 	heedSignals()
 	for _, c := range []struct {
 		name    string
@@ -83,6 +84,7 @@ func TestATermDrainsAndASecondOneHurries(t *testing.T) {
 
 // TestAnInterruptWhileNothingAnswersEndsTheCommand: no request of the start is answered, and the command ends as it does when it is idle.
 func TestAnInterruptWhileNothingAnswersEndsTheCommand(t *testing.T) {
+	t.Parallel()
 	heedSignals()
 	asked := make(chan struct{}, 100)
 	hanging := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

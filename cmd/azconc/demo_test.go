@@ -13,6 +13,7 @@ import (
 
 // TestTheDemoShowsTheBugAndTheCure runs what a new user runs first, with nothing but azconc on the PATH, and the same on Azurite.
 func TestTheDemoShowsTheBugAndTheCure(t *testing.T) {
+	t.Parallel()
 	for _, engine := range []string{"", "azurite"} {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()

@@ -14,6 +14,7 @@ import (
 
 // TestDevScripts runs testdata/dev/*.txtar, in which azconc starts Azurite itself.
 func TestDevScripts(t *testing.T) {
+	t.Parallel()
 	if os.Getenv(azuritetest.SkipVariable) == "1" {
 		t.Skipf("%s=1: not tested against Azurite", azuritetest.SkipVariable)
 	}

@@ -82,6 +82,7 @@ var leaseOf = regexp.MustCompile(`azconc (\w+) lease (?:change|release|renew) (\
 // they are printed, on an account of its own in memory that has what they name. The other lines of the README run in
 // TestANewcomerCanFollowTheReadmes.
 func TestTheExamplesOfTheHelpRun(t *testing.T) {
+	t.Parallel()
 	ran := 0
 	left := map[string]bool{}
 	run := func(name, line string) {

@@ -8,6 +8,7 @@ import (
 
 // A lock that is held for a minimum time was held through TERM and --timeout: with --hold-at-least 1h, only KILL ended it.
 func TestAMinimumTimeEndsOnTERMAndTimeout(t *testing.T) {
+	t.Parallel()
 	s := onMemory(t)
 	args := []string{"lock", "run", "locks/least", "--hold-at-least", "1h"}
 	if code, _, said := s.run(append(args, "--timeout", "5s", "--", "true")...); code != 0 {

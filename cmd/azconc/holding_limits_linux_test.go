@@ -174,6 +174,7 @@ echo $PPID > watchdog; $1`
 // The lease is kept as long as it lasts if a process of the command goes on, whatever has ended the command. On a busy machine the time
 // can be over before that process runs: then the command gets more.
 func TestALeaseIsKeptIfAProcessCannotBeKilled(t *testing.T) {
+	t.Parallel()
 	setpriv, err := exec.LookPath("setpriv")
 	if err != nil || os.Getuid() != 0 {
 		t.Skip("SKIP: root and setpriv are needed to run a process as another user")

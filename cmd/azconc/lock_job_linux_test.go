@@ -16,6 +16,7 @@ import (
 // One Ctrl-C ends a loop around azconc: the shell sees that it was ended by SIGINT. The command gets it once, and nothing of
 // it is left.
 func TestACtrlCEndsALoop(t *testing.T) {
+	t.Parallel()
 	for name, under := range map[string]string{
 		"running": `sh -c 'trap "echo int >> ints; trap - INT; kill -INT \$\$" INT; echo $$ >> pids; while :; do sleep 0.05; done'`,
 		"waiting": `sh -c 'echo $$ >> pids'`,
@@ -68,6 +69,7 @@ func TestACtrlCEndsALoop(t *testing.T) {
 
 // A process that left the process group gets no signals from the keyboard, so azconc passes them on.
 func TestACtrlCReachesACommandInAGroupOfItsOwn(t *testing.T) {
+	t.Parallel()
 	s := onMemory(t)
 	keyboard, wait := interactive(t, s, `azconc lock run locks/group -- timeout 60 sh -c 'trap "echo int >> ints; exit 7" INT; echo up > up; while :; do sleep 0.05; done'
 		echo $? > status`)
@@ -82,6 +84,7 @@ func TestACtrlCReachesACommandInAGroupOfItsOwn(t *testing.T) {
 
 // A command that was started in the background reads from the terminal when it is in the foreground, and not before.
 func TestACommandInTheBackgroundCanBeBroughtToTheForeground(t *testing.T) {
+	t.Parallel()
 	s := onMemory(t)
 	keyboard, wait := interactive(t, s, `azconc lock run locks/back -- sh -c 'echo up > up; read line; echo $line > got; exit 3' &
 		until [ -e up ]; do sleep 0.05; done; sleep 0.2; fg; echo $? > status`)
@@ -98,6 +101,7 @@ func TestACommandInTheBackgroundCanBeBroughtToTheForeground(t *testing.T) {
 
 // A TERM ends a suspended job, as it does without azconc, once it is continued, and the command that was stopped.
 func TestATermEndsASuspendedCommand(t *testing.T) {
+	t.Parallel()
 	s := onMemory(t)
 	keyboard, wait := interactive(t, s, `azconc lock run locks/term -- sh -c 'echo $$ > pid; while :; do sleep 0.05; done'
 		echo $? > first; kill %1; kill -CONT %1; until [ -e gone ]; do sleep 0.05; done`)
@@ -122,6 +126,7 @@ func TestATermEndsASuspendedCommand(t *testing.T) {
 }
 
 func TestATermEndsACommandThatWasStopped(t *testing.T) {
+	t.Parallel()
 	s := onMemory(t)
 	cmd, _ := s.command("lock", "run", "locks/stopped", "--", "sh", "-c", "echo $$ > pid; kill -STOP $$; while :; do sleep 0.05; done")
 	if err := cmd.Start(); err != nil {
@@ -140,6 +145,7 @@ func TestATermEndsACommandThatWasStopped(t *testing.T) {
 
 // When the terminal is closed the command gets a HUP, and the lock is released.
 func TestAClosedTerminalEndsTheCommand(t *testing.T) {
+	t.Parallel()
 	s := onMemory(t)
 	keyboard, wait := interactive(t, s, `azconc lock run locks/closed -- sh -c 'echo $$ > pid; while :; do sleep 0.05; done' 2> said`)
 	pid := s.eventually("pid", 1)
@@ -203,6 +209,7 @@ func zombiesBelow(pid int) (n int) {
 
 // A reader of the status lines that does not read holds nothing up.
 func TestAHungReaderOfTheStatusLinesHoldsNothingUp(t *testing.T) {
+	t.Parallel()
 	s := onMemory(t)
 	r, w, err := os.Pipe()
 	if err != nil {

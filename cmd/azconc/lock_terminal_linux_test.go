@@ -88,6 +88,7 @@ func onMemory(t *testing.T) shell {
 
 // A command that is suspended gives the terminal back to the shell, and gets it again when it goes on.
 func TestACommandUnderALockCanBeSuspended(t *testing.T) {
+	t.Parallel()
 	s := onMemory(t)
 	keyboard, wait := interactive(t, s, `azconc lock run locks/tty -- sh -c 'echo up > up; read line; echo $line > got; exit 3'
 		echo $? > first; fg; echo $? > second`)
@@ -109,6 +110,7 @@ func TestACommandUnderALockCanBeSuspended(t *testing.T) {
 // A command whose stdin is no terminal is suspended with azconc, too. It must not go on while nothing is renewed. It starts no
 // processes: one that waits for its vforked child, which is stopped, is not stopped itself, although it does nothing.
 func TestASuspensionStopsTheCommandToo(t *testing.T) {
+	t.Parallel()
 	s := onMemory(t)
 	keyboard, wait := interactive(t, s, `azconc lock run locks/piped -- sh -c 'echo $$ > pid; until [ -e done ]; do :; done; exit 3' < /dev/null
 		echo $? > first; until [ -e seen ]; do sleep 0.02; done; fg; echo $? > second`)
@@ -147,6 +149,7 @@ func statOf(t *testing.T, pid string) []string {
 
 // A background job leaves the terminal to the foreground job.
 func TestACommandInTheBackgroundLeavesTheTerminalAlone(t *testing.T) {
+	t.Parallel()
 	s := onMemory(t)
 	// The shell runs nothing meanwhile: after that it would take the terminal back itself.
 	keyboard, wait := interactive(t, s, `azconc lock run locks/back -- sh -c 'echo up > up; until [ -e got ]; do sleep 0.02; done' &

@@ -77,6 +77,7 @@ func (s shell) lines(name string) []string {
 }
 
 func TestLockRun(t *testing.T) {
+	t.Parallel()
 	server := startAzurite(t)
 	connection := connectionTo(server.BlobURL, server.TableURL)
 	if code, _, said := newShell(t, connection).run("container", "create", "locks"); code != 0 {

@@ -108,6 +108,7 @@ type runner struct {
 // cancelled as the runners cancel: INT, then TERM, then KILL, to the shell alone. The lock becomes free, and nothing of the command
 // is left. (setup-terraform#441: a lock outlives the cancelled job.)
 func TestACancelledJobFreesTheLock(t *testing.T) {
+	t.Parallel()
 	const work = `echo $$ > pid; while :; do sleep 0.05; done`
 	bash, err := exec.LookPath("bash")
 	if err != nil {
@@ -175,6 +176,7 @@ func stepOf(bash string, s shell, env []string) *exec.Cmd {
 
 // TestACommandGoesOnWithoutItsParentByDefault: a command that is started in the background outlives its shell.
 func TestACommandGoesOnWithoutItsParentByDefault(t *testing.T) {
+	t.Parallel()
 	s := onMemory(t)
 	bash, err := exec.LookPath("bash")
 	if err != nil {

@@ -44,6 +44,7 @@ until [ -s "$STATE/up.sh" ]; do sleep 0.1; done
 // TestANewcomerCanFollowTheReadmes does what the README files say, from the clone on, in one shell and on an account that is
 // empty at first. The lines run as they are printed. The Go program is in a module of its own. There is no Node.js.
 func TestANewcomerCanFollowTheReadmes(t *testing.T) {
+	t.Parallel()
 	repository, err := exec.Command("git", "rev-parse", "--show-toplevel").Output()
 	if err != nil {
 		t.Skip("SKIP: there is no git repository to clone")
@@ -110,6 +111,7 @@ func TestANewcomerCanFollowTheReadmes(t *testing.T) {
 
 // Two replicas start the job of a night, the second one while the job runs or after it. Under a lock, that would run it again.
 func TestTheNightlyLineOfTheReadmeRunsOnce(t *testing.T) {
+	t.Parallel()
 	line := ""
 	for _, snippet := range snippets(t, "../../README.md") {
 		for l := range strings.Lines(snippet) {

@@ -29,6 +29,7 @@ import (
 
 // TestScripts runs testdata/*.txtar. Each script has a service of its own, over loopback; every azconc is a process.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	heedSignals()
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata",

@@ -128,6 +128,7 @@ func TestATerraformThatWasStoppedCannotOverwrite(t *testing.T) {
 // Ctrl-C reaches the command once, by the terminal; TERM, which follows, would be the second interrupt. A TERM that comes first
 // reaches it as an INT, although azconc is in the foreground, where an INT may be a key.
 func TestATerraformAtATerminalGetsOneInterrupt(t *testing.T) {
+	t.Parallel()
 	const counting = `sh -c 'trap "echo int >>got" INT; trap "echo term >>got" TERM; echo $AZCONC_PID >up; until [ -e go ]; do sleep 0.02; done; exit 3'`
 	for name, typed := range map[string]bool{"typed": true, "sent": false} {
 		t.Run(name, func(t *testing.T) {

@@ -119,6 +119,7 @@ func makeLocks(t *testing.T, service *aztest.Service, container string, n int) {
 
 // TestTopInATerminal drives azconc top in a real terminal of two sizes with 0, 3 and 500 locks.
 func TestTopInATerminal(t *testing.T) {
+	t.Parallel()
 	service := aztest.New(nil)
 	server := httptest.NewServer(service.BlobHandler())
 	t.Cleanup(server.Close)

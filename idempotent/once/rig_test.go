@@ -1,6 +1,7 @@
 package once
 
 import (
+	"runtime/debug"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,7 +12,10 @@ import (
 	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400) // requests in simulated time leave much to collect, and little is in use
+	goleak.VerifyTestMain(m)
+}
 
 // rig is the service in memory.
 type rig struct {

@@ -250,9 +250,13 @@ func (w entityWorkload) writer(target Entity[map[string]int], me string) (v opte
 
 func TestNoEntityIsChangedTwice(t *testing.T) {
 	var all optest.Verdicts
+	each := 120 / min(optest.RaceScale, 6)
+	if testing.Short() {
+		each = min(each, 40)
+	}
 	for n := range uint64(2) {
 		seed := *optest.FirstSeed + n
-		v := entityWorkload{seed: seed, rows: 8, writers: 4, operations: 120 / min(optest.RaceScale, 6), merges: seed%2 == 0}.run(t)
+		v := entityWorkload{seed: seed, rows: 8, writers: 4, operations: each, merges: seed%2 == 0}.run(t)
 		for _, violation := range v.Violations {
 			t.Errorf("seed %d: %s", seed, violation)
 		}

@@ -186,7 +186,11 @@ func (w production) produce(s *aztest.Service, i int) (v optest.Verdicts) {
 
 func TestNoJobIsPutTwice(t *testing.T) {
 	var all optest.Verdicts
-	for n := range uint64(3) {
+	seeds := uint64(3)
+	if testing.Short() {
+		seeds = 1
+	}
+	for n := range seeds {
 		seed := *optest.FirstSeed + n
 		v := production{seed: seed, producers: 6, each: 100 / min(optest.RaceScale, 4)}.run(t)
 		for _, violation := range v.Violations {

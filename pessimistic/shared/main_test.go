@@ -1,6 +1,7 @@
 package shared
 
 import (
+	"runtime/debug"
 	"testing"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
@@ -10,7 +11,10 @@ import (
 	"github.com/azconc/azconc/pessimistic/internal/pesstest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400) // requests in simulated time leave much to collect, and little is in use
+	goleak.VerifyTestMain(m)
+}
 
 // lockerOf returns a Locker whose requests meet the faults of w.
 func lockerOf(w *pesstest.World, opts *pessimistic.LockerOptions) *pessimistic.Locker {

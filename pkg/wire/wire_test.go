@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -21,7 +22,10 @@ import (
 	"github.com/azconc/azconc/pkg/wire"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400) // requests in simulated time leave much to collect, and little is in use
+	goleak.VerifyTestMain(m)
+}
 
 // service answers each request with the next of its answers, and the last one from then on.
 type service struct {

@@ -84,6 +84,9 @@ func TestContendingWritersOfALocalServiceTakeTurns(t *testing.T) {
 		{"entity", localEntity, 8, 3.3, 0.8, 0.5}, {"entity", localEntity, 32, 4, 0.8, 0.5},
 	} {
 		t.Run(fmt.Sprintf("%s/%d", tt.name, tt.clients), func(t *testing.T) {
+			if testing.Short() && (tt.clients == 128 || tt.name == "entity" && tt.clients == 32) {
+				t.Skip("SKIP: it takes seconds, and this is a short run")
+			}
 			var perCommit, rate, least []float64 // of each run: one in fifty is much slower, or has an unlucky client
 			for seed := range uint64(3) {
 				plain := simulate(t, tt.service(seed), jitter, tt.clients, 10*time.Second)
