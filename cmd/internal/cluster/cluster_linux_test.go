@@ -172,17 +172,23 @@ func (c *cluster) scaled(app string, pods int) {
 	})
 }
 
-// handled waits until all messages of a queue are handled and so many pods are left, judges, and adds a row to the table.
+// handled waits until all messages of a queue are handled, copies too, and so many pods are left, judges, and adds a row to the table.
 func (c *cluster) handled(scene, queue string, messages, kills, pods int) {
 	c.t.Helper()
 	c.reaches(queue, messages)
-	c.scaled(queue, pods)
-	c.done(scene, queue, messages, kills, judge(c.lines(), queue))
-	for _, name := range []string{queue, queue + "-poison"} {
-		if p, err := c.queue(name).GetProperties(c.t.Context(), nil); err != nil || *p.ApproximateMessagesCount != 0 {
-			c.t.Errorf("%d messages are left in %s: %v", *p.ApproximateMessagesCount, name, err)
+	left := func(queue *azqueue.QueueClient) error {
+		p, err := queue.GetProperties(c.t.Context(), nil)
+		if err != nil {
+			return err
 		}
+		return same(int(*p.ApproximateMessagesCount), 0)
 	}
+	until(c.t, 10*time.Minute, "no message in "+queue, func(context.Context) error { return left(c.queue(queue)) })
+	c.scaled(queue, pods)
+	if err := left(c.queue(queue + "-poison")); err != nil {
+		c.t.Errorf("poison messages of %s: %v", queue, err)
+	}
+	c.done(scene, queue, messages, kills, judge(c.lines(), queue))
 }
 
 // done adds a row to the table, and fails if it is not as it should be.
