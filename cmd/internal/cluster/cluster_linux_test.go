@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 type cluster struct {
 	*fleet
 	account string // a connection string
-	rows    []row
+	table   string // what came of the scenes
 }
 
 func newCluster(t *testing.T) *cluster {
@@ -72,7 +72,9 @@ func newCluster(t *testing.T) *cluster {
 	})
 	f.boot("node-0")
 	f.boot("node-1")
-	c := &cluster{fleet: f, account: server.ConnectionString()}
+	c := &cluster{fleet: f, account: server.ConnectionString(), table: "\n" +
+		"| scene | wanted | handled | twice, killed in between | twice, otherwise | kills | pods | at most | at the end |\n" +
+		"|---|--:|--:|--:|--:|--:|--:|--:|--:|\n"}
 	c.apply(fmt.Sprintf("{apiVersion: v1, kind: Secret, metadata: {name: storage}, stringData: {connection-string: %q}}", c.account))
 	for _, name := range []string{"jobs", "election"} {
 		blobs, err := container.NewClientFromConnectionString(c.account, name, nil)
@@ -200,7 +202,8 @@ func (c *cluster) done(scene, app string, wanted, kills int, v verdict) {
 	left := len(c.running(app))
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.rows = append(c.rows, row{scene, wanted, v, kills, c.started[app], c.peak[app], left})
+	c.table += fmt.Sprintf("| %s | %d | %d | %d | %d | %d | %d | %d | %d |\n",
+		scene, wanted, v.effects, v.again, v.unexplained, kills, c.started[app], c.peak[app], left)
 }
 
 // drain does what kubectl drain does: no new pods, and an eviction for each that is there.

@@ -24,7 +24,7 @@ import (
 // no schedule is missed.
 func TestACluster(t *testing.T) {
 	c := newCluster(t)
-	defer func() { t.Logf("\n%s", table(c.rows)) }()
+	defer func() { t.Log(c.table) }()
 	controllers := c.controllers()
 	c.schedule(false)
 
