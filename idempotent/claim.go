@@ -21,19 +21,11 @@ const maxResult = 64 << 10
 // claim is a delivery's claim of its key, which its marker records: until it ends, no other message with the key is
 // handled. A nil claim is that of a delivery which needs none.
 type claim struct {
-	o     *owner
-	d     *delivery
-	named bool // the marker names this session
+	o *owner
+	d *delivery
 
 	renewing sync.Mutex // held while the claim is renewed
 	until    time.Time  // when it ends, by the local clock
-}
-
-// counts are the counts that a marker stores for a message that cannot carry them.
-type counts struct {
-	Attempts   int `json:"attempts"`
-	Excused    int `json:"excused"`
-	Unfinished int `json:"unfinished"`
 }
 
 // ledger returns the counts of a message.
@@ -93,39 +85,13 @@ func (k *claim) hold(ctx context.Context) error {
 }
 
 // count stores the counts of a message that cannot carry them. Requests: 1.
-func (k *claim) count(ctx context.Context, n counts) error {
-	return k.o.k.failed(k.transact(ctx, func(_ context.Context, tx *tables.Tx) error { return tx.Merge(k.d.row, n) }))
-}
-
-// free records that nobody handles the message. Requests: 1; 2 if another session may have claimed it since, whose claim
-// stays.
-func (k *claim) free(ctx context.Context) error {
-	d := k.d
-	until, ours := d.receipt.Deadline()
-	alone := ours && time.Now().Before(until)
-	err := k.transact(ctx, func(ctx context.Context, tx *tables.Tx) error {
-		if !alone {
-			var m markers.Marker
-			there, err := tx.Get(ctx, d.row, &m)
-			if err != nil {
-				return err
-			}
-			if !there || m.State != markers.Owned || m.Owner != d.m.ID || m.Delivery != d.m.Deliveries {
-				return optimistic.ErrSkip
-			}
-		}
-		if err := tx.Merge(d.row, struct {
-			Freed int `json:"freed"`
-		}{d.m.Deliveries}); err != nil || d.carries {
-			return err
-		}
-		return tx.Merge(d.row, counts(d.ledger()))
-	})
-	if err != nil && !errors.Is(err, optimistic.ErrNotFound) {
-		return fmt.Errorf("others may wait for the message, which is free: %w", err)
+func (k *claim) count(ctx context.Context, n markers.Ledger) error {
+	type counts struct { // zeros too
+		Attempts   int `json:"attempts"`
+		Excused    int `json:"excused"`
+		Unfinished int `json:"unfinished"`
 	}
-	k.named = false
-	return nil
+	return k.o.k.failed(k.transact(ctx, func(_ context.Context, tx *tables.Tx) error { return tx.Merge(k.d.row, counts(n)) }))
 }
 
 // conclude records the outcome of a message, together with others. A handled message whose marker cannot be written now is
@@ -152,7 +118,7 @@ func (o *owner) conclude(ctx context.Context, d *delivery, as conclusion) error 
 	}
 	err := o.k.failed(o.notes.Write(ctx, d.partition, markers.Write{Row: d.row, Marker: m}, func() { o.c.move(d, closing) }))
 	if err != nil && azerr.Classify(err).Kind != azerr.BadInput {
-		o.late.Add(d.partition, markers.Write{Row: d.row, Marker: m})
+		o.notes.Later(d.partition, markers.Write{Row: d.row, Marker: m})
 	}
 	return err
 }
@@ -172,13 +138,17 @@ func (o *owner) poison(ctx context.Context, d *delivery, poisoned markers.Marker
 	return o.k.failed(err)
 }
 
-// forget records in the marker that nobody handles the message. Requests: 1; 2 if another consumer may have claimed it
-// since, whose claim stays; none if the message itself carries all there is to record.
+// forget stores the counts of a message that cannot carry them, unless another consumer may have received it since. Requests: 1.
 func (o *owner) forget(ctx context.Context, d *delivery) error {
-	if d.claim == nil || !d.claim.named && d.carries {
+	until, ours := d.receipt.Deadline()
+	if d.claim == nil || d.carries || !ours || !time.Now().Before(until) {
 		return nil
 	}
-	return d.claim.free(ctx)
+	err := d.claim.count(ctx, d.ledger())
+	if errors.Is(err, optimistic.ErrNotFound) {
+		return nil
+	}
+	return err
 }
 
-func (o *owner) flush(ctx context.Context) error { return o.k.failed(o.late.Flush(ctx)) }
+func (o *owner) flush(ctx context.Context) error { return o.k.failed(o.notes.Flush(ctx)) }

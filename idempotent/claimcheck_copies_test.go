@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/azconc/azconc/idempotent/claimcheck"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/observe"
 )
@@ -28,7 +27,7 @@ func TestALateCopyWhoseBodyIsGoneIsNoPoison(t *testing.T) {
 		{"not asked", false, false, 1, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			inClaimBubble(t, func(t *testing.T, r *rig, k *claimcheck.ClaimCheck) {
+			inClaimBubble(t, func(t *testing.T, r *rig, k *ClaimCheck) {
 				body, runs := noise(70_000), 0
 				handle := func(ctx context.Context, m *Message) error {
 					runs++
@@ -63,7 +62,7 @@ func TestALateCopyWhoseBodyIsGoneIsNoPoison(t *testing.T) {
 }
 
 func TestABodyThatWasDeletedByMistakeIsPoison(t *testing.T) {
-	inClaimBubble(t, func(t *testing.T, r *rig, k *claimcheck.ClaimCheck) {
+	inClaimBubble(t, func(t *testing.T, r *rig, k *ClaimCheck) {
 		r.sendBody(k, "m", noise(70_000))
 		for _, name := range r.blobs() {
 			if _, err := r.service.Container("claims").NewBlobClient(name).Delete(t.Context(), nil); err != nil {
@@ -94,7 +93,7 @@ func TestABodyThatArrivesShortIsReadAgain(t *testing.T) {
 	} {
 		for _, body := range [][]byte{noise(200_000), append(noise(70_000), make([]byte, 1<<20)...)} { // stored as it is, and compressed
 			t.Run(c.name, func(t *testing.T) {
-				inClaimBubble(t, func(t *testing.T, r *rig, k *claimcheck.ClaimCheck) {
+				inClaimBubble(t, func(t *testing.T, r *rig, k *ClaimCheck) {
 					r.sendBody(k, "m", body)
 					p := r.process()
 					c.fault.Match = aztest.Op("Get Blob")
@@ -125,7 +124,7 @@ func TestABodyThatArrivesShortIsReadAgain(t *testing.T) {
 // A blob that is longer than what was stored is not what was stored, however the response says so.
 func TestABlobThatWasOverwrittenIsPoison(t *testing.T) {
 	for _, rechunk := range []int{0, 1} {
-		inClaimBubble(t, func(t *testing.T, r *rig, k *claimcheck.ClaimCheck) {
+		inClaimBubble(t, func(t *testing.T, r *rig, k *ClaimCheck) {
 			r.sendBody(k, "m", noise(70_000))
 			other := r.service.Container("claims").NewBlockBlobClient(r.blobs()[0])
 			if _, err := other.UploadBuffer(t.Context(), noise(70_001), nil); err != nil {
@@ -145,7 +144,7 @@ func TestABlobThatWasOverwrittenIsPoison(t *testing.T) {
 // again, as it may be, and was poison: its body was missing.
 func TestABodyStaysUntilItsMarkerIsWritten(t *testing.T) {
 	for _, d := range []Dedupe{DedupeOwner, DedupeComplete} {
-		inClaimBubble(t, func(t *testing.T, r *rig, k *claimcheck.ClaimCheck) {
+		inClaimBubble(t, func(t *testing.T, r *rig, k *ClaimCheck) {
 			body := noise(70_000)
 			p, err := NewProducer(r.queue, &ProducerOptions{ClaimCheck: k})
 			if err != nil {

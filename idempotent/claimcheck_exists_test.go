@@ -7,13 +7,12 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 
-	"github.com/azconc/azconc/idempotent/claimcheck"
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
 // The service refuses to create a blob that is leased with LeaseIdMissing, and not with BlobAlreadyExists.
 func TestALeasedBodyIsThere(t *testing.T) {
-	inClaimBubble(t, func(t *testing.T, r *rig, k *claimcheck.ClaimCheck) {
+	inClaimBubble(t, func(t *testing.T, r *rig, k *ClaimCheck) {
 		r.sendFor(k, "m", 48*time.Hour)
 		p := r.process()
 		p.wire.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: http.StatusPreconditionFailed, Code: "LeaseIdMissing", Match: aztest.Op("Put Blob"), Count: 1})
@@ -51,7 +50,7 @@ func (n noETag) Do(r *http.Request) (*http.Response, error) {
 
 // A write on the condition of an ETag that is not known would have no condition.
 func TestABodyIsNotOverwrittenWithoutACondition(t *testing.T) {
-	inClaimBubble(t, func(t *testing.T, r *rig, k *claimcheck.ClaimCheck) {
+	inClaimBubble(t, func(t *testing.T, r *rig, k *ClaimCheck) {
 		r.sendFor(k, "m", 48*time.Hour)
 		producer, err := NewProducer(r.queue, &ProducerOptions{ClaimCheck: r.claims(noETag{r.service})})
 		if err != nil {

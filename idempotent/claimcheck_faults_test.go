@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/azconc/azconc/idempotent/claimcheck"
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
@@ -35,9 +34,9 @@ func TestEveryFaultAtEveryRequestOfAClaimedMessage(t *testing.T) {
 	}
 	for _, m := range settling {
 		for name, fault := range faults {
-			for k := range m.requests(12) {
+			for k := range 12 {
 				t.Run(fmt.Sprintf("%s/%s/%d", m.name, name, k), func(t *testing.T) {
-					inClaimBubble(t, func(t *testing.T, r *rig, _ *claimcheck.ClaimCheck) {
+					inClaimBubble(t, func(t *testing.T, r *rig, _ *ClaimCheck) {
 						var effects tally
 						p := r.process()
 						claims := r.claims(p.wire)
@@ -85,9 +84,9 @@ func TestAProcessThatDiesAtAnyRequestOfAClaimedMessageLosesNothing(t *testing.T)
 	body := noise(70_000)
 	for _, m := range settling {
 		for _, after := range []bool{false, true} {
-			for k := range m.requests(9) {
+			for k := range 9 {
 				t.Run(fmt.Sprintf("%s/%v/%d", m.name, after, k), func(t *testing.T) {
-					inClaimBubble(t, func(t *testing.T, r *rig, claims *claimcheck.ClaimCheck) {
+					inClaimBubble(t, func(t *testing.T, r *rig, claims *ClaimCheck) {
 						r.sendBody(claims, "m", body)
 						var effects tally
 						dying := r.process()
@@ -120,7 +119,7 @@ func TestAProcessThatDiesAtAnyRequestOfAClaimedMessageLosesNothing(t *testing.T)
 
 // TestABodyIsNeverDeletedBeforeItsMessage looks at the order of the requests, under concurrency.
 func TestABodyIsNeverDeletedBeforeItsMessage(t *testing.T) {
-	inClaimBubble(t, func(t *testing.T, r *rig, k *claimcheck.ClaimCheck) {
+	inClaimBubble(t, func(t *testing.T, r *rig, k *ClaimCheck) {
 		const n = 40
 		for i := range n {
 			r.sendBody(k, fmt.Sprint(i), noise(66_000+i))

@@ -15,7 +15,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
-	"github.com/azconc/azconc/idempotent/claimcheck"
 	"github.com/azconc/azconc/idempotent/internal/format"
 	"github.com/azconc/azconc/pkg/aztest"
 )
@@ -56,7 +55,7 @@ func TestALargeBodyIsNotCopied(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			k, err := claimcheck.New(client, nil)
+			k, err := NewClaimCheck(client, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -65,13 +64,13 @@ func TestALargeBodyIsNotCopied(t *testing.T) {
 				if _, err = (format.Message{ID: "m", Body: c.body}).Encode(format.Envelope); err == nil {
 					t.Error("it fits")
 				}
-				e, err = k.Pack(t.Context(), "orders", format.Message{ID: "m", Body: c.body}, 0, 1)
+				e, err = k.pack(t.Context(), "orders", format.Message{ID: "m", Body: c.body}, 0, 1)
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
 			var got []byte
-			read := allocated(func() { got, err = k.Fetch(t.Context(), *e.Packed) })
+			read := allocated(func() { got, err = k.fetch(t.Context(), *e.Packed) })
 			if err != nil || !bytes.Equal(got, c.body) {
 				t.Fatalf("%d bytes, %v", len(got), err)
 			}

@@ -14,8 +14,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
-	"github.com/azconc/azconc/idempotent/claimcheck"
-	"github.com/azconc/azconc/idempotent/internal/bodies"
 	"github.com/azconc/azconc/idempotent/internal/queues"
 	"github.com/azconc/azconc/idempotent/redrive"
 	"github.com/azconc/azconc/pkg/aztest"
@@ -30,7 +28,7 @@ func noise(n int) []byte {
 	return b
 }
 
-func (r *rig) claims(transport policy.Transporter) *claimcheck.ClaimCheck {
+func (r *rig) claims(transport policy.Transporter) *ClaimCheck {
 	r.t.Helper()
 	credential, err := container.NewSharedKeyCredential(aztest.Account, aztest.Key)
 	if err != nil {
@@ -40,7 +38,7 @@ func (r *rig) claims(transport policy.Transporter) *claimcheck.ClaimCheck {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	k, err := claimcheck.New(client, nil)
+	k, err := NewClaimCheck(client, nil)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -48,7 +46,7 @@ func (r *rig) claims(transport policy.Transporter) *claimcheck.ClaimCheck {
 }
 
 // inClaimBubble is inBubble with a container for bodies.
-func inClaimBubble(t *testing.T, test func(t *testing.T, r *rig, k *claimcheck.ClaimCheck)) {
+func inClaimBubble(t *testing.T, test func(t *testing.T, r *rig, k *ClaimCheck)) {
 	t.Helper()
 	inBubble(t, func(t *testing.T, r *rig) {
 		if _, err := r.service.Container("claims").Create(t.Context(), nil); err != nil {
@@ -75,7 +73,7 @@ func (r *rig) blobs() (names []string) {
 }
 
 // sendBody sends one message with a ClaimCheck.
-func (r *rig) sendBody(k *claimcheck.ClaimCheck, id string, body []byte) {
+func (r *rig) sendBody(k *ClaimCheck, id string, body []byte) {
 	r.t.Helper()
 	p, err := NewProducer(r.queue, &ProducerOptions{ClaimCheck: k})
 	if err != nil {
@@ -101,7 +99,7 @@ func TestABodyThatIsTooLargeIsCompressedAndIfNeedBeStored(t *testing.T) {
 			map[string]int{"Get Messages": 1, "Get Blob": 1, "Delete Message": 1, "Delete Blob": 1}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			inClaimBubble(t, func(t *testing.T, r *rig, k *claimcheck.ClaimCheck) {
+			inClaimBubble(t, func(t *testing.T, r *rig, k *ClaimCheck) {
 				r.sendBody(k, "a/b ü", tt.body)
 				if got := r.ops(); fmt.Sprint(got) != fmt.Sprint(tt.send) {
 					t.Errorf("sent with %v, want %v", got, tt.send)
@@ -133,16 +131,16 @@ func TestABodyThatIsTooLargeIsCompressedAndIfNeedBeStored(t *testing.T) {
 }
 
 func TestOnlyWhatCanBeReadAgainIsClaimed(t *testing.T) {
-	inClaimBubble(t, func(t *testing.T, r *rig, k *claimcheck.ClaimCheck) {
+	inClaimBubble(t, func(t *testing.T, r *rig, k *ClaimCheck) {
 		for _, as := range []Encoding{Base64, Text} {
 			if _, err := NewProducer(r.queue, &ProducerOptions{Encoding: as, ClaimCheck: k}); err == nil || !strings.Contains(err.Error(), "ProducerOptions.ClaimCheck") {
 				t.Errorf("%s: %v", as, err)
 			}
 		}
-		if _, err := claimcheck.New(nil, nil); err == nil {
+		if _, err := NewClaimCheck(nil, nil); err == nil {
 			t.Error("no container: no error")
 		}
-		small, err := claimcheck.New(r.service.Container("claims"), &claimcheck.Options{MaxBody: 100_000})
+		small, err := NewClaimCheck(r.service.Container("claims"), &ClaimCheckOptions{MaxBody: 100_000})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -165,7 +163,7 @@ func TestOnlyWhatCanBeReadAgainIsClaimed(t *testing.T) {
 
 func TestALostAnswerOfTheStoringIsSettled(t *testing.T) {
 	for kind, puts := range map[aztest.FaultKind]int{aztest.LoseAnswer: 2, aztest.LoseRequest: 2, aztest.Throttle: 2, aztest.FailAfterCommit: 2, aztest.AnswerTwice: 1, aztest.Hang: 2} {
-		inClaimBubble(t, func(t *testing.T, r *rig, k *claimcheck.ClaimCheck) {
+		inClaimBubble(t, func(t *testing.T, r *rig, k *ClaimCheck) {
 			r.service.SetFaults(aztest.Fault{Kind: kind, Match: aztest.Op("Put Blob"), Count: 1})
 			r.sendBody(k, "m", noise(70_000))
 			if n := r.ops(); n["Put Blob"] != puts || n["Put Message"] != 1 || len(r.blobs()) != 1 {
@@ -173,7 +171,7 @@ func TestALostAnswerOfTheStoringIsSettled(t *testing.T) {
 			}
 		})
 	}
-	inClaimBubble(t, func(t *testing.T, r *rig, k *claimcheck.ClaimCheck) {
+	inClaimBubble(t, func(t *testing.T, r *rig, k *ClaimCheck) {
 		r.service.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Op("Put Blob")})
 		p, err := NewProducer(r.queue, &ProducerOptions{ClaimCheck: k, Tries: 2})
 		if err != nil {
@@ -195,14 +193,14 @@ func TestASecondSendKeepsTheBodyForItsOwnLife(t *testing.T) {
 		puts          int           // of the second Send
 		needed        time.Duration // from the second Send, beside the age that is given to GC; 0: the body has no end
 	}{
-		{"the same life", ttl, ttl, 2, ttl + bodies.SendingLife},
-		{"a longer life", ttl, 2 * ttl, 2, 2*ttl + bodies.SendingLife},
-		{"a shorter life", ttl, time.Hour, 1, ttl + bodies.SendingLife - 30*time.Hour},
+		{"the same life", ttl, ttl, 2, ttl + sendingLife},
+		{"a longer life", ttl, 2 * ttl, 2, 2*ttl + sendingLife},
+		{"a shorter life", ttl, time.Hour, 1, ttl + sendingLife - 30*time.Hour},
 		{"without end", ttl, -1, 2, 0},
 		{"after one without end", -1, ttl, 1, -30 * time.Hour},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			inClaimBubble(t, func(t *testing.T, r *rig, k *claimcheck.ClaimCheck) {
+			inClaimBubble(t, func(t *testing.T, r *rig, k *ClaimCheck) {
 				r.sendFor(k, "m", tt.first)
 				pass(30 * time.Hour)
 				r.service.Reset()
@@ -226,7 +224,7 @@ func TestASecondSendKeepsTheBodyForItsOwnLife(t *testing.T) {
 }
 
 // sendFor sends a message with a large body and a time to live.
-func (r *rig) sendFor(k *claimcheck.ClaimCheck, id string, ttl time.Duration) {
+func (r *rig) sendFor(k *ClaimCheck, id string, ttl time.Duration) {
 	r.t.Helper()
 	p, err := NewProducer(r.queue, &ProducerOptions{ClaimCheck: k})
 	if err != nil {
@@ -240,12 +238,12 @@ func (r *rig) sendFor(k *claimcheck.ClaimCheck, id string, ttl time.Duration) {
 // TestGCDeletesABodyWhenItsMessageHasExpired has one message expire unread, another live for long, and a third blob say
 // nothing of that.
 func TestGCDeletesABodyWhenItsMessageHasExpired(t *testing.T) {
-	inClaimBubble(t, func(t *testing.T, r *rig, k *claimcheck.ClaimCheck) {
+	inClaimBubble(t, func(t *testing.T, r *rig, k *ClaimCheck) {
 		const day = 24 * time.Hour
 		r.sendFor(k, "short", time.Hour)
 		r.sendFor(k, "default", 0)
 		r.sendFor(k, "long", 30*day)
-		if _, err := r.service.Container("claims").NewBlockBlobClient(bodies.Prefix+"orders/old").UploadBuffer(t.Context(), []byte("x"), nil); err != nil {
+		if _, err := r.service.Container("claims").NewBlockBlobClient(bodyPrefix+"orders/old").UploadBuffer(t.Context(), []byte("x"), nil); err != nil {
 			t.Fatal(err)
 		}
 		left := func(age time.Duration) (names []string) {
@@ -253,7 +251,7 @@ func TestGCDeletesABodyWhenItsMessageHasExpired(t *testing.T) {
 				t.Error(err)
 			}
 			for _, b := range r.blobs() {
-				name, _, _ := strings.Cut(strings.TrimPrefix(b, bodies.Prefix+"orders/"), "-")
+				name, _, _ := strings.Cut(strings.TrimPrefix(b, bodyPrefix+"orders/"), "-")
 				names = append(names, name)
 			}
 			return names
@@ -301,7 +299,7 @@ func TestABodyThatIsGoneOrChangedIsPoisonWithAReason(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			inClaimBubble(t, func(t *testing.T, r *rig, k *claimcheck.ClaimCheck) {
+			inClaimBubble(t, func(t *testing.T, r *rig, k *ClaimCheck) {
 				r.sendBody(k, "m", noise(70_000))
 				tt.harm(r, r.blobs()[0])
 				r.consume(func(context.Context, *Message) error { t.Error("handled"); return nil }, ConsumerOptions{ClaimCheck: k, Poison: r.poison, Markers: r.markers})
@@ -314,14 +312,14 @@ func TestABodyThatIsGoneOrChangedIsPoisonWithAReason(t *testing.T) {
 }
 
 func TestAConsumerWithoutAClaimCheckPutsAClaimedMessageBack(t *testing.T) {
-	inClaimBubble(t, func(t *testing.T, r *rig, k *claimcheck.ClaimCheck) {
+	inClaimBubble(t, func(t *testing.T, r *rig, k *ClaimCheck) {
 		body := noise(70_000)
 		r.sendBody(k, "m", body)
-		elsewhere, err := claimcheck.New(r.service.Container("elsewhere"), nil)
+		elsewhere, err := NewClaimCheck(r.service.Container("elsewhere"), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, wrong := range []*claimcheck.ClaimCheck{nil, elsewhere} {
+		for _, wrong := range []*ClaimCheck{nil, elsewhere} {
 			r.events = nil
 			c := r.consumer(func(context.Context, *Message) error { t.Error("handled"); return nil },
 				ConsumerOptions{ClaimCheck: wrong, Poison: r.poison, MaxDeliveries: 3, MaxAttempts: 2, Backoff: pollEvery(time.Second), Poll: pollEvery(time.Second)})
@@ -361,7 +359,7 @@ func TestAnOutageOfTheBodiesIsNoAttemptOfTheirMessages(t *testing.T) {
 		{Kind: aztest.Answer, Status: 500, Code: "InternalError"},
 	} {
 		t.Run(fmt.Sprint(f.Kind, f.Status), func(t *testing.T) {
-			inClaimBubble(t, func(t *testing.T, r *rig, k *claimcheck.ClaimCheck) {
+			inClaimBubble(t, func(t *testing.T, r *rig, k *ClaimCheck) {
 				r.sendBody(k, "m", noise(70_000))
 				f.Match, f.Count = aztest.Op("Get Blob"), 40
 				r.service.SetFaults(f)
@@ -385,7 +383,7 @@ func TestAnOutageOfTheBodiesIsNoAttemptOfTheirMessages(t *testing.T) {
 
 func TestAPoisonedMessageKeepsItsBodyAndIsRedrivenWithIt(t *testing.T) {
 	for _, body := range [][]byte{noise(70_000), bytes.Repeat([]byte("x"), 100_000)} {
-		inClaimBubble(t, func(t *testing.T, r *rig, k *claimcheck.ClaimCheck) {
+		inClaimBubble(t, func(t *testing.T, r *rig, k *ClaimCheck) {
 			r.sendBody(k, "m", body)
 			stored := len(r.blobs())
 			o := ConsumerOptions{ClaimCheck: k, Markers: r.markers, Poison: r.poison, MaxAttempts: 2, Backoff: pollEvery(time.Second), Poll: pollEvery(time.Second)}
@@ -417,7 +415,7 @@ func TestAPoisonedMessageKeepsItsBodyAndIsRedrivenWithIt(t *testing.T) {
 }
 
 func TestADroppedMessageAndOneThatWasDoneBeforeTakeTheirBodiesWithThem(t *testing.T) {
-	inClaimBubble(t, func(t *testing.T, r *rig, k *claimcheck.ClaimCheck) {
+	inClaimBubble(t, func(t *testing.T, r *rig, k *ClaimCheck) {
 		r.sendBody(k, "dropped", noise(70_000))
 		r.consume(func(context.Context, *Message) error { return Drop(nil) }, ConsumerOptions{ClaimCheck: k})
 		if b := r.blobs(); len(b) != 0 {
@@ -435,14 +433,14 @@ func TestADroppedMessageAndOneThatWasDoneBeforeTakeTheirBodiesWithThem(t *testin
 }
 
 func TestABlobThatCannotBeDeletedIsReportedAndLeftToGC(t *testing.T) {
-	inClaimBubble(t, func(t *testing.T, r *rig, k *claimcheck.ClaimCheck) {
+	inClaimBubble(t, func(t *testing.T, r *rig, k *ClaimCheck) {
 		r.sendBody(k, "m", noise(70_000))
 		r.service.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: 403, Code: "AuthorizationFailure", Match: aztest.Op("Delete Blob"), Count: 1})
 		r.consume(func(context.Context, *Message) error { return nil }, ConsumerOptions{ClaimCheck: k})
 		if got := r.kinds(); !slices.Equal(got, []observe.Kind{observe.Completed, observe.Failed}) || len(r.blobs()) != 1 {
 			t.Errorf("%v, left %q", got, r.blobs())
 		}
-		pass(queues.Week + bodies.SendingLife + 2*time.Hour)
+		pass(queues.Week + sendingLife + 2*time.Hour)
 		if n, err := k.GC(t.Context(), time.Hour); n != 1 || err != nil || len(r.blobs()) != 0 {
 			t.Errorf("GC = %d, %v", n, err)
 		}

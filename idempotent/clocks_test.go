@@ -58,7 +58,7 @@ func TestAClaimEndsByTheQueuesClock(t *testing.T) {
 				d := &delivery{c: c, m: &Message{ID: "this", Key: "k", Expires: now.Add(100 * time.Hour)},
 					arrival: arrival{e: format.Message{As: format.Envelope}, carries: true, received: now, at: now.Add(tt.queue)},
 					mark:    mark{partition: markers.PartitionOf(c.queue.Path, "k"), row: markers.RowOf("k")}}
-				if err := o.consult(t.Context(), d, &claimer{}); err != nil || d.fate != tt.want {
+				if err := o.consult(t.Context(), d); err != nil || d.fate != tt.want {
 					t.Errorf("fate %d, %v, want %d", d.fate, err, tt.want)
 				}
 			})
@@ -73,7 +73,7 @@ func TestAClaimIsCountedFromTheReceive(t *testing.T) {
 		o, received, at := c.dedupe.(*owner), time.Now(), time.Now().Add(time.Hour)
 		d := &delivery{c: c, m: &Message{ID: "m"}, arrival: arrival{carries: true, received: received, at: at}}
 		pass(4 * time.Minute)
-		o.claimed(d, &claimer{}, at.Add(5*time.Minute))
+		o.claimed(d, at.Add(5*time.Minute))
 		if left := time.Until(d.claim.until); left != time.Minute {
 			t.Errorf("%v are left, want 1m", left)
 		}
@@ -104,6 +104,39 @@ func TestAHandlerEndsBeforeAClaimThatCannotBeRenewed(t *testing.T) {
 		}
 		if !errors.Is(cause, ErrOwnershipLost) || held >= leastClaim || held < leastClaim-time.Minute {
 			t.Errorf("ended after %v, and the claim after %v: %v", held, leastClaim, cause)
+		}
+	})
+}
+
+// The counts of a message that cannot carry them are in its marker. A consumer that was suspended does not change those of the one that
+// has received the message since.
+func TestOnlyTheLatestHolderCountsInTheMarker(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		if _, err := r.queue.EnqueueMessage(t.Context(), "plain", nil); err != nil {
+			t.Fatal(err)
+		}
+		c := r.consumer(func(context.Context, *Message) error { return nil }, ConsumerOptions{Markers: r.markers})
+		receive := func() *delivery {
+			batch, err := c.receive(t.Context(), 1)
+			if err != nil || len(batch) != 1 || c.dedupe.decide(t.Context(), batch) != nil || batch[0].fate != run {
+				t.Fatal(batch, err)
+			}
+			delete(c.inFlight, batch[0].m.ID)
+			delete(c.keys, batch[0].m.Key)
+			return batch[0]
+		}
+		early := receive()
+		pass(c.o.Visibility + time.Second)
+		late := receive()
+		early.e.Excused, late.e.Excused = 7, 1
+		for d, want := range map[*delivery]int{early: 0, late: 1} {
+			if err := c.dedupe.forget(t.Context(), d); err != nil {
+				t.Fatal(err)
+			}
+			m, there, err := r.markers.table.Read(t.Context(), d.partition, d.row)
+			if !there || err != nil || m.Excused == 7 || d == late && m.Excused != want {
+				t.Errorf("%+v, %v, %v", m, there, err)
+			}
 		}
 	})
 }

@@ -12,11 +12,9 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
 	"golang.org/x/sync/semaphore"
 
-	"github.com/azconc/azconc/idempotent/internal/bodies"
 	"github.com/azconc/azconc/idempotent/internal/markers"
 	"github.com/azconc/azconc/idempotent/internal/queues"
 	"github.com/azconc/azconc/idempotent/internal/send"
-	"github.com/azconc/azconc/idempotent/internal/session"
 	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/retry"
 )
@@ -38,11 +36,11 @@ import (
 type Consumer struct {
 	queue   *queues.Queue
 	poison  *queues.Queue // nil if there is none
-	bodies  *bodies.Store // nil if there are none
+	bodies  *ClaimCheck   // nil if there is none
 	handler Handler
 	o       ConsumerOptions
 
-	seats    *semaphore.Weighted // of the handlers that run
+	budget   *Budget             // its own one, or ConsumerOptions.Budget
 	suspects *semaphore.Weighted // the room for suspects whose handlers run; see room
 	wake     chan struct{}
 	margin   time.Duration // how long before others can receive its message a handler's context ends
@@ -52,10 +50,9 @@ type Consumer struct {
 	swept             int64 // requests at the last step of the collection; used by the receiver, and after it
 	ran               atomic.Bool
 
-	session *session.Session // set while Run runs; nil without Sessions
-	dedupe  deduper
-	outage  suspension
-	tasks   sync.WaitGroup // the deliveries, probes, and what is done in the background for them
+	dedupe deduper
+	outage suspension
+	tasks  sync.WaitGroup // the deliveries, probes, and what is done in the background for them
 
 	// The contexts of Run. They are set before the first delivery.
 	stopping context.Context // ends when no more handlers may start
@@ -73,7 +70,6 @@ type Consumer struct {
 	recalled map[string]markers.Ledger // counts of messages that were given back and cannot carry them
 	stock    [stages]int               // number of deliveries in each stage
 	pace     durations                 // of the handlers
-	alone    int                       // suspects that run alone, or wait for that
 	finished int                       // handlers that have returned and whose messages are settled
 	fatal    error                     // why the consumer ends by itself
 }
@@ -89,7 +85,7 @@ func NewConsumer(queue *azqueue.QueueClient, handler Handler, opts *ConsumerOpti
 		return nil, err
 	}
 	c := &Consumer{
-		handler: handler, o: o, seats: semaphore.NewWeighted(int64(o.Concurrency)), suspects: semaphore.NewWeighted(int64(roomForSuspects(o.Concurrency))), margin: min(o.Visibility/10, time.Second),
+		handler: handler, o: o, budget: cmp.Or(o.Budget, NewBudget(o.Concurrency)), suspects: semaphore.NewWeighted(int64(roomForSuspects(o.Concurrency))), margin: min(o.Visibility/10, time.Second),
 		wake: make(chan struct{}, 1), room: make(chan struct{}, 1), now: make(chan struct{}),
 		inFlight: map[string]*delivery{}, keys: map[string]*delivery{}, recalled: map[string]markers.Ledger{},
 	}
@@ -98,9 +94,7 @@ func NewConsumer(queue *azqueue.QueueClient, handler Handler, opts *ConsumerOpti
 	if o.Poison != nil {
 		c.poison = queues.New(o.Poison, o.Hooks, count)
 	}
-	if o.ClaimCheck != nil {
-		c.bodies = o.ClaimCheck.Observed(o.Hooks)
-	}
+	c.bodies = o.ClaimCheck.observed(o.Hooks)
 	c.dedupe = c.openDedupe()
 	return c, nil
 }
@@ -129,9 +123,7 @@ func (c *Consumer) Stats() Stats {
 }
 
 // StuckError reports that handlers did not return in time when the Consumer stopped. They continue to run, but their
-// messages are renewed no more: they are redelivered when Visibility has passed, and with Sessions, which end with the last
-// of these handlers, are handled by others after Patience at the latest. A handler that returns nil before that completes
-// its message.
+// messages are renewed no more: they are redelivered when Visibility has passed. A handler that returns nil before that completes its message.
 type StuckError struct{ Handlers int }
 
 func (e *StuckError) Error() string {
@@ -144,29 +136,21 @@ func (*StuckError) Unwrap() error { return ErrStuck }
 // Run consumes messages until ctx ends, or until ExitWhenEmpty or MaxMessages stops it. It then stops receiving, gives
 // back messages whose handlers have not started, waits for SoftStop, ends the handlers' contexts, and waits for
 // HardStop. Message.Stopping signals handlers that this has begun. A nil error means that all handlers have returned;
-// otherwise the error is a *StuckError, or says why messages cannot be received, which required resource is missing or
-// forbidden, or why there is no session. A second call returns ErrRan.
+// otherwise the error is a *StuckError, or says why messages cannot be received, or which required resource is missing or
+// forbidden, or that the Budget has too few handlers. A second call returns ErrRan.
 //
 // Requests: 1 per receive of up to 32 messages, 1 per message to delete it, 1 per third of Visibility that a handler
-// takes beyond the first two thirds; with Markers, those listed at Dedupe; with Sessions, those listed there.
+// takes beyond the first two thirds; with Markers, those listed at Dedupe.
 func (c *Consumer) Run(ctx context.Context) error {
 	if c.ran.Swap(true) {
 		return ErrRan
 	}
+	if err := c.budget.join(c); err != nil {
+		return err
+	}
 	c.settling = context.WithoutCancel(ctx)
 	c.stopping, c.stop = context.WithCancelCause(ctx)
 	defer c.stop(nil)
-	if c.o.Sessions != nil {
-		var err error
-		c.session, err = session.Begin(ctx, c.o.Sessions.container, c.o.Sessions.o.Duration, c.o.Hooks, c.failed)
-		switch {
-		case ctx.Err() != nil:
-			c.session.End(ctx)
-			return nil
-		case err != nil:
-			return err
-		}
-	}
 	work, end := context.WithCancelCause(c.settling)
 	defer end(nil)
 	holding, giveUp := context.WithCancel(c.settling)
@@ -179,7 +163,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	if !within(done, c.o.SoftStop, c.now) {
 		end(ErrStopping)
 		if !within(done, c.o.HardStop, nil) {
-			go func() { <-done; c.finish(ctx) }() // other sessions must not take over messages that are still being handled
+			go func() { <-done; c.finish(ctx) }()
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			return &StuckError{Handlers: len(c.inFlight)}
@@ -193,7 +177,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 
 // finish does what remains to be done when all handlers have returned.
 func (c *Consumer) finish(ctx context.Context) {
-	c.session.End(ctx)
+	c.budget.leave(c)
 	flushing, cancel := retry.Detached(ctx, send.TryTimeout)
 	defer cancel()
 	if err := c.dedupe.flush(flushing); err != nil {

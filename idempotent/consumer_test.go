@@ -44,9 +44,6 @@ func TestRequestsPerMessage(t *testing.T) {
 	}{
 		{"nothing", func(*rig) ConsumerOptions { return ConsumerOptions{Concurrency: 32} }, false, 1.04},
 		{"markers", func(r *rig) ConsumerOptions { return ConsumerOptions{Concurrency: 32, Markers: r.markers} }, false, 1.10},
-		{"sessions", func(r *rig) ConsumerOptions {
-			return ConsumerOptions{Concurrency: 32, Markers: r.markers, Sessions: r.sessions(r.service, nil)}
-		}, false, 1.10 + 4.0/n}, // which are those of the session itself
 		{"inbox", func(*rig) ConsumerOptions { return ConsumerOptions{Concurrency: 32} }, true, 2.04},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -56,9 +53,6 @@ func TestRequestsPerMessage(t *testing.T) {
 					ids = append(ids, fmt.Sprintf("m%03d", i))
 				}
 				r.send(ids...)
-				if _, err := r.service.Container("sessions").Create(t.Context(), nil); err != nil {
-					t.Fatal(err)
-				}
 				r.service.Reset()
 				c := r.consumer(func(ctx context.Context, m *Message) error {
 					pass(time.Millisecond)

@@ -41,10 +41,9 @@ const (
 var dedupeModes = []Dedupe{DedupeOwner, DedupeComplete, DedupeRedelivery, DedupeInbox, DedupeNone}
 
 // NeedsMarkers reports whether the mode needs Markers. Other modes ignore them.
-func (d Dedupe) NeedsMarkers() bool { return d.AllowsSessions() || d == DedupeRedelivery }
-
-// AllowsSessions reports whether the mode can be combined with Sessions: it records claims.
-func (d Dedupe) AllowsSessions() bool { return d == DedupeOwner || d == DedupeComplete }
+func (d Dedupe) NeedsMarkers() bool {
+	return d == DedupeOwner || d == DedupeComplete || d == DedupeRedelivery
+}
 
 // checkDedupe checks that the mode exists, and that what it needs is there.
 func (o *ConsumerOptions) checkDedupe() error {
@@ -61,8 +60,6 @@ func (o *ConsumerOptions) checkDedupe() error {
 		return fmt.Errorf("ConsumerOptions.Dedupe: %s needs Markers", o.Dedupe)
 	case o.Replay != nil && o.Dedupe != DedupeComplete:
 		return fmt.Errorf("ConsumerOptions.Replay: only %s keeps results", DedupeComplete)
-	case o.Sessions != nil && !o.Dedupe.AllowsSessions():
-		return fmt.Errorf("ConsumerOptions.Sessions: they need Markers, with %s or %s, and not %s", DedupeOwner, DedupeComplete, o.Dedupe)
 	case !o.Dedupe.NeedsMarkers():
 		o.Markers = nil
 	}
@@ -71,10 +68,10 @@ func (o *ConsumerOptions) checkDedupe() error {
 
 // openDedupe returns what the mode does.
 func (c *Consumer) openDedupe() deduper {
-	switch {
-	case c.o.Dedupe.AllowsSessions():
+	switch c.o.Dedupe {
+	case DedupeOwner, DedupeComplete:
 		return newOwner(c)
-	case c.o.Dedupe.NeedsMarkers():
+	case DedupeRedelivery:
 		return redelivery{c: c, k: c.o.Markers}
 	}
 	return noDedupe{}

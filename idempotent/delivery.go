@@ -3,7 +3,6 @@ package idempotent
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -43,8 +42,6 @@ type judgement struct {
 	original *delivery     // if fate is copied: the delivery in this process that it is a copy of
 	owner    string        // the message that the marker names in place of this one; read when original is settled
 	pause    time.Duration // if fate is busy: time until the other copy's claim ends
-	holder   error         // the session that may be handling it
-	overdue  error         // the session it was taken over from
 }
 
 // mark is what is known of a delivery's marker, if there are markers.
@@ -52,7 +49,6 @@ type mark struct {
 	partition, row string
 	claim          *claim // of its key; nil if it has none
 	buried         bool   // a copy of it was moved to the poison queue
-	waited         int    // earlier deliveries that were not claimed
 	known          bool   // its counts are those in its marker
 	unmarked       bool   // its marker does not say that it was handled: a copy may be handled, and need the body
 }
@@ -96,6 +92,14 @@ const (
 	stages
 )
 
+// handlers is how many handlers are for a delivery in this stage.
+func (s stage) handlers() int {
+	if s == waiting || s == running {
+		return 1
+	}
+	return 0
+}
+
 // decision says what to do with a delivery.
 type decision uint8
 
@@ -107,7 +111,6 @@ const (
 	replayed  // a copy was handled before and has left a result
 	copied    // a copy is in this process: wait for its outcome
 	busy      // a copy is claimed by another consumer: try again later
-	held      // another session may be handling it: wait for that session
 	unkeyed   // no marker can be written for it: treat it as poison
 	unclear   // the decision needs a resource that cannot be reached: leave it to the next delivery
 )
@@ -128,9 +131,6 @@ func (d *delivery) live() {
 		return
 	}
 	defer c.done(d)
-	if d.overdue != nil && d.fate == run {
-		d.report(observe.Failed, d.overdue)
-	}
 	if d.fate == run {
 		d.handle()
 		return
@@ -143,8 +143,6 @@ func (d *delivery) live() {
 		d.replay()
 	case busy:
 		d.putOff(d.pause)
-	case held:
-		d.wait()
 	case unkeyed:
 		d.poison(d.why)
 	default:
@@ -195,13 +193,6 @@ func (d *delivery) putOff(most time.Duration) {
 		pause = min(pause, most)
 	}
 	d.giveBack(observe.Returned, max(pause, time.Second), errBusy)
-}
-
-// wait puts back a message that another session may be handling.
-func (d *delivery) wait() {
-	pause := wholeSeconds(max(time.Second, d.c.o.Visibility/3))
-	_ = d.settle(observe.Returned, func(ctx context.Context) error { return d.receipt.Extend(ctx, pause) },
-		fmt.Errorf("it may still be handled: %w", d.holder))
 }
 
 // follow waits for the outcome of the delivery that this one is a copy of, and reports whether this one now stands for

@@ -17,7 +17,6 @@
 //	                          redelivered       sent twice     crash after the effect
 //	DedupeNone                runs again         runs twice     runs again
 //	Markers                   runs again         runs once      runs again, until the marker says that it ran
-//	Markers and Sessions      not concurrently   runs once      runs again, until the marker says that it ran
 //	Inbox                     effect once        effect once    effect once
 //
 // As long as the context of a handler has not ended, no other handler runs for its message: the message is renewed, its
@@ -46,7 +45,7 @@
 //
 // # Outages
 //
-// While the table of the markers or of the inbox, or the container of the sessions or of the message bodies, does not
+// While the table of the markers or of the inbox, or the container of the message bodies, does not
 // answer, a Consumer receives nothing, and probes it about a dozen times in five minutes. The messages it holds are
 // redelivered, and count neither as attempts nor for MaxDeliveries. If the table or the container is missing or
 // forbidden, Run returns; a missing table of the markers is created.
@@ -60,21 +59,9 @@
 // outcome doubles the room that a suspect takes there, so that the group with the guilty one is halved until that one runs without
 // other suspects; if that ends too, and for its last start, no other handler runs.
 //
-// # Sessions
-//
-// When a message is redelivered, its previous consumer may have ended, or may only have been slow and still be working
-// on it, if its handler ignores the end of its context. Sessions distinguish these cases: each Consumer holds the lease
-// of a blob while it runs, and the marker of a message names that blob.
-//
-//	the session that the marker names    what becomes of the message
-//	has given it back, or is this one    it is handled
-//	is over                              it is handled
-//	is alive                             it is put back for a third of Visibility; not an attempt
-//	is alive, and Patience has passed    it is handled, and an event reports it
-//
 // # Large bodies
 //
-// With a claimcheck.ClaimCheck, a body that does not fit into a message is compressed, or stored in a blob:
+// With a ClaimCheck, a body that does not fit into a message is compressed, or stored in a blob:
 //
 //	message             send   handle
 //	fits, compressed    1      1 + 1/32
@@ -82,7 +69,7 @@
 //
 // # Packages
 //
-// Package claimcheck stores large bodies, redrive moves poison messages back, manual sends single requests, and once runs a
+// Package redrive moves poison messages back, manual sends single requests, and once runs a
 // function once per key.
 //
 // # Limits

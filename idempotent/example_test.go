@@ -1,7 +1,9 @@
 package idempotent_test
 
 import (
+	"bytes"
 	"context"
+	"crypto/rand"
 	"fmt"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -62,8 +64,6 @@ func ExampleNewWorker() {
 func ExampleConsumer() {
 	service := aztest.New(nil)
 	orders := service.Queue("orders")
-	sessions := service.Container("sessions")
-	_, _ = sessions.Create(context.Background(), nil)
 
 	producer, err := idempotent.NewProducer(orders, nil)
 	if err != nil {
@@ -79,15 +79,10 @@ func ExampleConsumer() {
 		fmt.Println(err)
 		return
 	}
-	living, err := idempotent.NewSessions(sessions, nil)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
 	consumer, err := idempotent.NewConsumer(orders, func(_ context.Context, m *idempotent.Message) error {
 		fmt.Printf("%s: %s, attempt %d\n", m.Key, m.Body, m.Attempt)
 		return nil
-	}, &idempotent.ConsumerOptions{Markers: markers, Sessions: living, ExitWhenEmpty: true})
+	}, &idempotent.ConsumerOptions{Markers: markers, ExitWhenEmpty: true})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -126,5 +121,44 @@ func ExampleJSON() {
 	fmt.Println(consumer.Run(ctx))
 	// Output:
 	// 3 apples
+	// <nil>
+}
+
+// A body of any size travels with its message, in a blob if need be.
+func ExampleClaimCheck() {
+	ctx, service := context.Background(), aztest.New(nil)
+	queue, blobs := service.Queue("pictures"), service.Container("bodies")
+	if _, err := blobs.Create(ctx, nil); err != nil {
+		fmt.Println(err)
+		return
+	}
+	bodies, err := idempotent.NewClaimCheck(blobs, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	producer, err := idempotent.NewProducer(queue, &idempotent.ProducerOptions{ClaimCheck: bodies})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	picture := make([]byte, 1<<20)
+	_, _ = rand.Read(picture) // so that it does not become smaller
+	if _, err := producer.Send(ctx, idempotent.Outgoing{ID: "picture-1", Body: picture}); err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	consumer, err := idempotent.NewConsumer(queue, func(_ context.Context, m *idempotent.Message) error {
+		fmt.Println(m.Key, bytes.Equal(m.Body, picture))
+		return nil
+	}, &idempotent.ConsumerOptions{Dedupe: idempotent.DedupeNone, ClaimCheck: bodies, ExitWhenEmpty: true})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(consumer.Run(ctx))
+	// Output:
+	// picture-1 true
 	// <nil>
 }

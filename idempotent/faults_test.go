@@ -31,7 +31,7 @@ func (r *rig) process() *process {
 	p.queue, p.poison = r.client("orders", p.wire), r.client("orders-poison", p.wire)
 	p.markers = r.markersOver(p.wire)
 	var err error
-	if p.inbox, err = NewInbox(r.table("effects", p.wire), nil); err != nil {
+	if p.inbox, err = NewInbox(r.table("effects", p.wire), &InboxOptions{KeepExpired: true}); err != nil {
 		r.t.Fatal(err)
 	}
 	return p
@@ -62,25 +62,15 @@ func (r *rig) markersOver(transport policy.Transporter) *Markers {
 
 // mode is a way to consume.
 type mode struct {
-	name     string
-	dedupe   Dedupe
-	inbox    bool
-	most     int // effects of one message after one fault
-	sessions bool
+	name   string
+	dedupe Dedupe
+	inbox  bool
+	most   int // effects of one message after one fault
 }
 
 var modes = []mode{
-	{"nothing", DedupeNone, false, 2, false}, {"redelivery", DedupeRedelivery, false, 2, false}, {"markers", DedupeOwner, false, 2, false},
-	{"results", DedupeComplete, false, 2, false}, {"inbox", DedupeNone, true, 1, false}, {"markers and inbox", DedupeOwner, true, 1, false},
-	{"sessions", DedupeOwner, false, 2, true}, {"sessions and results", DedupeComplete, false, 2, true},
-}
-
-// requests is how many to break, if it would be n without sessions.
-func (m mode) requests(n int) int {
-	if m.sessions {
-		n += 4
-	}
-	return n
+	{"nothing", DedupeNone, false, 2}, {"redelivery", DedupeRedelivery, false, 2}, {"markers", DedupeOwner, false, 2},
+	{"results", DedupeComplete, false, 2}, {"inbox", DedupeNone, true, 1}, {"markers and inbox", DedupeOwner, true, 1},
 }
 
 // knowsCopies: the consumer tells the copies of a message from other messages.
@@ -90,10 +80,6 @@ func (m mode) knowsCopies() bool { return m.dedupe == DedupeOwner || m.dedupe ==
 func (p *process) consume(m mode, effects *tally, o ConsumerOptions, until func() bool) {
 	p.r.t.Helper()
 	o.Markers, o.Dedupe = p.markers, m.dedupe
-	if m.sessions {
-		_, _ = p.r.service.Container("sessions").Create(context.Background(), nil) // it may be there
-		o.Sessions = p.r.sessions(p.wire, &SessionsOptions{Duration: 15 * time.Second})
-	}
 	o.Poison, o.Visibility, o.SoftStop, o.HardStop = p.poison, 10*time.Second, time.Second, time.Second
 	o.Backoff, o.Poll = pollEvery(time.Second), pollEvery(time.Second)
 	c, err := NewConsumer(p.queue, func(ctx context.Context, msg *Message) error {
@@ -155,7 +141,7 @@ func TestEveryFaultAtEveryRequestOfACycle(t *testing.T) {
 	}
 	for _, m := range modes {
 		for name, fault := range faults {
-			for k := range m.requests(8) {
+			for k := range 8 {
 				t.Run(fmt.Sprintf("%s/%s/%d", m.name, name, k), func(t *testing.T) {
 					inBubble(t, func(t *testing.T, r *rig) {
 						r.send("m")
@@ -182,7 +168,7 @@ func TestEveryFaultAtEveryRequestOfACycle(t *testing.T) {
 func TestAProcessThatDiesAtAnyRequestLosesNothing(t *testing.T) {
 	for _, m := range modes {
 		for _, after := range []bool{false, true} {
-			for k := range m.requests(8) {
+			for k := range 8 {
 				t.Run(fmt.Sprintf("%s/%v/%d", m.name, after, k), func(t *testing.T) {
 					inBubble(t, func(t *testing.T, r *rig) {
 						r.send("m")

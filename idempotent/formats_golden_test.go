@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/azconc/azconc/idempotent/internal/bodies"
 	"github.com/azconc/azconc/idempotent/internal/format"
 	"github.com/azconc/azconc/idempotent/internal/markers"
 	"github.com/azconc/azconc/idempotent/internal/queues"
@@ -20,7 +19,7 @@ import (
 func full(m format.Message) format.Message {
 	at := time.Date(2026, 11, 21, 4, 13, 4, 5, time.UTC)
 	m.ID, m.Sent, m.Headers = "order 17/ü", at, map[string]string{"a": "<b>"}
-	m.Attempts, m.Excused, m.Unfinished, m.LastError, m.Freed = 1, 2, 3, "no such order", "a27e57a2/4"
+	m.Attempts, m.Excused, m.Unfinished, m.LastError, m.Buried = 1, 2, 3, "no such order", true
 	m.Poison = &format.Poison{Reason: "failed 5 times", Queue: "orders", MessageID: "a27e57a2", Inserted: at, Expires: at.Add(queues.Week), Deliveries: 6, Encoding: format.Envelope}
 	return m
 }
@@ -55,8 +54,7 @@ func TestTheStoredFormats(t *testing.T) {
 	}{
 		{"marker", markers.Marker{Owner: "a27e57a2", State: markers.Owned, Expires: time.Unix(0, 1000), Until: time.Unix(300, 0)}},
 		{"marker, full", markers.Marker{Owner: "a27e57a2", State: markers.Done, Expires: time.Unix(0, 0), Until: time.Unix(300, 0), Buried: true, Result: []byte("r"),
-			Holding: markers.Holding{Session: "account/s/azconcsession/1", Delivery: 1, Waited: 2, Awaited: time.Unix(1, 0), Freed: 3},
-			Ledger:  markers.Ledger{Attempts: 1, Excused: 2, Unfinished: 3}}},
+			Ledger: markers.Ledger{Attempts: 1, Excused: 2, Unfinished: 3}}},
 	} {
 		text, err := m.m.Encode("p", "r")
 		if err != nil {
@@ -73,7 +71,7 @@ func TestTheStoredFormats(t *testing.T) {
 		say("what follows from "+key, outboxRows(&Message{Key: key, Queue: "account/orders"}))
 		say("result of Once for "+key, markers.RowUnder("", "!", key))
 	}
-	say("body", bodies.Name("orders", "order 17/ü", make([]byte, 32)))
+	say("body", bodyName("orders", "order 17/ü", make([]byte, 32)))
 
 	want, err := os.ReadFile(filepath.Join("testdata", "formats.txt"))
 	if err != nil {

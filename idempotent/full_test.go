@@ -37,13 +37,10 @@ func TestMaxAttemptsHoldForAFullMessage(t *testing.T) {
 	for _, m := range modes {
 		for _, left := range []int{0, 1, 14, 15, 40, 60, 100, 200, 1000} {
 			t.Run(fmt.Sprint(m.name, "/", left), func(t *testing.T) {
-				inSessionBubble(t, func(t *testing.T, r *rig) {
+				inBubble(t, func(t *testing.T, r *rig) {
 					r.sendFull("m", left)
 					runs := 0
 					o := ConsumerOptions{Markers: r.markers, Dedupe: m.dedupe, Poison: r.poison, Backoff: pollEvery(time.Second)}
-					if m.sessions {
-						o.Sessions = r.sessions(r.service, nil)
-					}
 					r.consume(func(_ context.Context, msg *Message) error {
 						if runs++; msg.Attempt != runs || msg.Key != "m" {
 							t.Errorf("run %d is attempt %d of %s", runs, msg.Attempt, msg.Key)
@@ -62,13 +59,10 @@ func TestMaxAttemptsHoldForAFullMessage(t *testing.T) {
 // What is not a failure does not count either, for as long as the Consumer runs or with a marker for longer.
 func TestAFullMessageMayBePostponed(t *testing.T) {
 	for _, m := range modes {
-		inSessionBubble(t, func(t *testing.T, r *rig) {
+		inBubble(t, func(t *testing.T, r *rig) {
 			r.sendFull("m", 0)
 			runs := 0
 			o := ConsumerOptions{Markers: r.markers, Dedupe: m.dedupe, Poison: r.poison, Backoff: pollEvery(time.Second), MaxDeliveries: 3}
-			if m.sessions {
-				o.Sessions = r.sessions(r.service, nil)
-			}
 			r.consume(func(context.Context, *Message) error {
 				if runs++; runs <= 30 {
 					return Postpone(time.Second)
@@ -100,7 +94,7 @@ func TestAProducerLeavesRoomForCounts(t *testing.T) {
 		}
 		text := peekTexts(t, r.queue)[0]
 		e := format.Detect(text)
-		e.Attempts, e.Excused, e.Unfinished, e.Freed = 9999, 9999, 9999, Token{strings.Repeat("0", 36), 99999}.String()
+		e.Attempts, e.Excused, e.Unfinished, e.Buried = 9_999_999, 9_999_999, 9_999_999, true
 		if full, err := e.Encode(format.Envelope); err != nil {
 			t.Errorf("a body of %d bytes leaves no room: %d bytes, %v", largest, len(full), err)
 		}

@@ -6,14 +6,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/google/uuid"
 
 	"github.com/azconc/azconc/idempotent/internal/markers"
 	"github.com/azconc/azconc/idempotent/internal/queues"
 	"github.com/azconc/azconc/idempotent/internal/send"
-	"github.com/azconc/azconc/idempotent/internal/session"
-	"github.com/azconc/azconc/pkg/lease"
-	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -22,12 +19,9 @@ import (
 // error are counted. Requests: 1 per 1000 markers of the queue, and 1 per 100 deleted.
 func (k *Markers) GC(ctx context.Context, queue string) (deleted int, err error) {
 	// The day follows the name, after a hyphen; "." is the next character after the hyphen and occurs in no name.
-	filter := "PartitionKey ge " + markers.Quoted(queue) + " and PartitionKey lt " + markers.Quoted(queue+".") + " and " + expiredNow()
+	filter := "PartitionKey ge " + markers.Quoted(queue) + " and PartitionKey lt " + markers.Quoted(queue+".") + " and " + markers.Expired()
 	return markers.DeleteExpired(ctx, k.table, filter, of(queue))
 }
-
-// expiredNow is the filter of markers whose messages can no longer arrive.
-func expiredNow() string { return markers.ExpiredBefore(time.Now().Add(-markers.Slack)) }
 
 // of returns which entities are markers of a queue.
 func of(queue string) func(markers.Key) bool {
@@ -38,27 +32,48 @@ func of(queue string) func(markers.Key) bool {
 }
 
 // GC deletes a partition's markers of messages that can no longer arrive, and returns how many it deleted; markers of
-// messages that never expire are kept. Errors: why markers cannot be listed or deleted; markers deleted before the
+// messages that never expire are kept. Apply deletes them in passing, so GC is for partitions in which nothing is applied any
+// more, and for InboxOptions.KeepExpired. Errors: why markers cannot be listed or deleted; markers deleted before the
 // error are counted. Requests: 1 per 1000 markers in the partition, and 1 per 100 deleted.
 func (i *Inbox) GC(ctx context.Context, partition string) (deleted int, err error) {
-	filter := "PartitionKey eq " + markers.Quoted(partition) + " and RowKey ge " + markers.Quoted(inboxPrefix) + " and RowKey lt " + markers.Quoted(strings.TrimSuffix(inboxPrefix, "-")+".") + " and " + expiredNow()
-	return markers.DeleteExpired(ctx, i.table, filter, func(key markers.Key) bool { return strings.HasPrefix(key.Row, inboxPrefix) })
+	rows := inboxRows(partition, inboxPrefix, strings.TrimSuffix(inboxPrefix, "-")+".")
+	return markers.DeleteExpired(ctx, i.table, rows+" and "+markers.Expired(), isInboxRow)
 }
 
-// sessionAge is the minimum age of an unleased blob for GC to delete it: a session begins without a lease.
-const sessionAge = time.Hour
+// inboxRows is the filter of the rows of a partition from one on and before another.
+func inboxRows(partition, from, before string) string {
+	return "PartitionKey eq " + markers.Quoted(partition) + " and RowKey ge " + markers.Quoted(from) + " and RowKey lt " + markers.Quoted(before)
+}
 
-// GC deletes the blobs of sessions that crashed, and returns how many it deleted; a session that ends normally deletes
-// its own. Others consider a session without a blob to be over, which it is. A blob that is leased, or younger than an
-// hour, is kept. A lifecycle rule of the account does the same for free: delete blobs whose names begin with
-// "<container>/azconcsession/"; the service does not delete leased ones.
-//
-// Errors: why blobs cannot be listed or deleted; blobs deleted before the error are counted. Requests: 1 per 5000
-// blobs, and 1 per blob deleted.
-func (k *Sessions) GC(ctx context.Context) (deleted int, err error) {
-	return send.DeleteBlobs(ctx, k.container, session.Prefix, k.o.Hooks, func(b *container.BlobItem, now time.Time) bool {
-		return b.Properties.LastModified.Before(now.Add(-sessionAge)) && lease.State(ptr.Value(b.Properties.LeaseState)).Free()
-	})
+func isInboxRow(key markers.Key) bool { return strings.HasPrefix(key.Row, inboxPrefix) }
+
+// collectEvery is how many effects are applied, on average, until an Inbox makes a step of the collection in the partition of the
+// last one. Each has cost 2 requests, with its message, and a step sends 11 at most: that is less than a hundredth.
+const collectEvery = 600
+
+// collect makes a step, by chance: a process that applies few effects has no other memory, and the more are applied to a partition, the
+// more steps are made there. The span has its error, which the work does not depend on.
+func (i *Inbox) collect(ctx context.Context, m *Message, partition string) {
+	if i.sweeper == nil || retry.Random(ctx)*collectEvery >= 1 {
+		return
+	}
+	ctx, cancel := retry.Detached(ctx, send.TryTimeout)
+	defer cancel()
+	_, _ = i.sweep(ctx, m, partition)
+}
+
+// sweep deletes up to 1000 expired markers of the queue of a message. A UUID of version 7 begins with its time, so that the markers of
+// those are in the order of their times, and it looks at none that is too young; for a message with another id it looks at all.
+func (i *Inbox) sweep(ctx context.Context, m *Message, partition string) (deleted int, err error) {
+	ctx, end := i.span(ctx, "idempotent.Collect", m)
+	defer func() { end(err) }()
+	from := inboxPrefix + markers.QueueName(m.Queue) + "."
+	before := strings.TrimSuffix(from, ".") + "/"
+	if id, err := uuid.Parse(m.Key); err == nil && id.Version() == 7 {
+		day := time.Now().Add(-i.keep-markers.Slack).Truncate(24*time.Hour).AddDate(0, 0, 1)
+		before = from + fmt.Sprintf("%012x", day.UnixMilli())[:8]
+	}
+	return i.sweeper.Step(ctx, inboxRows(partition, from, before), isInboxRow)
 }
 
 // A Consumer deletes expired markers in passing: after each 1000 requests to its queue, a step of up to 1000 markers. A marker costs
@@ -99,9 +114,7 @@ func (c *Consumer) sweepNow(ctx context.Context) {
 // sweep deletes expired markers of a queue. By the days in the keys, it looks at no day that is too young to have any; those without
 // a day are in one partition, which comes first.
 func (k *Markers) sweep(ctx context.Context, queue string) (deleted int, err error) {
-	before := time.Now().UTC().Add(-markers.Slack)
-	day := before.Add(-k.o.Keep-queues.Week).AddDate(0, 0, 1)
-	filter := "PartitionKey ge " + markers.Quoted(queue) + " and PartitionKey lt " + markers.Quoted(queue+day.Format("-20060102")) +
-		" and " + markers.ExpiredBefore(before)
-	return k.sweeper.Step(ctx, filter, of(queue))
+	day := time.Now().UTC().Add(-markers.Slack-k.o.Keep-queues.Week).AddDate(0, 0, 1)
+	within := "PartitionKey ge " + markers.Quoted(queue) + " and PartitionKey lt " + markers.Quoted(queue+day.Format("-20060102"))
+	return k.sweeper.Step(ctx, within, of(queue))
 }

@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/azconc/azconc/idempotent/internal/bodies"
-	"github.com/azconc/azconc/idempotent/internal/format"
 	"github.com/azconc/azconc/idempotent/internal/send"
 	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/retry"
@@ -226,56 +224,4 @@ func guarded(ctx context.Context, m *Message, f Handler) (err error) {
 		}
 	}()
 	return f(ctx, m)
-}
-
-// excused is an error that keeps a handler from running and is not the message's fault: neither the attempt nor the
-// delivery counts.
-type excused struct{ err error }
-
-func (e *excused) Error() string { return e.err.Error() }
-func (e *excused) Unwrap() error { return e.err }
-
-// resolve loads the body of a message that does not contain it. The error determines what happens to the message, as a
-// handler's does.
-func (d *delivery) resolve(ctx context.Context) error {
-	c, p := d.c, d.e.Packed
-	var err error
-	switch k := c.o.ClaimCheck; {
-	case p.Blob == "":
-		if d.m.Body, err = p.Inflate(); err != nil {
-			err = &bodies.Lost{Err: err}
-		}
-	case k == nil:
-		err = fmt.Errorf("%w: %s/%s", ErrNoClaimCheck, p.Container, p.Blob)
-	case !k.Has(*p):
-		err = fmt.Errorf("%w: %s/%s is not in container %s", ErrNoClaimCheck, p.Container, p.Blob, k.Path())
-	default:
-		if d.m.Body, err = c.bodies.Fetch(ctx, *p); err != nil {
-			err = c.bodyFailed(*p, err)
-		}
-		if send.NoSuchBlob(err) && c.o.Applied != nil {
-			// A body is deleted after the effect, so the answer is final.
-			switch applied, asked := c.o.Applied(ctx, d.m); {
-			case asked != nil:
-				err = asked
-			case applied:
-				return fmt.Errorf("%w: %s, whose body is gone", ErrAlreadyApplied, d.m.Key)
-			}
-		}
-	}
-	if _, lost := errors.AsType[*bodies.Lost](err); lost {
-		return Poison(err)
-	}
-	if err == nil || ctx.Err() != nil { // the end of ctx is dealt with elsewhere
-		return err
-	}
-	return &excused{err}
-}
-
-// bodyFailed marks an error of the container as not the message's fault.
-func (c *Consumer) bodyFailed(p format.Packed, err error) error {
-	if _, lost := errors.AsType[*bodies.Lost](err); lost {
-		return err
-	}
-	return &outage{err: err, probe: func(ctx context.Context) error { return c.bodies.Probe(ctx, p) }}
 }

@@ -23,19 +23,20 @@ import (
 // handler that was overtaken applies it again.
 //
 // The marker is an entity "azconcinbox-<queue>.<key>" of the partition, and counts as one of the 100 entities per
-// transaction: the same id in another queue is a different message. It must be kept for as long as a copy of the
-// message can arrive. GC keeps it for 14 days, or until the message expires if that is later: a copy that arrives after
-// that, for example from the poison queue, is applied again.
+// transaction: the same id in another queue is a different message. It is kept for as long as a copy of the
+// message can arrive: for 14 days, or until the message expires if that is later, and a day longer for clocks that differ. A copy that
+// arrives after that, for example from the poison queue, is applied again. Then Apply deletes it in passing, or GC does.
 //
 // Messages that follow from one are stored, until they are sent, as entities "azconcinbox-<queue>.!<uuid>.<number>": see
 // Send.
 //
 // An Inbox is safe for concurrent use.
 type Inbox struct {
-	table  *markers.Table
-	keep   time.Duration // how long a message is remembered after it was applied
-	holder fence.Holder  // of a lock that protects the effects; nil if there is none
-	outbox map[string]*Producer
+	table   *markers.Table
+	keep    time.Duration // how long a message is remembered after it was applied
+	holder  fence.Holder  // of a lock that protects the effects; nil if there is none
+	outbox  map[string]*Producer
+	sweeper *markers.Sweep // nil with KeepExpired
 }
 
 // NewInbox returns an Inbox on a table. It sends no request.
@@ -52,7 +53,11 @@ func NewInbox(table *aztables.Client, opts *InboxOptions) (*Inbox, error) {
 			return nil, fmt.Errorf("InboxOptions.Outbox: %q has no Producer of envelopes, which carry the id by which copies are known", name)
 		}
 	}
-	return &Inbox{table: markers.NewTable(table, o.Hooks), keep: inboxKeep, outbox: o.Outbox}, nil
+	i := &Inbox{table: markers.NewTable(table, o.Hooks), keep: inboxKeep, outbox: o.Outbox}
+	if !o.KeepExpired {
+		i.sweeper = &markers.Sweep{Table: i.table}
+	}
+	return i, nil
 }
 
 // Under returns an Inbox on the same table whose effects are applied under a lock, for a handler that holds one, such as a
@@ -70,7 +75,12 @@ type InboxOptions struct {
 	// and give all Consumers of a queue the same ones. They must send envelopes. Defaults to none.
 	Outbox map[string]*Producer
 
-	// Hooks receive a span for each call of a method, such as "idempotent.Apply", and one for each of its requests. Defaults to none.
+	// KeepExpired leaves it to GC to delete markers. Defaults to false: after every 600th effect on average, Apply deletes what has
+	// expired in its partition and queue, up to 1000 markers for at most 11 requests, which is less than a hundredth of the requests of
+	// those effects and their messages. It must be allowed to query the table and to delete.
+	KeepExpired bool
+
+	// Hooks receive a span for each call of a method, such as "idempotent.Apply", and of the collection, and one for each of its requests. Defaults to none.
 	Hooks observe.Hooks
 
 	_ struct{}
@@ -103,7 +113,7 @@ const inboxKeep = 2 * queues.Week
 // up an attempt: the Consumer receives nothing until it answers, and Run returns if it is missing or forbidden.
 //
 // Requests: 1, and 1 per entity that change reads; a conflict costs the same again, and an outcome that stays open 1 more.
-// For messages that follow: 1 for each, and 1. With an Outbox, 1 more if the message was applied before, a response was lost,
+// For messages that follow: 1 for each, and 1. For the collection see InboxOptions.KeepExpired. With an Outbox, 1 more if the message was applied before, a response was lost,
 // or change fails.
 func (i *Inbox) Apply(ctx context.Context, m *Message, partition string, change func(ctx context.Context, tx *tables.Tx) error) (err error) {
 	ctx, end := i.span(ctx, "idempotent.Apply", m)
@@ -132,10 +142,13 @@ func (i *Inbox) Apply(ctx context.Context, m *Message, partition string, change 
 		}
 	}
 	err = i.judge(ctx, m, i.resource(partition, row), err, own)
-	if len(i.outbox) == 0 {
-		return err
+	if len(i.outbox) > 0 {
+		err = i.conclude(ctx, m, partition, applying{res.Result, box, own}, err)
 	}
-	return i.conclude(ctx, m, partition, applying{res.Result, box, own}, err)
+	if err == nil {
+		i.collect(ctx, m, partition)
+	}
+	return err
 }
 
 // judge returns the error of Apply for that of its transaction.

@@ -144,20 +144,20 @@ func TestASpanForEveryMessageAndEveryRequest(t *testing.T) {
 	})
 }
 
-// TestTheSpansOfAnInboxAndOfASessionAreWithinThoseOfTheMessage down to the requests of the packages that they are made of.
-func TestTheSpansOfAnInboxAndOfASessionAreWithinThoseOfTheMessage(t *testing.T) {
-	inSessionBubble(t, func(t *testing.T, r *rig) {
+// TestTheSpansOfAnInboxAreWithinThoseOfTheMessage down to the requests of the packages that they are made of.
+func TestTheSpansOfAnInboxAreWithinThoseOfTheMessage(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
 		var s spans
 		hooks := observe.Hooks{Span: s.start}
 		r.send("m")
-		inbox, err := NewInbox(r.effects, &InboxOptions{Hooks: hooks})
+		inbox, err := NewInbox(r.effects, &InboxOptions{KeepExpired: true, Hooks: hooks})
 		if err != nil {
 			t.Fatal(err)
 		}
 		r.service.Reset()
 		c, err := NewConsumer(r.queue, func(ctx context.Context, m *Message) error {
 			return inbox.Apply(ctx, m, "p", upsertEffect(m))
-		}, &ConsumerOptions{Markers: r.markers, Sessions: r.sessions(r.service, nil), ExitWhenEmpty: true, Concurrency: 1, Hooks: hooks})
+		}, &ConsumerOptions{Markers: r.markers, ExitWhenEmpty: true, Concurrency: 1, Hooks: hooks})
 		if err != nil {
 			t.Fatal(err)
 		}

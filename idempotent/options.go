@@ -8,7 +8,6 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
 
-	"github.com/azconc/azconc/idempotent/claimcheck"
 	"github.com/azconc/azconc/idempotent/internal/format"
 	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/retry"
@@ -18,6 +17,9 @@ import (
 type ConsumerOptions struct {
 	// Concurrency is how many handlers run at a time. Defaults to 8.
 	Concurrency int
+
+	// Budget has the handlers, in place of Concurrency, for several Consumers together. Defaults to none.
+	Budget *Budget
 
 	// Visibility is how long a received message is hidden, in whole seconds from 3 s to 12 h. It is renewed while its
 	// handler runs, so it does not limit the handler; it is how long others must wait for a message whose handler has
@@ -39,11 +41,6 @@ type ConsumerOptions struct {
 	// back, and may be answered late by as long as it has waited, at most 5 min. Replay must finish within Visibility;
 	// after an error the copy is redelivered. Defaults to none.
 	Replay func(ctx context.Context, m *Message, result []byte) error
-
-	// Sessions show a Consumer whether another one is alive, so that a message is not handled by a second
-	// Consumer while a handler of the first ignores the end of its context. They need DedupeOwner or DedupeComplete.
-	// Defaults to none: a redelivered message is handled at once.
-	Sessions *Sessions
 
 	// Poison is the queue for messages that failed MaxAttempts times, were started MaxDeliveries times and never
 	// finished, or cannot be decoded. It is created if it does not exist. Defaults to none: such messages are tried
@@ -74,7 +71,7 @@ type ConsumerOptions struct {
 
 	// ClaimCheck stores the bodies that are too large for a message, at 2 more requests for each of those. Defaults to
 	// none: such messages are put back, and ErrNoClaimCheck is reported.
-	ClaimCheck *claimcheck.ClaimCheck
+	ClaimCheck *ClaimCheck
 
 	// Applied reports whether the effect of a message was applied before, as Inbox.Applied does. It is called, with a
 	// message without Body, when the blob with the body does not exist: the body may have been deleted with a copy that
@@ -117,6 +114,12 @@ func (o *ConsumerOptions) withDefaults() (ConsumerOptions, error) {
 	if o != nil {
 		out = *o
 	}
+	if out.Budget != nil {
+		if out.Concurrency != 0 {
+			return out, fmt.Errorf("ConsumerOptions.Concurrency: %d, and the Budget has the handlers", out.Concurrency)
+		}
+		out.Concurrency = cmp.Or(out.Budget.handlers, -1)
+	}
 	out.Concurrency = cmp.Or(out.Concurrency, 8)
 	out.Visibility = cmp.Or(out.Visibility, 30*time.Second)
 	out.MaxAttempts = cmp.Or(out.MaxAttempts, 5)
@@ -140,7 +143,7 @@ func (o *ConsumerOptions) withDefaults() (ConsumerOptions, error) {
 	if _, err := format.Decode("", format.Encoding(out.Encoding)); out.Encoding != Envelope && err != nil {
 		return out, fmt.Errorf("ConsumerOptions.%w", err)
 	}
-	out.Markers, out.Sessions = out.Markers.observed(out.Hooks), out.Sessions.observed(out.Hooks)
+	out.Markers = out.Markers.observed(out.Hooks)
 	return out, nil
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 // outage is an error of a resource that a consumer needs besides its queue: the table of the markers or of the inbox,
-// or the container of the sessions or of the message bodies. It is not the message's fault.
+// or the container of the message bodies. It is not the message's fault.
 type outage struct {
 	err   error
 	probe func(context.Context) error // asks, with one request, whether the outage is over
@@ -38,7 +38,7 @@ func (s *suspension) lasts() bool {
 	return s.over != nil
 }
 
-// wait waits for the end, at most until the given time unless that is zero, and reports whether there is none now.
+// wait waits for the end, at most until the given time, and reports whether there is none now.
 func (s *suspension) wait(ctx context.Context, until time.Time) bool {
 	s.mu.Lock()
 	over := s.over
@@ -46,11 +46,8 @@ func (s *suspension) wait(ctx context.Context, until time.Time) bool {
 	if over == nil {
 		return ctx.Err() == nil
 	}
-	if !until.IsZero() {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, until)
-		defer cancel()
-	}
+	ctx, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
 	select {
 	case <-over:
 		return ctx.Err() == nil

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/azconc/azconc/idempotent/claimcheck"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/observe"
 )
@@ -24,7 +23,6 @@ var needs = []struct {
 	{"results", mode{dedupe: DedupeComplete}, func(q *aztest.Request) bool { return strings.Contains(q.Op, "Entit") }},
 	{"redelivery", mode{dedupe: DedupeRedelivery}, func(q *aztest.Request) bool { return strings.Contains(q.Op, "Entit") }},
 	{"inbox", mode{dedupe: DedupeInbox, inbox: true}, func(q *aztest.Request) bool { return strings.Contains(q.Op, "Entit") }},
-	{"sessions", mode{dedupe: DedupeOwner, sessions: true}, func(q *aztest.Request) bool { return strings.Contains(q.Op, "Blob") }},
 	{"bodies", mode{dedupe: DedupeOwner}, func(q *aztest.Request) bool { return strings.Contains(q.Op, "Blob") }},
 	{"queue", mode{dedupe: DedupeOwner}, func(q *aztest.Request) bool { return strings.Contains(q.Op, "Message") }},
 }
@@ -34,7 +32,7 @@ func TestAnOutageSpendsNoDeliveryAndFewRequests(t *testing.T) {
 	for _, need := range needs {
 		for _, f := range []aztest.Fault{{Kind: aztest.Throttle}, {Kind: aztest.Refuse}, {Kind: aztest.Answer, Status: 500, Code: "InternalError"}} {
 			t.Run(fmt.Sprint(need.name, " ", f.Kind), func(t *testing.T) {
-				inClaimBubble(t, func(t *testing.T, r *rig, k *claimcheck.ClaimCheck) {
+				inClaimBubble(t, func(t *testing.T, r *rig, k *ClaimCheck) {
 					p := r.process()
 					for i := range 20 {
 						if need.name == "bodies" {
@@ -43,7 +41,7 @@ func TestAnOutageSpendsNoDeliveryAndFewRequests(t *testing.T) {
 							r.send(fmt.Sprint("m", i))
 						}
 					}
-					if need.name == "redelivery" || need.mode.sessions {
+					if need.name == "redelivery" {
 						r.receiveAndDie(20, time.Second)
 						pass(2 * time.Second)
 					}
@@ -57,12 +55,6 @@ func TestAnOutageSpendsNoDeliveryAndFewRequests(t *testing.T) {
 							poison++
 						}
 					}}}
-					if need.mode.sessions {
-						if _, err := r.service.Container("sessions").Create(t.Context(), nil); err != nil {
-							t.Fatal(err)
-						}
-						o.Sessions = r.sessions(p.wire, nil)
-					}
 					c, err := NewConsumer(p.queue, func(ctx context.Context, m *Message) error {
 						if need.mode.inbox {
 							if err := p.inbox.Apply(ctx, m, "p", upsertEffect(m)); err != nil {
@@ -77,28 +69,13 @@ func TestAnOutageSpendsNoDeliveryAndFewRequests(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if !need.mode.sessions {
-						p.wire.SetFaults(f)
-					}
+					p.wire.SetFaults(f)
 					ctx, cancel := context.WithCancel(t.Context())
 					ended := make(chan error, 1)
 					go func() { ended <- c.Run(ctx) }()
-					if need.mode.sessions { // which needs one to begin with
-						pass(100 * time.Millisecond)
-						p.wire.SetFaults(f)
-						p.wire.Reset()
-					}
 					pass(5 * time.Minute)
 					n := p.wire.Requests()
-					if need.mode.sessions { // the messages are handled meanwhile
-						n = 0
-						for _, q := range p.wire.Log() {
-							if need.ops(&q) {
-								n++
-							}
-						}
-					}
-					if n >= 75 { // about 60 with sessions, whose renewals and new leases are spaced at random
+					if n >= 75 {
 						ops := map[string]int{}
 						for _, q := range p.wire.Log() {
 							ops[q.Op]++
@@ -111,7 +88,7 @@ func TestAnOutageSpendsNoDeliveryAndFewRequests(t *testing.T) {
 					if err := <-ended; err != nil || len(handled) != 20 || poison != 0 || len(r.left(r.queue)) != 0 {
 						t.Errorf("%v, %d handled, %d poison, %d left", err, len(handled), poison, len(r.left(r.queue)))
 					}
-					if !slices.Contains(r.kinds(), observe.Failed) && !need.mode.sessions {
+					if !slices.Contains(r.kinds(), observe.Failed) {
 						t.Errorf("nothing says so: %v", r.kinds())
 					}
 					t.Logf("%d requests", n)
@@ -123,9 +100,9 @@ func TestAnOutageSpendsNoDeliveryAndFewRequests(t *testing.T) {
 
 // What is missing or forbidden does not come back by itself.
 func TestAConsumerEndsWhenWhatItNeedsIsMissingOrForbidden(t *testing.T) {
-	for _, need := range needs[:6] {
+	for _, need := range needs[:5] {
 		t.Run(need.name, func(t *testing.T) {
-			inClaimBubble(t, func(t *testing.T, r *rig, k *claimcheck.ClaimCheck) {
+			inClaimBubble(t, func(t *testing.T, r *rig, k *ClaimCheck) {
 				p := r.process()
 				r.sendBody(k, "m", noise(70_000))
 				if need.name == "redelivery" {
@@ -136,9 +113,6 @@ func TestAConsumerEndsWhenWhatItNeedsIsMissingOrForbidden(t *testing.T) {
 				o := ConsumerOptions{Markers: p.markers, Dedupe: need.mode.dedupe, ClaimCheck: r.claims(p.wire), MaxDeliveries: 1, MaxAttempts: 1, Poison: r.poison}
 				if need.name == "inbox" {
 					o.ClaimCheck = k
-				}
-				if need.mode.sessions {
-					o.Sessions = r.sessions(p.wire, nil)
 				}
 				c, err := NewConsumer(p.queue, func(ctx context.Context, m *Message) error {
 					return p.inbox.Apply(ctx, m, "p", upsertEffect(m))

@@ -11,9 +11,9 @@ import (
 	"github.com/azconc/azconc/pkg/aztest/outages"
 )
 
-// An outage that begins at any request of a consumer, also while its session begins, neither ends it nor repeats or loses a message.
+// An outage that begins at any request of a consumer neither ends it nor repeats or loses a message.
 func TestAnOutageAtAnyRequestOfAConsumerRepeatsAndLosesNothing(t *testing.T) {
-	for _, mode := range []mode{{dedupe: DedupeOwner, sessions: true}, {dedupe: DedupeInbox, inbox: true}} {
+	for _, mode := range []mode{{dedupe: DedupeOwner}, {dedupe: DedupeInbox, inbox: true}} {
 		t.Run(string(mode.dedupe), func(t *testing.T) {
 			t.Parallel()
 			outages.Each(t, func(t *testing.T, o *outages.Outage) { newRig(t).consumeInOutage(o, mode) })
@@ -28,17 +28,11 @@ func (r *rig) consumeInOutage(outage *outages.Outage, mode mode) {
 	for i := range messages {
 		r.send(fmt.Sprint("m", i))
 	}
-	if _, err := r.service.Container("sessions").Create(context.Background(), nil); err != nil {
-		t.Fatal(err)
-	}
 	var mu sync.Mutex
 	handled := map[string]int{}
 	p := r.process()
 	p.wire.SetFaults(outage.Fault())
 	o := ConsumerOptions{Concurrency: 2, Visibility: 45 * time.Second, Dedupe: mode.dedupe, Markers: p.markers, Poison: p.poison, MaxAttempts: 2, MaxDeliveries: 4}
-	if mode.sessions {
-		o.Sessions = r.sessions(p.wire, nil)
-	}
 	c, err := NewConsumer(p.queue, func(ctx context.Context, m *Message) error {
 		pass(500 * time.Millisecond)
 		if ctx.Err() != nil {

@@ -28,7 +28,7 @@ func (p *process) withOutbox() *process {
 	if err != nil {
 		p.r.t.Fatal(err)
 	}
-	if p.inbox, err = NewInbox(p.r.table("effects", p.wire), &InboxOptions{Outbox: map[string]*Producer{"shipments": producer}}); err != nil {
+	if p.inbox, err = NewInbox(p.r.table("effects", p.wire), &InboxOptions{KeepExpired: true, Outbox: map[string]*Producer{"shipments": producer}}); err != nil {
 		p.r.t.Fatal(err)
 	}
 	return p

@@ -18,7 +18,7 @@ import (
 //
 //	marker                               fate
 //	none                                 it claims the key, and runs
-//	its own                              it renews the claim, and runs; see Sessions
+//	its own                              it renews the claim, and runs
 //	done                                 it is deleted
 //	of another, claim has not ended      it is put back
 //	of another, claim has ended          it claims the key, and runs
@@ -29,7 +29,6 @@ type owner struct {
 	kept  bool          // results are stored
 	life  time.Duration // how long a claim lasts unless it is renewed
 	notes *markers.Writer
-	late  *markers.Late
 }
 
 // leastClaim is the least time that a claim lasts unless it is renewed.
@@ -38,7 +37,6 @@ const leastClaim = 5 * time.Minute
 func newOwner(c *Consumer) *owner {
 	o := &owner{c: c, k: c.o.Markers, kept: c.o.Dedupe == DedupeComplete, life: max(leastClaim, 2*c.o.Visibility)}
 	o.notes = markers.NewWriter(o.k.table, c.tasks.Go)
-	o.late = markers.NewLate(o.k.table)
 	return o
 }
 
@@ -69,9 +67,8 @@ func (o *owner) decide(ctx context.Context, batch []*delivery) error {
 		parts[d.partition] = append(parts[d.partition], d)
 	}
 	o.c.mu.Unlock()
-	by := o.c.claimer()
 	for partition, ds := range parts {
-		if err := o.claimAll(ctx, partition, ds, by); err != nil {
+		if err := o.claimAll(ctx, partition, ds); err != nil {
 			return err
 		}
 	}
@@ -79,16 +76,16 @@ func (o *owner) decide(ctx context.Context, batch []*delivery) error {
 }
 
 // claimAll claims the keys of deliveries in one partition.
-func (o *owner) claimAll(ctx context.Context, partition string, open []*delivery, by *claimer) error {
+func (o *owner) claimAll(ctx context.Context, partition string, open []*delivery) error {
 	for round := 0; len(open) > 0; round++ {
 		claims := make([]markers.Write, len(open))
 		for i, d := range open {
-			claims[i] = markers.Write{Row: d.row, Marker: o.marker(d, by)}
+			claims[i] = markers.Write{Row: d.row, Marker: o.marker(d)}
 		}
 		err := o.k.table.Submit(ctx, partition, aztables.TransactionTypeAdd, claims)
 		if err == nil {
 			for i, d := range open {
-				o.claimed(d, by, claims[i].Marker.Until)
+				o.claimed(d, claims[i].Marker.Until)
 			}
 			return nil
 		}
@@ -97,7 +94,7 @@ func (o *owner) claimAll(ctx context.Context, partition string, open []*delivery
 		switch {
 		case out.Kind == azerr.BadInput && len(open) > 1: // one of them cannot be written
 			for i := range open {
-				if err := o.claimAll(ctx, partition, open[i:i+1], by); err != nil {
+				if err := o.claimAll(ctx, partition, open[i:i+1]); err != nil {
 					return err
 				}
 			}
@@ -118,7 +115,7 @@ func (o *owner) claimAll(ctx context.Context, partition string, open []*delivery
 		for _, d := range open {
 			switch there, asked := done[d]; {
 			case there:
-				if err := o.consult(ctx, d, by); err != nil {
+				if err := o.consult(ctx, d); err != nil {
 					return err
 				}
 				if d.fate == undecided { // its marker was deleted meanwhile
@@ -135,11 +132,8 @@ func (o *owner) claimAll(ctx context.Context, partition string, open []*delivery
 }
 
 // marker returns the marker of a delivery's claim.
-func (o *owner) marker(d *delivery, by *claimer) markers.Marker {
+func (o *owner) marker(d *delivery) markers.Marker {
 	m := markers.Marker{Owner: d.m.ID, State: markers.Owned, Expires: o.k.expiry(d.m, d.buried), Until: o.until(d, d.at), Buried: d.buried}
-	if by.name != "" {
-		m.Holding = markers.Holding{Session: by.name, Delivery: d.m.Deliveries, Waited: d.waited}
-	}
 	if !d.carries {
 		m.Ledger = d.ledger()
 	}
@@ -158,12 +152,9 @@ func (o *owner) until(d *delivery, at time.Time) time.Time {
 
 // claimed records that a delivery has claimed its key, and lets it run. By the local clock the claim ends less than a second after
 // until at the latest: the request that received the message was sent before the queue's clock read it, which shows whole seconds.
-func (o *owner) claimed(d *delivery, by *claimer, until time.Time) {
+func (o *owner) claimed(d *delivery, until time.Time) {
 	d.fate, d.owner = run, ""
-	d.claim = &claim{o: o, d: d, named: by.name != "", until: d.received.Add(until.Sub(d.at))}
-	if !d.carries && d.waited > 0 && d.e.Attempts == 0 {
-		d.m.Attempt = max(1, d.m.Deliveries-d.e.Excused-d.waited)
-	}
+	d.claim = &claim{o: o, d: d, until: d.received.Add(until.Sub(d.at))}
 }
 
 // lookup returns which deliveries have markers for their keys, and decides those whose marker is done.
@@ -210,7 +201,7 @@ func (o *owner) lookup(ctx context.Context, partition string, met []*delivery) (
 
 // consult decides about a delivery whose key has a marker. It stays undecided if the marker was deleted, or changed by
 // another consumer, meanwhile. Requests: 1, and 1 to claim the key.
-func (o *owner) consult(ctx context.Context, d *delivery, by *claimer) error {
+func (o *owner) consult(ctx context.Context, d *delivery) error {
 	target := o.k.table.Entity(d.partition, d.row)
 	v, err := optimistic.Read(ctx, target, &optimistic.ReadOptions{SendOptions: o.k.table.Reading()})
 	switch {
@@ -237,25 +228,15 @@ func (o *owner) consult(ctx context.Context, d *delivery, by *claimer) error {
 		d.remember(m.Ledger)
 		// A request that says that the message is poison may still be under way if its copy was sent to the poison queue: another
 		// version of the marker refuses it.
-		if m.Session == "" && by.name == "" && m.Until.Sub(d.at) > o.life/2 && d.e.Freed == "" {
-			o.claimed(d, by, m.Until)
+		if m.Until.Sub(d.at) > o.life/2 && !d.e.Buried {
+			o.claimed(d, m.Until)
 			return nil
 		}
 	case m.State == markers.Owned && d.at.Before(m.Until):
 		d.fate, d.pause = busy, m.Until.Sub(d.at)
 		return nil
 	}
-	if by.name != "" && m.State == markers.Owned {
-		what, err := o.contest(ctx, by, target, v, d)
-		if err != nil {
-			return err
-		}
-		if what != run {
-			d.fate = what
-			return nil
-		}
-	}
-	claim := o.marker(d, by)
+	claim := o.marker(d)
 	_, err = optimistic.Replace(ctx, target, v, claim, &optimistic.WriteOptions{SendOptions: o.k.table.Rewriting()})
 	switch {
 	case errors.Is(err, optimistic.ErrConflict), errors.Is(err, optimistic.ErrNotFound) && !markers.Missing(err):
@@ -263,6 +244,6 @@ func (o *owner) consult(ctx context.Context, d *delivery, by *claimer) error {
 	case err != nil:
 		return o.k.failed(err)
 	}
-	o.claimed(d, by, claim.Until)
+	o.claimed(d, claim.Until)
 	return nil
 }

@@ -23,7 +23,7 @@ func TestAMessageThatCannotBeBuriedIsNotHandledAgain(t *testing.T) {
 		for _, as := range []Encoding{Envelope, Base64} {
 			for _, f := range []aztest.Fault{{Kind: aztest.Answer, Status: 403, Code: "AuthorizationPermissionMismatch"}, {Kind: aztest.Refuse}} {
 				t.Run(fmt.Sprint(m.name, "/", as, "/", f.Kind), func(t *testing.T) {
-					inSessionBubble(t, func(t *testing.T, r *rig) {
+					inBubble(t, func(t *testing.T, r *rig) {
 						p, err := NewProducer(r.queue, &ProducerOptions{Encoding: as})
 						if err != nil {
 							t.Fatal(err)
@@ -36,9 +36,6 @@ func TestAMessageThatCannotBeBuriedIsNotHandledAgain(t *testing.T) {
 						there.wire.SetFaults(f)
 						var handled atomic.Int32
 						o := ConsumerOptions{Markers: r.markers, Dedupe: m.dedupe, Poison: there.poison, Backoff: retry.Backoff{Base: time.Second, Cap: 5 * time.Minute}}
-						if m.sessions {
-							o.Sessions = r.sessions(r.service, nil)
-						}
 						c := r.consumer(func(context.Context, *Message) error { handled.Add(1); return errors.New("no such order") }, o)
 						ctx, cancel := context.WithCancel(t.Context())
 						ended := make(chan error, 1)

@@ -12,8 +12,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
 	"github.com/google/uuid"
 
-	"github.com/azconc/azconc/idempotent/claimcheck"
-	"github.com/azconc/azconc/idempotent/internal/bodies"
 	"github.com/azconc/azconc/idempotent/internal/format"
 	"github.com/azconc/azconc/idempotent/internal/queues"
 	"github.com/azconc/azconc/pkg/azerr"
@@ -25,7 +23,7 @@ import (
 // concurrent use.
 type Producer struct {
 	queue  *queues.Queue
-	bodies *bodies.Store // nil if there are none
+	bodies *ClaimCheck // nil if there is none
 	opts   ProducerOptions
 }
 
@@ -47,7 +45,7 @@ type ProducerOptions struct {
 
 	// ClaimCheck stores bodies that are too large for a message, compressed. It needs Envelope. Defaults to none: such
 	// bodies are refused.
-	ClaimCheck *claimcheck.ClaimCheck
+	ClaimCheck *ClaimCheck
 
 	// Wake is called after a message was sent that can be received at once. Set it to Consumer.Wake of a Consumer of the queue in
 	// the same process, so that the message does not wait for its next poll. It must not block. Defaults to none.
@@ -74,9 +72,7 @@ func NewProducer(queue *azqueue.QueueClient, opts *ProducerOptions) (*Producer, 
 	if p.opts.ClaimCheck != nil && p.opts.Encoding != Envelope {
 		return nil, fmt.Errorf("ProducerOptions.ClaimCheck: %s cannot carry the location of a body", p.opts.Encoding)
 	}
-	if p.opts.ClaimCheck != nil {
-		p.bodies = p.opts.ClaimCheck.Observed(p.opts.Hooks)
-	}
+	p.bodies = p.opts.ClaimCheck.observed(p.opts.Hooks)
 	switch p.opts.Encoding {
 	case Envelope, Base64, Text:
 		return p, nil
@@ -142,7 +138,7 @@ func (p *Producer) Send(ctx context.Context, m Outgoing) (res SendResult, err er
 	e := format.Message{ID: m.ID, Sent: time.Now().UTC(), Headers: m.Headers, Body: m.Body}
 	text, err := e.EncodeNew(format.Encoding(p.opts.Encoding))
 	if errors.Is(err, ErrTooLarge) && p.bodies != nil {
-		if e, err = p.bodies.Pack(ctx, p.queue.Path, e, m.TTL, p.opts.Tries); err != nil {
+		if e, err = p.bodies.pack(ctx, p.queue.Path, e, m.TTL, p.opts.Tries); err != nil {
 			return SendResult{}, &SendError{Queue: p.queue.Path, ID: m.ID, Err: err}
 		}
 		text, err = e.EncodeNew(format.Encoding(p.opts.Encoding))

@@ -25,11 +25,9 @@ func (c *Consumer) receiveAll() error {
 		if n == 0 {
 			return nil
 		}
-		if !c.outage.wait(ctx, time.Time{}) {
-			return nil
-		}
 		idle := c.nothingInFlight() // messages that are put back after the receive would be missed
 		batch, err := c.receive(ctx, n)
+		c.budget.give(c, n-len(batch))
 		created = created && err != nil
 		switch {
 		case err != nil && ctx.Err() != nil:

@@ -55,7 +55,7 @@ func newRigOn(t testing.TB, s *aztest.Service) *rig {
 	if r.markers, err = NewMarkers(tableClient(t, s, "markers"), &MarkersOptions{KeepExpired: true}); err != nil {
 		t.Fatal(err)
 	}
-	if r.inbox, err = NewInbox(r.effects, nil); err != nil {
+	if r.inbox, err = NewInbox(r.effects, &InboxOptions{KeepExpired: true}); err != nil {
 		t.Fatal(err)
 	}
 	s.Reset()

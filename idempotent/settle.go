@@ -128,9 +128,7 @@ func (d *delivery) putBack(ctx context.Context, after time.Duration, e format.Me
 		e.Unfinished--
 	}
 	if d.carries {
-		if d.claim != nil && (d.claim.named || d.buried) {
-			e.Freed = d.m.Token().String()
-		}
+		e.Buried = e.Buried || d.buried
 		text, err := e.EncodeCounts()
 		if err != nil {
 			return err
@@ -236,19 +234,6 @@ func (d *delivery) discard() {
 		d.deleteBody()
 	}
 	d.concluded = true
-}
-
-// deleteBody deletes the blob of a message that was handled and deleted.
-func (d *delivery) deleteBody() {
-	c, p := d.c, d.e.Packed
-	if p.Blob == "" || c.o.ClaimCheck == nil || !c.o.ClaimCheck.Has(*p) {
-		return
-	}
-	ctx, cancel := retry.Detached(d.settling, send.TryTimeout)
-	defer cancel()
-	if err := c.bodies.Remove(ctx, *p); err != nil {
-		d.report(observe.Failed, err)
-	}
 }
 
 // bury puts a copy of a message into the poison queue, which is created if it does not exist, and where the copy never

@@ -54,7 +54,10 @@ func (c *Consumer) slow() {
 
 // wanted returns how many messages to request now, and whether MaxMessages have been handled. Consumer.mu is held.
 func (c *Consumer) wanted() (n int, over bool) {
-	ahead := c.pace.ahead(c.o.Concurrency)
+	ahead := 0
+	if c.o.Budget == nil {
+		ahead = c.pace.ahead(c.o.Concurrency)
+	}
 	target := c.o.Concurrency + ahead
 	room := target - c.stock[waiting] - c.stock[running]
 	if left := c.o.MaxMessages - c.finished; c.o.MaxMessages > 0 {
@@ -64,7 +67,7 @@ func (c *Consumer) wanted() (n int, over bool) {
 		room = min(room, left-len(c.inFlight)) // messages in flight may suffice, or turn out to be copies
 	}
 	switch {
-	case room <= 0, c.alone > 0, c.stock[closing] >= c.o.Concurrency+maxClosing:
+	case room <= 0, c.outage.lasts(), c.budget.alone.Load() > 0, c.stock[closing] >= c.o.Concurrency+maxClosing:
 		return 0, false
 	case room >= min(queues.MaxReceive, target), c.stock[waiting] == 0, c.o.MaxMessages > 0:
 		return min(room, queues.MaxReceive), false
@@ -87,7 +90,9 @@ func (c *Consumer) reserve(ctx context.Context) int {
 			_ = retry.Sleep(ctx, linger)
 			continue
 		case n > 0:
-			return n
+			if n = c.budget.take(c, n); n > 0 {
+				return n
+			}
 		}
 		select {
 		case <-c.room:
@@ -110,7 +115,7 @@ func (c *Consumer) move(d *delivery, to stage) {
 		c.pace.add(time.Since(d.began))
 	}
 	c.mu.Unlock()
-	c.poke()
+	c.budget.give(c, from.handlers()-to.handlers())
 }
 
 // done removes a settled delivery.
@@ -134,10 +139,12 @@ func (c *Consumer) done(d *delivery) {
 	c.mu.Unlock()
 	d.endSpan(d.err)
 	close(d.settled)
+	free := d.stage.handlers()
 	if next != nil {
+		free -= next.stage.handlers()
 		c.tasks.Go(func() { c.begin([]*delivery{next}) })
 	}
-	c.poke()
+	c.budget.give(c, free)
 	if last && c.o.ExitWhenEmpty { // otherwise another poll would find no more than the last one did
 		c.Wake()
 	}

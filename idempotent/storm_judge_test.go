@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/azconc/azconc/idempotent/internal/bodies"
 	"github.com/azconc/azconc/idempotent/internal/queues"
 	"github.com/azconc/azconc/idempotent/redrive"
 	"github.com/azconc/azconc/pkg/observe"
@@ -134,13 +133,7 @@ func (d done1) interrupted() bool {
 func (s *storm) leftovers() {
 	ctx := context.Background()
 	pass(2 * time.Hour)
-	if _, err := s.sessions(s.service, nil).GC(ctx); err != nil {
-		s.t.Error(err)
-	}
-	if n := len(s.leased()); n > 0 {
-		s.t.Errorf("%d sessions are left", n)
-	}
-	pass(queues.Week + bodies.SendingLife)
+	pass(queues.Week + sendingLife)
 	if _, err := s.claims.GC(ctx, time.Hour); err != nil {
 		s.t.Error(err)
 	}

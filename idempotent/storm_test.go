@@ -13,7 +13,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/azconc/azconc/idempotent/claimcheck"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/observe"
 )
@@ -55,7 +54,7 @@ func TestStorms(t *testing.T) {
 type storm struct {
 	*rig
 	mode   mode
-	claims *claimcheck.ClaimCheck
+	claims *ClaimCheck
 
 	mu       sync.Mutex // guards what follows
 	rand     *rand.Rand
@@ -90,10 +89,8 @@ type crew struct {
 
 func newStorm(t *testing.T, m mode, seed uint64) *storm {
 	s := &storm{rig: newRig(t), mode: m, rand: rand.New(rand.NewPCG(seed, 2)), copies: map[string]int{}, effects: map[string][]done1{}, starts: map[string]int{}, alive: map[*crew]bool{}}
-	for _, name := range []string{"sessions", "claims"} {
-		if _, err := s.service.Container(name).Create(t.Context(), nil); err != nil {
-			t.Fatal(err)
-		}
+	if _, err := s.service.Container("claims").Create(t.Context(), nil); err != nil {
+		t.Fatal(err)
 	}
 	s.claims = s.rig.claims(s.service)
 	return s
@@ -142,9 +139,6 @@ func (s *storm) start() *crew {
 			s.events = append(s.events, e)
 		}},
 	}
-	if s.mode.sessions {
-		o.Sessions = s.sessions(c.wire, &SessionsOptions{Duration: 15 * time.Second})
-	}
 	make := func() *Consumer {
 		consumer, err := NewConsumer(c.queue, c.handle, &o)
 		if err != nil {
@@ -163,7 +157,7 @@ func (s *storm) start() *crew {
 	c.stop = cancel
 	go func() {
 		defer close(c.ended)
-		for make().Run(ctx) != nil && ctx.Err() == nil { // a session may need several tries
+		for make().Run(ctx) != nil && ctx.Err() == nil {
 			pass(time.Second)
 		}
 	}()

@@ -12,54 +12,40 @@ import (
 
 // A message whose handler never returned was renewed for as long as the process lived, long after Run had given up.
 func TestAStuckHandlerDoesNotHoldItsMessage(t *testing.T) {
-	for _, c := range []struct {
-		name     string
-		sessions bool
-		within   time.Duration
-	}{{"without sessions", false, time.Minute}, {"with sessions", true, 12 * time.Minute}} {
-		t.Run(c.name, func(t *testing.T) {
-			inSessionBubble(t, func(t *testing.T, r *rig) {
-				r.send("m")
-				release := make(chan struct{})
-				stuck := r.process()
-				o := ConsumerOptions{Markers: stuck.markers, SoftStop: time.Second, HardStop: time.Second}
-				if c.sessions {
-					o.Sessions = r.sessions(stuck.wire, nil)
-				}
-				first, err := NewConsumer(stuck.queue, func(context.Context, *Message) error { <-release; return nil }, &o)
-				if err != nil {
-					t.Fatal(err)
-				}
-				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-				defer cancel()
-				if err := first.Run(ctx); !errors.As(err, new(*StuckError)) {
-					t.Fatalf("Run: %v", err)
-				}
-				ended, handled := time.Now(), time.Duration(0)
-				o = ConsumerOptions{Markers: r.markers, MaxMessages: 1}
-				if c.sessions {
-					o.Sessions = r.sessions(r.service, nil)
-				}
-				second := r.consumer(func(context.Context, *Message) error { handled = time.Since(ended); return nil }, o)
-				ctx, cancel = context.WithTimeout(t.Context(), time.Hour)
-				defer cancel()
-				if err := second.Run(ctx); err != nil || handled == 0 || handled > c.within {
-					t.Errorf("handled by another after %v: %v", handled, err)
-				}
-				close(release)
-				pass(time.Minute)
-				if n := len(r.left(r.queue)); n != 0 {
-					t.Errorf("%d messages left", n)
-				}
-			})
-		})
-	}
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.send("m")
+		release := make(chan struct{})
+		stuck := r.process()
+		o := ConsumerOptions{Markers: stuck.markers, SoftStop: time.Second, HardStop: time.Second}
+		first, err := NewConsumer(stuck.queue, func(context.Context, *Message) error { <-release; return nil }, &o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+		defer cancel()
+		if err := first.Run(ctx); !errors.As(err, new(*StuckError)) {
+			t.Fatalf("Run: %v", err)
+		}
+		ended, handled := time.Now(), time.Duration(0)
+		o = ConsumerOptions{Markers: r.markers, MaxMessages: 1}
+		second := r.consumer(func(context.Context, *Message) error { handled = time.Since(ended); return nil }, o)
+		ctx, cancel = context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		if err := second.Run(ctx); err != nil || handled == 0 || handled > time.Minute {
+			t.Errorf("handled by another after %v: %v", handled, err)
+		}
+		close(release)
+		pass(time.Minute)
+		if n := len(r.left(r.queue)); n != 0 {
+			t.Errorf("%d messages left", n)
+		}
+	})
 }
 
 // A handler that called runtime.Goexit, as a failed assertion in a test does, left its message renewed and Run waiting for ever.
 func TestAHandlerThatEndsItsGoroutineHasFailed(t *testing.T) {
 	for _, m := range modes {
-		inSessionBubble(t, func(t *testing.T, r *rig) {
+		inBubble(t, func(t *testing.T, r *rig) {
 			r.send("a", "b", "c")
 			var runs tally
 			o := ConsumerOptions{Markers: r.markers, Dedupe: m.dedupe, Poison: r.poison, MaxAttempts: 3, Backoff: pollEvery(time.Second), Concurrency: 2}
@@ -72,9 +58,6 @@ func TestAHandlerThatEndsItsGoroutineHasFailed(t *testing.T) {
 						traced++
 					}
 				}
-			}
-			if m.sessions {
-				o.Sessions = r.sessions(r.service, nil)
 			}
 			c := r.consume(func(_ context.Context, m *Message) error {
 				runs.add(m.Key)

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/azconc/azconc/idempotent/internal/markers"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -26,7 +27,7 @@ func (d *delivery) screen() error {
 	if d.exhausted(d.e.Attempts) { // and could not be moved to the poison queue
 		return &failedOften{d.e.Attempts, errors.New(cmp.Or(d.e.LastError, "its last error is not recorded"))}
 	}
-	unexplained := d.m.Deliveries - 1 - d.e.Attempts - d.e.Excused - d.waited
+	unexplained := d.m.Deliveries - 1 - d.e.Attempts - d.e.Excused
 	d.suspect = unexplained >= suspicion && (d.carries || d.known || unexplained >= d.c.o.MaxAttempts)
 	d.starts = unexplained
 	if d.carries || d.claim != nil {
@@ -75,7 +76,7 @@ func (d *delivery) countStart(ctx context.Context) error {
 	case d.claim == nil:
 		return nil
 	default:
-		if err := d.claim.count(ctx, counts{e.Attempts, e.Excused, e.Unfinished}); err != nil {
+		if err := d.claim.count(ctx, markers.Ledger{Attempts: e.Attempts, Excused: e.Excused, Unfinished: e.Unfinished}); err != nil {
 			return &excused{err}
 		}
 	}
@@ -89,13 +90,13 @@ func (d *delivery) countStart(ctx context.Context) error {
 func (d *delivery) enter(ctx context.Context) (leave func(), err error) {
 	c := d.c
 	if !d.suspect {
-		if err := d.take(ctx, c.seats, 1, errCrowded); err != nil {
+		if err := d.take(ctx, c.budget.seats, 1, errCrowded); err != nil {
 			if errors.Is(err, errCrowded) {
 				c.slow()
 			}
 			return nil, err
 		}
-		return func() { c.seats.Release(1) }, nil
+		return func() { c.budget.seats.Release(1) }, nil
 	}
 	n, alone := d.room()
 	if err := d.take(ctx, c.suspects, n, errGrouped); err != nil {
@@ -104,18 +105,18 @@ func (d *delivery) enter(ctx context.Context) (leave func(), err error) {
 	seats, stale := 1, errGrouped
 	if alone {
 		seats, stale = c.o.Concurrency, nil
-		c.reserveSeats(+1)
+		c.budget.alone.Add(1)
 	}
-	err = d.take(ctx, c.seats, seats, stale)
+	err = d.take(ctx, c.budget.seats, seats, stale)
 	leave = func() {
 		if err == nil {
-			c.seats.Release(int64(seats))
+			c.budget.seats.Release(int64(seats))
 		}
 		c.suspects.Release(int64(n))
 		if alone {
-			c.reserveSeats(-1)
+			c.budget.alone.Add(-1)
 		}
-		c.poke()
+		c.budget.give(c, 0)
 	}
 	if err != nil {
 		leave()
@@ -146,13 +147,6 @@ func (d *delivery) take(ctx context.Context, places *semaphore.Weighted, n int, 
 		return stale
 	}
 	return errUnhandled
-}
-
-// reserveSeats adds to the number of suspects that run alone, or wait for that.
-func (c *Consumer) reserveSeats(n int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.alone += n
 }
 
 // settled waits until the messages that were handled before are settled, for up to 5 s. If a suspect message crashed the

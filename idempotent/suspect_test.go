@@ -174,3 +174,14 @@ func TestAMessageThatReturnsBeforeItsReleaseIsConfirmedIsHandledAtOnce(t *testin
 		}
 	})
 }
+
+func (r *rig) sendAs(as Encoding, id string) {
+	r.t.Helper()
+	p, err := NewProducer(r.queue, &ProducerOptions{Encoding: as})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if _, err := p.Send(context.Background(), Outgoing{ID: id, Body: []byte(id)}); err != nil {
+		r.t.Fatal(err)
+	}
+}

@@ -106,8 +106,7 @@ func NewDocument[T any](target Target[T], opts *DocumentOptions) (*Document[T], 
 // of the whole fold; Result.Folded is how many changes shared it.
 //
 // If ctx ends before the write is sent, the change is not applied, and the error is the context's cause. If it ends while
-// the write is under way, Update waits for the outcome for at most Grace, and then returns ErrOutcomeUnknown; Resolve
-// gives the outcome once the other callers know it.
+// the write is under way, Update waits for the outcome for at most Grace, and then returns ErrOutcomeUnknown.
 //
 // Cost: 1 request without contention, 2 if nothing is remembered yet. A fold of any size costs at most 2 without
 // conflicts.

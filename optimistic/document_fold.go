@@ -9,7 +9,6 @@ import (
 
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/optimistic/internal/sealed"
-	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -227,9 +226,9 @@ func (e *entry[T]) await(ctx context.Context) (Result, error) {
 	if !e.fold.included[e] || w == nil { // it was refused meanwhile, and has not been sent again
 		return Result{}, fmt.Errorf("update %s: %w", e.fold.Resource, context.Cause(ctx))
 	}
-	shared := *w
-	shared.Settled = e.resolve
-	return Result{}, e.fold.Unknown(shared, "the caller stopped waiting while the shared write was under way", context.Cause(ctx))
+	call := protocol.NewCall(e.fold.Op, e.fold.Resource, e.fold.settings) // that of the fold is in use
+	call.Began = e.fold.Began
+	return Result{}, call.Unknown(*w, "the caller stopped waiting while the shared write was under way", context.Cause(ctx))
 }
 
 // settled reports whether the fold has ended.
@@ -240,15 +239,4 @@ func (e *entry[T]) settled() bool {
 	default:
 		return false
 	}
-}
-
-// resolve returns the outcome for Resolve, once the fold has ended.
-func (e *entry[T]) resolve() (done bool, err error) {
-	if !e.settled() {
-		return false, nil
-	}
-	if e.err == nil || errors.Is(e.err, ErrConflict) || errors.Is(e.err, ErrOutcomeUnknown) {
-		return true, e.err
-	}
-	return true, &ConflictError{Op: e.fold.Op, Resource: e.fold.Resource, Reason: azerr.Changed, Err: e.err, Judged: true} // it was left out
 }

@@ -28,8 +28,8 @@ func TestTheDemoShowsTheBugAndTheCure(t *testing.T) {
 	}
 }
 
-// played are the scenes but lease-expired, which waits for 16 s: scene_test.go plays it in simulated time.
-const played = "lost-answers,lost-sends,paused-holder,editors,lease,entity,message-once,files"
+// played are scenes of all services.
+const played = "lost-answers,lost-sends,paused-holder,editors,lease,entity,files"
 
 // checkDemo runs azconc, which must be as quick as a newcomer is patient.
 func checkDemo(t *testing.T, args, environ []string) {

@@ -58,7 +58,6 @@ var before = []struct{ of, lines string }{
 	{"table delete-entity", "ETAG=$(azconc table get jobs/eu/17 --query etag -o tsv)"},
 	{`--if-match "$ETAG"`, "ETAG=$(azconc table get jobs/eu/17 --query etag -o tsv)"},
 	{`"$RECEIPT"`, "RECEIPT=$(azconc queue receive orders --query 'messages[0].pop_receipt' -o tsv)"},
-	{"--until gone", "azconc file delete reports/q3.xlsx"},
 	{"queue acl set orders --file", "azconc queue acl show orders >settings.json"},
 	{"queue properties set --file", "azconc queue properties show >settings.json"},
 	{"container acl set jobs --file", "azconc container acl show jobs >settings.json"},

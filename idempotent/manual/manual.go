@@ -89,8 +89,7 @@ func Receive(ctx context.Context, queue *azqueue.QueueClient, n int, visibility 
 	}
 	ctx, end := start(ctx, opts, "manual.Receive", queue)
 	defer func() { end(err) }()
-	var began time.Time
-	got, sent, err := queues.New(queue, opts.hooks(), nil).ReceiveAgain(ctx, n, visibility, wire.Again{Try: send.TryTimeout, Budget: byHand}, func() { began = time.Now() }, func(error) {})
+	got, until, sent, err := queues.New(queue, opts.hooks(), nil).ReceiveAgain(ctx, n, visibility, wire.Again{Try: send.TryTimeout, Budget: byHand})
 	if err != nil {
 		return nil, sent.Ambiguous, cmp.Or(sent.Last, err)
 	}
@@ -98,7 +97,7 @@ func Receive(ctx context.Context, queue *azqueue.QueueClient, n int, visibility 
 		messages = append(messages, Delivery{
 			MessageID: ptr.Value(m.MessageID), PopReceipt: ptr.Value(m.PopReceipt), Text: ptr.Value(m.MessageText), Deliveries: int(ptr.Value(m.DequeueCount)),
 			Inserted: ptr.Value(m.InsertionTime), Expires: ptr.Value(m.ExpirationTime), NextVisible: ptr.Value(m.TimeNextVisible),
-			HeldUntil: began.Add(visibility),
+			HeldUntil: until,
 		})
 	}
 	return messages, sent.Ambiguous, nil

@@ -6,12 +6,11 @@ import (
 	"testing"
 
 	"github.com/azconc/azconc/idempotent"
-	"github.com/azconc/azconc/idempotent/claimcheck"
 )
 
 func TestOpenShowsWhatATextHolds(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
-		k, err := claimcheck.New(r.service.Container("bodies"), nil)
+		k, err := idempotent.NewClaimCheck(r.service.Container("bodies"), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

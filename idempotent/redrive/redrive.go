@@ -189,20 +189,17 @@ func (r *redrive) receive(ctx context.Context) ([]*azqueue.DequeuedMessage, time
 	if r.o.Max > 0 && r.o.Filter == nil {
 		n = min(n, r.o.Max-r.res.Moved)
 	}
-	var began time.Time
-	again := wire.Again{Try: send.TryTimeout, Budget: send.Budget(tries)}
-	messages, _, err := r.from.ReceiveAgain(ctx, n, hide, again, func() { began = time.Now() }, func(err error) {
-		if azerr.Classify(err).Ambiguous() {
-			r.hiddenSince[""] = time.Now() // it may be applied as late as now
-		}
-	})
+	messages, until, sent, err := r.from.ReceiveAgain(ctx, n, hide, wire.Again{Try: send.TryTimeout, Budget: send.Budget(tries)})
+	if sent.Ambiguous > 0 {
+		r.hiddenSince[""] = time.Now() // it may be applied as late as now
+	}
 	if err != nil {
 		return nil, time.Time{}, fmt.Errorf("receive from %s: %w", r.from.Path, azerr.Clean(err))
 	}
 	for _, m := range messages {
-		r.hiddenSince[ptr.Value(m.MessageID)] = began
+		r.hiddenSince[ptr.Value(m.MessageID)] = until.Add(-hide)
 	}
-	return messages, began.Add(hide), nil
+	return messages, until, nil
 }
 
 // await is called when no message can be received. It reports whether it has waited for hidden ones.

@@ -63,10 +63,6 @@ type AppendOptions struct {
 	// sets it. Defaults to false.
 	Unique bool
 
-	// CPK and EncryptionScope are passed with every request.
-	CPK             *blob.CPKInfo
-	EncryptionScope *blob.CPKScopeInfo
-
 	// Attempts bounds how many positions are tried; negative means no bound. Defaults to 64, because with many
 	// appenders conflicts are normal.
 	Attempts int
@@ -252,8 +248,6 @@ func (a *appending) write(at int64) protocol.Change {
 	opts := appendblob.AppendBlockOptions{
 		AppendPositionAccessConditions: &appendblob.AppendPositionAccessConditions{AppendPosition: &at},
 		AccessConditions:               anyblob.AccessConditions(a.o.Conditions),
-		CPKInfo:                        a.o.CPK,
-		CPKScopeInfo:                   a.o.EncryptionScope,
 	}
 	if a.o.MaxSize > 0 {
 		opts.AppendPositionAccessConditions.MaxSize = &a.o.MaxSize

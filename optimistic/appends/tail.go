@@ -51,7 +51,7 @@ type tail struct {
 func (a *appending) tail(ctx context.Context, at int64) (tail, error) {
 	resp, err := wire.Request(ctx, "Get Blob", func(ctx context.Context) (blob.DownloadStreamResponse, error) {
 		return a.client.DownloadStream(ctx, &blob.DownloadStreamOptions{
-			Range: blob.HTTPRange{Offset: at, Count: int64(len(a.data))}, CPKInfo: a.o.CPK,
+			Range: blob.HTTPRange{Offset: at, Count: int64(len(a.data))},
 		})
 	})
 	if resp.Body != nil { // also with the response of an intermediary
@@ -61,7 +61,7 @@ func (a *appending) tail(ctx context.Context, at int64) (tail, error) {
 	case azerr.NoBlob(err):
 		return tail{}, nil
 	case azerr.Has(err, "InvalidRange"):
-		props, err := anyblob.Properties(ctx, a.client.BlobClient(), a.o.CPK)
+		props, err := anyblob.Properties(ctx, a.client.BlobClient())
 		if azerr.NoBlob(err) {
 			return tail{}, nil
 		}
@@ -69,7 +69,7 @@ func (a *appending) tail(ctx context.Context, at int64) (tail, error) {
 			return tail{}, err
 		}
 		a.version = ptr.Value(props.ETag)
-		end, err := anyblob.LengthOf(ctx, a.client.BlobClient(), props, a.o.CPK)
+		end, err := anyblob.LengthOf(ctx, a.client.BlobClient(), props)
 		return tail{exists: true, sealed: ptr.Value(props.IsSealed), end: end}, err
 	case err != nil:
 		return tail{}, err
@@ -108,9 +108,9 @@ func (a *appending) end(ctx context.Context) (int64, error) {
 	for {
 		var length int64
 		props, err := protocol.Again(ctx, a.Call, func(ctx context.Context) (blob.GetPropertiesResponse, error) {
-			props, err := anyblob.Properties(ctx, a.client.BlobClient(), a.o.CPK)
+			props, err := anyblob.Properties(ctx, a.client.BlobClient())
 			if err == nil {
-				length, err = anyblob.LengthOf(ctx, a.client.BlobClient(), props, a.o.CPK)
+				length, err = anyblob.LengthOf(ctx, a.client.BlobClient(), props)
 			}
 			return props, err
 		})
@@ -137,7 +137,7 @@ func (a *appending) end(ctx context.Context) (int64, error) {
 // create creates an empty blob, unless another client has created it. Either is fine, so nothing needs to be resolved.
 func (a *appending) create(ctx context.Context) error {
 	opts := appendblob.CreateOptions{
-		HTTPHeaders: a.o.HTTPHeaders, CPKInfo: a.o.CPK, CPKScopeInfo: a.o.EncryptionScope,
+		HTTPHeaders:      a.o.HTTPHeaders,
 		AccessConditions: anyblob.AccessConditions(optimistic.Conditions{IfNoneMatch: azcore.ETagAny}),
 	}
 	_, err := protocol.Again(ctx, a.Call, func(ctx context.Context) (appendblob.CreateResponse, error) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -32,7 +33,7 @@ const DefaultMaxSize = 256 << 20
 //
 // A write keeps everything else about the blob: user metadata (names come back in lower case, because HTTP does not
 // keep their case), HTTP headers, index tags, encryption scope, snapshots, versions and leases. The service keeps the
-// access tier of a blob that is overwritten. Azurite does not: the blob is Hot afterwards unless Tier is set. The
+// access tier of a blob that is overwritten. Azurite does not: the blob is Hot afterwards. The
 // service computes Content-MD5 again.
 //
 // Index tags are not part of the ETag. A blob with index tags costs one more request per read. The write is conditional
@@ -47,13 +48,6 @@ type Blob[T any] struct {
 
 	// Metadata is added to the blob's own on every write. An empty value removes the name.
 	Metadata map[string]string
-
-	// Tier is set on every write. Defaults to the tier that the blob has.
-	Tier *blob.AccessTier
-
-	// CPK and EncryptionScope are passed with every request, for blobs under customer-provided keys.
-	CPK             *blob.CPKInfo
-	EncryptionScope *blob.CPKScopeInfo
 
 	// MaxSize is the largest content, in bytes, that is read into memory; larger content is an error. Defaults to
 	// DefaultMaxSize.
@@ -112,13 +106,13 @@ func (b contentTarget[T]) Read(ctx context.Context) (*sealed.Version[T], error) 
 		return nil, errNoCodec
 	}
 	ctx = protocol.AsStored(ctx)
-	resp, opts, err := b.get(ctx)
+	resp, err := b.get(ctx)
 	if err != nil {
 		return anyblob.Absent[T](err)
 	}
 	defer resp.Body.Close()
 	limit := cmp.Or(b.MaxSize, DefaultMaxSize)
-	raw, err := anyblob.ReadBody(ctx, b.Client.BlobClient(), resp, opts, limit)
+	raw, err := anyblob.ReadBody(ctx, b.Client.BlobClient(), resp, limit)
 	if err != nil {
 		return nil, tooLarge(err, limit)
 	}
@@ -139,10 +133,9 @@ func (b contentTarget[T]) Read(ctx context.Context) (*sealed.Version[T], error) 
 }
 
 // get sends Get Blob. Without an error the response has an ETag, and a body to be closed.
-func (b contentTarget[T]) get(ctx context.Context) (resp blob.DownloadStreamResponse, opts blob.DownloadStreamOptions, err error) {
-	opts = blob.DownloadStreamOptions{CPKInfo: b.CPK, CPKScopeInfo: b.EncryptionScope}
+func (b contentTarget[T]) get(ctx context.Context) (resp blob.DownloadStreamResponse, err error) {
 	resp, err = wire.Request(ctx, "Get Blob", func(ctx context.Context) (blob.DownloadStreamResponse, error) {
-		return b.Client.DownloadStream(ctx, &opts)
+		return b.Client.DownloadStream(ctx, nil)
 	})
 	if err == nil {
 		_, err = protocol.Sent("ETag", resp.ETag, nil)
@@ -150,7 +143,7 @@ func (b contentTarget[T]) get(ctx context.Context) (resp blob.DownloadStreamResp
 	if err != nil && resp.Body != nil { // also with the response of an intermediary
 		_ = resp.Body.Close()
 	}
-	return resp, opts, err
+	return resp, err
 }
 
 // read returns the version that a response to Get Blob is of, after its body was read, and what a write keeps of it.
@@ -174,7 +167,7 @@ func tooLarge(err error, limit int64) error {
 
 // Look implements Target: one Get Blob Properties.
 func (b contentTarget[T]) Look(ctx context.Context) (protocol.State, error) {
-	return anyblob.Look(ctx, b.Client.BlobClient(), b.CPK)
+	return anyblob.Look(ctx, b.Client.BlobClient())
 }
 
 // Prepare implements Target: one Put Blob.
@@ -224,12 +217,9 @@ func (b contentTarget[T]) put(base protocol.State, carry blobCarry, lineage prot
 		HTTPHeaders:      &carry.headers,
 		Metadata:         metadata,
 		Tags:             carry.tags,
-		Tier:             b.Tier,
-		CPKInfo:          b.CPK,
-		CPKScopeInfo:     b.EncryptionScope,
 		AccessConditions: anyblob.WriteConditions(base, guardTags(c, carry.tags)),
 	}
-	if opts.CPKScopeInfo == nil && carry.scope != "" {
+	if carry.scope != "" {
 		opts.CPKScopeInfo = &blob.CPKScopeInfo{EncryptionScope: &carry.scope}
 	}
 	return protocol.Prepared{Stored: stored, Carry: carry, Cramped: meta.Cramped(metadata, b.Client.URL()), Send: func(ctx context.Context) (azcore.ETag, error) {
@@ -274,11 +264,9 @@ func (b contentTarget[T]) itself(data []byte) (value T, ok bool) {
 	return value, ok
 }
 
-// keepsHeaders reports whether the blob already has the target's headers, metadata and tier. A read does not show the
-// tier, so setting one is always a change.
+// keepsHeaders reports whether the blob already has the target's headers and metadata.
 func (b contentTarget[T]) keepsHeaders(carry blobCarry) bool {
-	return b.Tier == nil &&
-		(b.HTTPHeaders == nil || equalHeaders(mergeHeaders(carry.headers, b.HTTPHeaders), carry.headers)) &&
+	return reflect.DeepEqual(mergeHeaders(carry.headers, b.HTTPHeaders), carry.headers) &&
 		(len(b.Metadata) == 0 || maps.Equal(meta.Merge(carry.metadata, b.Metadata), carry.metadata))
 }
 
@@ -304,14 +292,6 @@ func mergeHeaders(base blob.HTTPHeaders, set *blob.HTTPHeaders) blob.HTTPHeaders
 		BlobContentLanguage:    cmp.Or(set.BlobContentLanguage, base.BlobContentLanguage),
 		BlobContentType:        cmp.Or(set.BlobContentType, base.BlobContentType),
 	}
-}
-
-func equalHeaders(a, b blob.HTTPHeaders) bool {
-	return ptr.Value(a.BlobCacheControl) == ptr.Value(b.BlobCacheControl) &&
-		ptr.Value(a.BlobContentDisposition) == ptr.Value(b.BlobContentDisposition) &&
-		ptr.Value(a.BlobContentEncoding) == ptr.Value(b.BlobContentEncoding) &&
-		ptr.Value(a.BlobContentLanguage) == ptr.Value(b.BlobContentLanguage) &&
-		ptr.Value(a.BlobContentType) == ptr.Value(b.BlobContentType)
 }
 
 func readTags(ctx context.Context, client *blob.Client) (map[string]string, error) {

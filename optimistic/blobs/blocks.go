@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 
 	"github.com/azconc/azconc/optimistic"
@@ -25,10 +24,6 @@ type BlockOptions struct {
 	// LeaseID is the id of the lease that the caller holds on the blob. Put Block takes no other condition (REST: "Put
 	// Block"): staging changes nothing yet. Defaults to none.
 	LeaseID string
-
-	// CPK and EncryptionScope are passed with every request.
-	CPK             *blob.CPKInfo
-	EncryptionScope *blob.CPKScopeInfo
 
 	// SendOptions's TryTimeout defaults to 5 minutes here, because a block takes long on a slow connection.
 	optimistic.SendOptions
@@ -61,7 +56,7 @@ func StageBlock(ctx context.Context, client *blockblob.Client, id string, data [
 	}
 	ctx, end := c.Start(ctx, "blobs.StageBlock")
 	defer end(&err)
-	u := upload{Call: c, client: client, o: UploadOptions{CPK: o.CPK, EncryptionScope: o.EncryptionScope, Conditions: optimistic.Conditions{LeaseID: o.LeaseID}}}
+	u := upload{Call: c, client: client, o: UploadOptions{Conditions: optimistic.Conditions{LeaseID: o.LeaseID}}}
 	err = u.stageBlock(ctx, encodeBlockID(id), data)
 	if err != nil {
 		return optimistic.Result(c.Finish()), c.Fail(err)

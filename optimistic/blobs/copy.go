@@ -126,7 +126,7 @@ func (c *copying) next(ctx context.Context, _ *protocol.Refusal) (*protocol.Chan
 	source, metadata, lineage := c.o.Source, meta.Merge(nil, c.o.Metadata), protocol.Lineage{}
 	if c.o.Metadata == nil {
 		props, err := protocol.Again(ctx, c.Call, func(ctx context.Context) (blob.GetPropertiesResponse, error) {
-			return anyblob.Properties(ctx, c.from, nil)
+			return anyblob.Properties(ctx, c.from)
 		})
 		if azerr.Classify(err).Kind == azerr.NotFound {
 			return nil, &optimistic.NotFoundError{Op: c.Op, Resource: resource.Path(c.from.URL()), Err: azerr.Clean(err)}
@@ -248,7 +248,7 @@ func (c *copying) lookForOwn(w protocol.Change) protocol.Write {
 
 // status reads the destination's properties. It returns nil if the destination does not exist.
 func (c *copying) status(ctx context.Context) (*blob.GetPropertiesResponse, error) {
-	props, err := anyblob.Properties(ctx, c.to, nil)
+	props, err := anyblob.Properties(ctx, c.to)
 	if azerr.NoBlob(err) {
 		return nil, nil
 	}

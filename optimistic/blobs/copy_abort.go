@@ -73,7 +73,7 @@ func abortCopy(ctx context.Context, c *protocol.Call, destination *blob.Client, 
 		return "", err
 	}
 	w.Look = func(ctx context.Context) (_ protocol.State, err error) {
-		found, err = anyblob.Properties(ctx, destination, nil)
+		found, err = anyblob.Properties(ctx, destination)
 		if err != nil {
 			return anyblob.AbsentState(err)
 		}

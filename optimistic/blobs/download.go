@@ -49,9 +49,6 @@ type DownloadOptions struct {
 	// Progress is called with the number of bytes written so far, and the total. Defaults to none.
 	Progress func(bytes, total int64)
 
-	// CPK is passed with every request.
-	CPK *blob.CPKInfo
-
 	// SendOptions's TryTimeout defaults to 5 minutes here, because a range takes long on a slow connection.
 	optimistic.SendOptions
 
@@ -258,7 +255,7 @@ type part struct {
 
 func (d *download) get(ctx context.Context, r blob.HTTPRange, c optimistic.Conditions) (part, error) {
 	ctx = protocol.AsStored(ctx)
-	opts := blob.DownloadStreamOptions{Range: r, AccessConditions: anyblob.AccessConditions(c), CPKInfo: d.o.CPK}
+	opts := blob.DownloadStreamOptions{Range: r, AccessConditions: anyblob.AccessConditions(c)}
 	var raw *http.Response
 	resp, err := wire.Request(ctx, "Get Blob", func(ctx context.Context) (blob.DownloadStreamResponse, error) {
 		return d.client.DownloadStream(policy.WithCaptureResponse(ctx, &raw), &opts)
@@ -284,7 +281,7 @@ func (d *download) get(ctx context.Context, r blob.HTTPRange, c optimistic.Condi
 			return part{}, fmt.Errorf("the service's Content-Range %q is malformed", *resp.ContentRange)
 		}
 	}
-	p.data, err = anyblob.ReadBody(ctx, d.client, resp, opts, d.o.BlockSize)
+	p.data, err = anyblob.ReadBody(ctx, d.client, resp, d.o.BlockSize)
 	if _, ok := errors.AsType[anyblob.TooLong](err); ok {
 		err = fmt.Errorf("the blob grew while it was read: %w", io.ErrUnexpectedEOF)
 	}

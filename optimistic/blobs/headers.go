@@ -49,9 +49,6 @@ type HTTPHeaders struct {
 type Headers struct {
 	Client *blob.Client // required
 
-	// CPK is passed with every read, for blobs under customer-provided keys.
-	CPK *blob.CPKInfo
-
 	_ struct{}
 }
 
@@ -71,7 +68,7 @@ func (h headersTarget) Clone(value HTTPHeaders) (HTTPHeaders, error) { return va
 
 // Read implements Target: one Get Blob Properties.
 func (h headersTarget) Read(ctx context.Context) (*sealed.Version[HTTPHeaders], error) {
-	resp, err := anyblob.Properties(ctx, h.Client, h.CPK)
+	resp, err := anyblob.Properties(ctx, h.Client)
 	if err != nil {
 		return anyblob.Absent[HTTPHeaders](err)
 	}
@@ -92,7 +89,7 @@ func (h headersTarget) Read(ctx context.Context) (*sealed.Version[HTTPHeaders], 
 
 // Look implements Target: one Get Blob Properties. Its lineage can only prove that another writer replaced the base.
 func (h headersTarget) Look(ctx context.Context) (protocol.State, error) {
-	return anyblob.Look(ctx, h.Client, h.CPK)
+	return anyblob.Look(ctx, h.Client)
 }
 
 // Prepare implements Target: one Set Blob Properties.

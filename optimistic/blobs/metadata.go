@@ -28,9 +28,6 @@ import (
 type Metadata struct {
 	Client *blob.Client // required
 
-	// CPK is passed with every request, for blobs under customer-provided keys.
-	CPK *blob.CPKInfo
-
 	_ struct{}
 }
 
@@ -54,7 +51,7 @@ func (m metadataTarget) Clone(value map[string]string) (map[string]string, error
 
 // Read implements Target: one Get Blob Properties.
 func (m metadataTarget) Read(ctx context.Context) (*sealed.Version[map[string]string], error) {
-	resp, err := anyblob.Properties(ctx, m.Client, m.CPK)
+	resp, err := anyblob.Properties(ctx, m.Client)
 	if err != nil {
 		return anyblob.Absent[map[string]string](err)
 	}
@@ -66,7 +63,7 @@ func (m metadataTarget) Read(ctx context.Context) (*sealed.Version[map[string]st
 
 // Look implements Target: one Get Blob Properties.
 func (m metadataTarget) Look(ctx context.Context) (protocol.State, error) {
-	return anyblob.Look(ctx, m.Client, m.CPK)
+	return anyblob.Look(ctx, m.Client)
 }
 
 // Prepare implements Target: one Set Blob Metadata.
@@ -79,7 +76,7 @@ func (m metadataTarget) Prepare(base *sealed.Version[map[string]string], value m
 	if metadata == nil || err != nil {
 		return protocol.Prepared{}, err
 	}
-	opts := blob.SetMetadataOptions{AccessConditions: anyblob.WriteConditions(base.State, c), CPKInfo: m.CPK}
+	opts := blob.SetMetadataOptions{AccessConditions: anyblob.WriteConditions(base.State, c)}
 	return protocol.Prepared{Stored: stored, Carry: value, Cramped: meta.Cramped(metadata, m.Client.URL()), Send: func(ctx context.Context) (azcore.ETag, error) {
 		o := opts
 		resp, err := wire.Request(ctx, "Set Blob Metadata", func(ctx context.Context) (blob.SetMetadataResponse, error) {

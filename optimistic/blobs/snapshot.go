@@ -33,10 +33,6 @@ type SnapshotOptions struct {
 	// Metadata is the snapshot's, instead of the blob's. Defaults to the blob's.
 	Metadata map[string]string
 
-	// CPK and EncryptionScope are passed with every request.
-	CPK             *blob.CPKInfo
-	EncryptionScope *blob.CPKScopeInfo
-
 	optimistic.SendOptions
 
 	_ struct{}
@@ -102,7 +98,10 @@ func Snapshot(ctx context.Context, c *container.Client, name string, opts *Snaps
 	}
 	ctx, end := s.Start(ctx, "blobs.Snapshot")
 	defer end(&err)
-	err = s.run(ctx)
+	s.Next, s.Surrender = s.next, s.surrender
+	if err = s.Run(ctx); err == nil {
+		err = s.noticeTwins(ctx)
+	}
 	return SnapshotResult{Result: optimistic.Result(s.Finish()), Snapshot: s.taken, Twins: s.twins}, err
 }
 
@@ -119,14 +118,6 @@ type snapshotting struct {
 	twins  []string
 }
 
-func (s *snapshotting) run(ctx context.Context) error {
-	s.Next, s.Surrender = s.next, s.surrender
-	if err := s.Loop.Run(ctx); err != nil {
-		return err
-	}
-	return s.noticeTwins(ctx)
-}
-
 // next reads the version that the snapshot will show, and returns the request that takes it.
 func (s *snapshotting) next(ctx context.Context, _ *protocol.Refusal) (*protocol.Change, error) {
 	base, metadata, err := s.base(ctx)
@@ -139,8 +130,8 @@ func (s *snapshotting) next(ctx context.Context, _ *protocol.Refusal) (*protocol
 	}
 	s.Res.Attempts++
 	w.Won = func(azcore.ETag) {
-		s.Res.Changed, s.Res.ETag, s.Res.WriteID = true, base.ETag, w.ID
 		s.taking = w
+		s.Res.Changed, s.Res.ETag, s.Res.WriteID = true, base.ETag, w.ID
 	}
 	return &w, nil
 }
@@ -154,7 +145,7 @@ func (s *snapshotting) surrender(ctx context.Context, open *protocol.Refusal) er
 // snapshot's own condition is on the version that was read.
 func (s *snapshotting) base(ctx context.Context) (protocol.State, map[string]string, error) {
 	props, err := protocol.Again(ctx, s.Call, func(ctx context.Context) (blob.GetPropertiesResponse, error) {
-		return anyblob.PropertiesIf(ctx, s.client, anyblob.AccessConditions(s.o.Conditions), s.o.CPK)
+		return anyblob.PropertiesIf(ctx, s.client, anyblob.AccessConditions(s.o.Conditions))
 	})
 	out := azerr.Classify(err)
 	switch {
@@ -182,7 +173,7 @@ func (s *snapshotting) base(ctx context.Context) (protocol.State, map[string]str
 
 // shown adds the current version to a conflict.
 func (s *snapshotting) shown(ctx context.Context, conflict *optimistic.ConflictError) error {
-	now, err := s.Look(ctx, func(ctx context.Context) (protocol.State, error) { return anyblob.Look(ctx, s.client, s.o.CPK) })
+	now, err := s.Look(ctx, func(ctx context.Context) (protocol.State, error) { return anyblob.Look(ctx, s.client) })
 	if err != nil {
 		return conflict
 	}
@@ -206,7 +197,7 @@ func (s *snapshotting) write(base protocol.State, metadata map[string]string) (p
 	}
 	w := protocol.Change{Base: base, ID: id}
 	opts := blob.CreateSnapshotOptions{
-		Metadata: stamped, CPKInfo: s.o.CPK, CPKScopeInfo: s.o.EncryptionScope,
+		Metadata:         stamped,
 		AccessConditions: anyblob.WriteConditions(base, sealed.Conditions{IfTags: s.o.Conditions.IfTags, LeaseID: s.o.Conditions.LeaseID}),
 	}
 	var before atomic.Bool

@@ -68,7 +68,7 @@ func (s spooledTarget) Read(ctx context.Context) (*sealed.Version[Content], erro
 		return nil, errNoDir
 	}
 	ctx = protocol.AsStored(ctx)
-	resp, opts, err := s.blob.get(ctx)
+	resp, err := s.blob.get(ctx)
 	if err != nil {
 		return anyblob.Absent[Content](err)
 	}
@@ -77,13 +77,13 @@ func (s spooledTarget) Read(ctx context.Context) (*sealed.Version[Content], erro
 	var value Content
 	var print fingerprint
 	if n, known := anyblob.Announced(resp); known && n <= spoolAbove {
-		value.Data, err = anyblob.ReadBody(ctx, client, resp, opts, limit)
+		value.Data, err = anyblob.ReadBody(ctx, client, resp, limit)
 		print = printOf(value.Data)
 	} else {
 		value.Path, err = s.spool(func(to io.Writer) error {
 			var h maphash.Hash
 			h.SetSeed(printSeed)
-			n, err := anyblob.CopyBody(ctx, client, resp, opts, limit, io.MultiWriter(to, &h))
+			n, err := anyblob.CopyBody(ctx, client, resp, limit, io.MultiWriter(to, &h))
 			print = fingerprint{true, int(n), h.Sum64()}
 			return err
 		})

@@ -45,10 +45,6 @@ type UploadOptions struct {
 	Tags        map[string]string
 	Tier        *blob.AccessTier
 
-	// CPK and EncryptionScope are passed with every request.
-	CPK             *blob.CPKInfo
-	EncryptionScope *blob.CPKScopeInfo
-
 	// BlockSize is the size of a staged block in bytes; content of at most one block is sent in a single request.
 	// Defaults to 8 MiB, which allows content of up to 390 GiB.
 	BlockSize int64
@@ -214,11 +210,11 @@ func position(r io.Reader) (int64, bool) {
 
 // write prepares the commit, and looks at the blob first if staged content, IfMatch or LookFirst requires it.
 func (u *upload) write(ctx context.Context, staged bool) (protocol.Change, error) {
-	w := anyblob.Whole(u.Call, u.o.Conditions, u.client.BlobClient(), u.o.CPK)
+	w := anyblob.Whole(u.Call, u.o.Conditions, u.client.BlobClient())
 	if !w.Base.Exists && !u.o.LookFirst && (w.AnyBase || !staged) {
 		return w, nil
 	}
-	w, exists, err := anyblob.Preview(ctx, u.Call, w, u.client.BlobClient(), u.o.CPK, blob.BlobTypeBlockBlob)
+	w, exists, err := anyblob.Preview(ctx, u.Call, w, u.client.BlobClient(), blob.BlobTypeBlockBlob)
 	u.creates = !exists
 	return w, err
 }
@@ -230,7 +226,7 @@ func (u *upload) putBlob(data []byte, w protocol.Change) (protocol.Write, error)
 	}
 	opts := blockblob.UploadOptions{
 		HTTPHeaders: u.o.HTTPHeaders, Metadata: metadata, Tags: u.o.Tags, Tier: u.o.Tier,
-		CPKInfo: u.o.CPK, CPKScopeInfo: u.o.EncryptionScope, AccessConditions: anyblob.AccessConditions(u.o.Conditions),
+		AccessConditions: anyblob.AccessConditions(u.o.Conditions),
 	}
 	return func(ctx context.Context) (azcore.ETag, error) {
 		protocol.AllowFor(ctx, int64(len(data)))
@@ -249,7 +245,7 @@ func (u *upload) commitBlocks(ids []string, w protocol.Change) (protocol.Write, 
 	}
 	opts := blockblob.CommitBlockListOptions{
 		HTTPHeaders: u.o.HTTPHeaders, Metadata: metadata, Tags: u.o.Tags, Tier: u.o.Tier,
-		CPKInfo: u.o.CPK, CPKScopeInfo: u.o.EncryptionScope, AccessConditions: anyblob.AccessConditions(u.o.Conditions),
+		AccessConditions: anyblob.AccessConditions(u.o.Conditions),
 	}
 	return func(ctx context.Context) (azcore.ETag, error) {
 		o := opts

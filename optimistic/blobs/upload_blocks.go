@@ -84,7 +84,7 @@ func (u *upload) stage(ctx context.Context, r io.Reader, blocks ...[]byte) ([]st
 // stageBlock stages a block. It repeats the request after transient faults, because staging the same block under the
 // same id again changes nothing.
 func (u *upload) stageBlock(ctx context.Context, id string, block []byte) error {
-	opts := blockblob.StageBlockOptions{CPKInfo: u.o.CPK, CPKScopeInfo: u.o.EncryptionScope}
+	opts := blockblob.StageBlockOptions{}
 	if lease := u.o.Conditions.LeaseID; lease != "" {
 		opts.LeaseAccessConditions = &blob.LeaseAccessConditions{LeaseID: &lease}
 	}

@@ -32,10 +32,6 @@ type CreateOptions struct {
 	Metadata    map[string]string
 	Tags        map[string]string
 
-	// CPK and EncryptionScope are passed with every request.
-	CPK             *blob.CPKInfo
-	EncryptionScope *blob.CPKScopeInfo
-
 	optimistic.SendOptions
 
 	_ struct{}
@@ -67,9 +63,9 @@ func Create(ctx context.Context, client *pageblob.Client, size int64, opts *Crea
 	}
 	ctx, end := c.Start(ctx, "pages.Create")
 	defer end(&err)
-	w := anyblob.Whole(c, o.Conditions, client.BlobClient(), o.CPK)
+	w := anyblob.Whole(c, o.Conditions, client.BlobClient())
 	if w.Base.Exists {
-		if w, _, err = anyblob.Preview(ctx, c, w, client.BlobClient(), o.CPK, blob.BlobTypePageBlob); err != nil {
+		if w, _, err = anyblob.Preview(ctx, c, w, client.BlobClient(), blob.BlobTypePageBlob); err != nil {
 			return optimistic.Result(c.Finish()), err
 		}
 	}
@@ -79,7 +75,7 @@ func Create(ctx context.Context, client *pageblob.Client, size int64, opts *Crea
 	}
 	options := pageblob.CreateOptions{
 		SequenceNumber: &o.SequenceNumber, HTTPHeaders: o.HTTPHeaders, Metadata: metadata, Tags: o.Tags,
-		CPKInfo: o.CPK, CPKScopeInfo: o.EncryptionScope, AccessConditions: anyblob.AccessConditions(o.Conditions),
+		AccessConditions: anyblob.AccessConditions(o.Conditions),
 	}
 	w.Send = func(ctx context.Context) (azcore.ETag, error) {
 		o := options

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/pageblob"
 
 	"github.com/azconc/azconc/optimistic"
@@ -24,10 +23,6 @@ type PutOptions struct {
 	// Conditions and Sequence decide which writer wins. They default to none.
 	Conditions optimistic.Conditions
 	Sequence   SequenceConditions
-
-	// CPK and EncryptionScope are passed with every request.
-	CPK             *blob.CPKInfo
-	EncryptionScope *blob.CPKScopeInfo
 
 	optimistic.SendOptions
 
@@ -80,10 +75,10 @@ func writePages(ctx context.Context, name, op string, p pageWrite, o PutOptions)
 	if m := o.Conditions.IfMatch; m != "" && m != azcore.ETagAny {
 		w = protocol.Change{Base: protocol.State{Exists: true, ETag: m}}
 	}
-	p.sequence, p.cpk, p.scope = o.Sequence, o.CPK, o.EncryptionScope
+	p.sequence = o.Sequence
 	w.Send = p.prepare(anyblob.AccessConditions(o.Conditions))
 	w.Look = func(ctx context.Context) (protocol.State, error) {
-		return anyblob.Look(ctx, client.BlobClient(), o.CPK)
+		return anyblob.Look(ctx, client.BlobClient())
 	}
 	err = c.CarryOut(ctx, w)
 	if conflict, ok := errors.AsType[*optimistic.ConflictError](err); ok && azerr.Has(conflict.Err, "SequenceNumberConditionNotMet") {
@@ -132,7 +127,7 @@ func RaiseSequenceNumber(ctx context.Context, client *pageblob.Client, n int64, 
 		return ptr.Value(resp.ETag), err
 	}
 	w.Look = func(ctx context.Context) (protocol.State, error) {
-		props, err := anyblob.Properties(ctx, client.BlobClient(), nil)
+		props, err := anyblob.Properties(ctx, client.BlobClient())
 		if err != nil {
 			return anyblob.AbsentState(err)
 		}

@@ -59,10 +59,6 @@ type Range struct {
 	// Sequence is checked by the write and by the read before it. A failure is final. Defaults to none.
 	Sequence SequenceConditions
 
-	// CPK and EncryptionScope are passed with every request.
-	CPK             *blob.CPKInfo
-	EncryptionScope *blob.CPKScopeInfo
-
 	_ struct{}
 }
 
@@ -117,16 +113,13 @@ func (p rangeTarget) Read(ctx context.Context) (*sealed.Version[[]byte], error) 
 
 // Look implements Target: one Get Blob Properties. The metadata's lineage can only prove that another writer replaced the base.
 func (p rangeTarget) Look(ctx context.Context) (protocol.State, error) {
-	return anyblob.Look(ctx, p.Client.BlobClient(), p.CPK)
+	return anyblob.Look(ctx, p.Client.BlobClient())
 }
 
 func (p rangeTarget) download(ctx context.Context) (blob.DownloadStreamResponse, []byte, error) {
 	ctx = protocol.AsStored(ctx)
-	opts := blob.DownloadStreamOptions{
-		Range: blob.HTTPRange{Offset: p.Offset, Count: p.Count}, CPKInfo: p.CPK, CPKScopeInfo: p.EncryptionScope,
-	}
 	resp, err := wire.Request(ctx, "Get Blob", func(ctx context.Context) (blob.DownloadStreamResponse, error) {
-		return p.Client.DownloadStream(ctx, &opts)
+		return p.Client.DownloadStream(ctx, &blob.DownloadStreamOptions{Range: blob.HTTPRange{Offset: p.Offset, Count: p.Count}})
 	})
 	if resp.Body != nil { // also with the response of an intermediary
 		defer resp.Body.Close()
@@ -137,7 +130,7 @@ func (p rangeTarget) download(ctx context.Context) (blob.DownloadStreamResponse,
 	if _, err := protocol.Sent("ETag", resp.ETag, nil); err != nil {
 		return resp, nil, err
 	}
-	data, err := anyblob.ReadBody(ctx, p.Client.BlobClient(), resp, opts, p.Count)
+	data, err := anyblob.ReadBody(ctx, p.Client.BlobClient(), resp, p.Count)
 	if err == nil && int64(len(data)) < p.Count {
 		err = fmt.Errorf("the blob ends %d bytes into the range", len(data))
 	}
@@ -157,7 +150,7 @@ func (p rangeTarget) Prepare(base *sealed.Version[[]byte], value []byte, _ proto
 		return protocol.Prepared{}, nil
 	}
 	data := bytes.Clone(value)
-	w := pageWrite{client: p.Client, offset: p.Offset, data: data, sequence: p.Sequence, cpk: p.CPK, scope: p.EncryptionScope}
+	w := pageWrite{client: p.Client, offset: p.Offset, data: data, sequence: p.Sequence}
 	return protocol.Prepared{Send: w.prepare(anyblob.WriteConditions(base.State, c)), Carry: data}, nil
 }
 
@@ -172,8 +165,6 @@ type pageWrite struct {
 	data     []byte
 	count    int64 // to be cleared, without data
 	sequence SequenceConditions
-	cpk      *blob.CPKInfo
-	scope    *blob.CPKScopeInfo
 }
 
 // prepare returns the request that writes the data, or clears the pages if it is zeros.
@@ -183,7 +174,7 @@ func (w pageWrite) prepare(access *blob.AccessConditions) protocol.Write {
 		IfSequenceNumberEqualTo: w.sequence.IfEqual, IfSequenceNumberLessThanOrEqualTo: w.sequence.IfAtMost, IfSequenceNumberLessThan: w.sequence.IfLess,
 	}
 	if bytes.Count(w.data, []byte{0}) == len(w.data) {
-		opts := pageblob.ClearPagesOptions{AccessConditions: access, SequenceNumberAccessConditions: sequence, CPKInfo: w.cpk, CPKScopeInfo: w.scope}
+		opts := pageblob.ClearPagesOptions{AccessConditions: access, SequenceNumberAccessConditions: sequence}
 		return func(ctx context.Context) (azcore.ETag, error) {
 			o := opts
 			resp, err := wire.Request(ctx, "Put Page", func(ctx context.Context) (pageblob.ClearPagesResponse, error) {
@@ -192,7 +183,7 @@ func (w pageWrite) prepare(access *blob.AccessConditions) protocol.Write {
 			return ptr.Value(resp.ETag), err
 		}
 	}
-	opts := pageblob.UploadPagesOptions{AccessConditions: access, SequenceNumberAccessConditions: sequence, CPKInfo: w.cpk, CPKScopeInfo: w.scope}
+	opts := pageblob.UploadPagesOptions{AccessConditions: access, SequenceNumberAccessConditions: sequence}
 	return func(ctx context.Context) (azcore.ETag, error) {
 		protocol.AllowFor(ctx, int64(len(w.data)))
 		o := opts

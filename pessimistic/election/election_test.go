@@ -145,43 +145,9 @@ func TestALeaderThatResignsLetsAnotherLead(t *testing.T) {
 	})
 }
 
-func TestACandidateCanAskForTheLead(t *testing.T) {
-	pesstest.InBubbles(t, func(t *testing.T, w *pesstest.World) {
-		one, two := electionOf(w, lockerOf(w, nil), &Options{Preemptible: true}), electionOf(w, direct(w, nil), nil)
-		var first, second terms
-		ctx, cancel := context.WithCancel(t.Context())
-		var all sync.WaitGroup
-		all.Go(func() { _ = one.Run(ctx, first.until) })
-		bubble.Sleep(time.Minute)
-		all.Go(func() { _ = two.Run(ctx, second.until) })
-		began := time.Now()
-		if err := two.Preempt(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if took := time.Since(began); took > 16*time.Second {
-			t.Errorf("it took %v", took)
-		}
-		bubble.Sleep(30 * time.Second)
-		if !two.Leads() || one.Leads() {
-			t.Errorf("one leads: %v, two: %v", one.Leads(), two.Leads())
-		}
-		if w.State("leader/intent") != lease.Available {
-			t.Error("the intent stays")
-		}
-		cancel()
-		all.Wait()
-		if len(first.causes) < 1 || !errors.Is(first.causes[0], ErrPreempted) {
-			t.Errorf("the first term ended by %v", first.causes)
-		}
-		if err := electionOf(w, direct(w, nil), nil).Preempt(t.Context()); err != nil {
-			t.Errorf("nobody leads: %v", err)
-		}
-	})
-}
-
 func TestALeaderThatPanicsGivesTheLeadBack(t *testing.T) {
 	pesstest.InBubbles(t, func(t *testing.T, w *pesstest.World) {
-		e := electionOf(w, lockerOf(w, nil), &Options{Preemptible: true})
+		e := electionOf(w, lockerOf(w, nil), nil)
 		func() {
 			defer func() {
 				if recover() != "bang" {

@@ -8,57 +8,31 @@ import (
 	"strings"
 
 	"github.com/azconc/azconc/pkg/aztest/internal/auth"
-	"github.com/azconc/azconc/pkg/aztest/internal/fileservice"
-	"github.com/azconc/azconc/pkg/aztest/internal/queueservice"
 	"github.com/azconc/azconc/pkg/aztest/internal/storage"
 	"github.com/azconc/azconc/pkg/aztest/internal/tableservice"
 )
 
-// services are the names of the services, by the hosts of requests.
-var services = map[string]string{tableservice.Host: auth.Table, queueservice.Host: auth.Queue, fileservice.Host: auth.File}
-
-// serviceOf returns the service that a request is for.
-func serviceOf(r *storage.Request) string {
-	if service := services[r.Host]; service != "" {
-		return service
-	}
-	return auth.Blob
-}
-
 // answer authorizes a request and carries it out. It is called with mu held.
 func (s *Service) answer(hr *http.Request, r *storage.Request) *storage.Answer {
-	r.Account, r.Secondary = strings.CutSuffix(r.Account, auth.Secondary)
 	if r.Account != s.o.Account {
 		return storage.Fail(http.StatusNotFound, "ResourceNotFound", "The specified resource does not exist.")
 	}
-	if r.Method == http.MethodOptions {
-		return s.preflight(r)
-	}
 	if bad := s.authorize(hr, r); bad != nil {
-		return s.cors(bad, r)
+		return bad
 	}
 	if bad := s.verifySource(hr, r); bad != nil {
-		return s.cors(bad, r)
-	}
-	if r.Secondary && r.Method != http.MethodGet && r.Method != http.MethodHead {
-		return storage.Fail(http.StatusForbidden, "InsufficientAccountPermissions", "Write operations are not allowed at the secondary location.")
-	}
-	if r.Query.Get("comp") == "batch" && r.Method == http.MethodPost && serviceOf(r) == auth.Blob {
-		return s.cors(s.batch(r), r)
+		return bad
 	}
 	if beyond(r) {
-		return s.cors(storage.NotImplemented(), r)
+		return storage.NotImplemented()
 	}
-	if r.Container == "" && r.Query.Get("comp") == "stats" && serviceOf(r) != auth.File {
-		return s.stats(r)
-	}
-	a := s.route(r)
+	a := s.services[serviceAt(hr)].Route(r)
 	if a.Status == http.StatusOK && (r.Method == http.MethodGet || r.Method == http.MethodHead) && r.Query.Get("sig") != "" && r.Query.Get("comp") == "" {
 		for _, override := range auth.Overrides {
 			a.Set(override.Header, r.Query.Get(override.Parameter))
 		}
 	}
-	return s.cors(a, r)
+	return a
 }
 
 // authorize returns why a request is refused, or nil.
@@ -69,9 +43,9 @@ func (s *Service) authorize(hr *http.Request, r *storage.Request) *storage.Answe
 	case s.o.VerifySignatures:
 		grant, denial := s.authority.Check(authRequest(hr, r), resources{s})
 		if denial != nil {
-			return refusal(serviceOf(r), denial)
+			return refusal(serviceAt(hr), denial)
 		}
-		if grant != nil && serviceOf(r) == auth.Table {
+		if grant != nil && serviceAt(hr) == storage.Table {
 			r.Permit = func(operation *storage.Request) *storage.Answer { return permit(grant, operation) }
 		}
 	case r.Header.Get("Authorization") == "" && r.Query.Get("sig") == "":
@@ -84,8 +58,8 @@ func (s *Service) authorize(hr *http.Request, r *storage.Request) *storage.Answe
 func permit(grant *auth.Grant, operation *storage.Request) *storage.Answer {
 	op, resource := tableservice.Operation(operation.Method, operation.Container, operation.Query, operation.Header)
 	table, _, _ := strings.Cut(resource, "/")
-	if d := grant.Check(&auth.Request{HTTP: &http.Request{Method: operation.Method}, Service: auth.Table, Op: op, Container: table}); d != nil {
-		return refusal(auth.Table, d)
+	if d := grant.Check(&auth.Request{HTTP: &http.Request{Method: operation.Method}, Service: storage.Table, Op: op, Container: table}); d != nil {
+		return refusal(storage.Table, d)
 	}
 	return nil
 }
@@ -93,8 +67,8 @@ func permit(grant *auth.Grant, operation *storage.Request) *storage.Answer {
 // authRequest describes a request for its authorization.
 func authRequest(hr *http.Request, r *storage.Request) *auth.Request {
 	described := describe(hr)
-	out := &auth.Request{HTTP: hr, Service: serviceOf(r), Op: described.Op, Container: r.Container, Path: r.Blob}
-	if out.Service == auth.Table {
+	out := &auth.Request{HTTP: hr, Service: serviceAt(hr), Op: described.Op, Container: r.Container, Path: r.Blob}
+	if out.Service == storage.Table {
 		out.Container, _, _ = strings.Cut(described.Resource, "/")
 	}
 	return out
@@ -104,7 +78,7 @@ func authRequest(hr *http.Request, r *storage.Request) *auth.Request {
 func refusal(service string, d *auth.Denial) *storage.Answer {
 	var a *storage.Answer
 	switch {
-	case service == auth.Table:
+	case service == storage.Table:
 		a = tableservice.Fail(d.Status, d.Code, d.Message)
 	case d.Detail == "":
 		a = storage.Fail(d.Status, d.Code, d.Message)
@@ -121,32 +95,13 @@ func refusal(service string, d *auth.Denial) *storage.Answer {
 type resources struct{ s *Service }
 
 func (r resources) Policies(service, container string) []byte {
-	switch service {
-	case auth.Table:
-		return r.s.tables.Policies(container)
-	case auth.Queue:
-		return r.s.queues.Policies(container)
-	case auth.File:
-		return r.s.files.Policies(container)
-	}
-	return r.s.blobs.Policies(container)
+	return r.s.services[service].Policies(container)
 }
 
 func (r resources) Public(container string) string { return r.s.blobs.Public(container) }
 
 func (r resources) Exists(service, container, path string) bool {
-	return service == auth.Blob && r.s.blobs.Exists(container, path)
-}
-
-// stats returns the state of the replication, which only the secondary location knows (REST: "Get Blob Service Stats").
-func (s *Service) stats(r *storage.Request) *storage.Answer {
-	if !r.Secondary {
-		return storage.InvalidQuery()
-	}
-	a := storage.OK(http.StatusOK).Set("Content-Type", "application/xml")
-	a.Body = []byte("\ufeff<?xml version=\"1.0\" encoding=\"utf-8\"?><StorageServiceStats><GeoReplication><Status>live</Status><LastSyncTime>" +
-		storage.StampOf(s.date()) + "</LastSyncTime></GeoReplication></StorageServiceStats>")
-	return a
+	return service == storage.Blob && r.s.blobs.Exists(container, path)
 }
 
 // beyond reports whether a request asks for what only a real account has, and what would have another effect without it:
@@ -165,12 +120,11 @@ func (s *Service) verifySource(hr *http.Request, r *storage.Request) *storage.An
 		return nil // there is none, the operation refuses it, or nobody looks at it
 	}
 	account, path, _ := strings.Cut(strings.TrimPrefix(from.Path, "/"), "/")
-	account = strings.TrimSuffix(account, auth.Secondary)
 	if account != s.o.Account || !sameHost(from.Host, cmp.Or(hr.Host, hr.URL.Host)) {
 		return storage.Fail(http.StatusNotFound, unverified, "The in-memory service copies within an account only.")
 	}
-	source := &auth.Request{Service: serviceOf(r), Op: "Get Blob", HTTP: &http.Request{Method: http.MethodGet, URL: from, Header: http.Header{}, RemoteAddr: hr.RemoteAddr}}
-	if source.Service == auth.File {
+	source := &auth.Request{Service: serviceAt(hr), Op: "Get Blob", HTTP: &http.Request{Method: http.MethodGet, URL: from, Header: http.Header{}, RemoteAddr: hr.RemoteAddr}}
+	if source.Service == storage.File {
 		source.Op = "Get File"
 	}
 	source.Container, source.Path, _ = strings.Cut(path, "/")

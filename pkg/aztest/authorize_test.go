@@ -14,6 +14,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/sas"
@@ -326,5 +327,64 @@ func TestAPublicContainerIsReadWithoutACredential(t *testing.T) {
 		if status, _, _ := send(t, s, http.MethodPut, blob, "x-ms-blob-type", "BlockBlob"); status != http.StatusUnauthorized {
 			t.Errorf("%q: writing says %d", access, status)
 		}
+	}
+}
+
+// TestASASForATableCannotReachAnotherInATransaction checks each operation of a transaction.
+func TestASASForATableCannotReachAnotherInATransaction(t *testing.T) {
+	s := verifying(t)
+	s.Table("Others")
+	key, err := aztables.NewSharedKeyCredential(aztest.Account, aztest.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	insert := func(signedFor, permissions, table string) error {
+		signed, err := aztables.SASSignatureValues{ExpiryTime: time.Now().Add(hour).UTC(), Permissions: permissions, TableName: signedFor}.Sign(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		client, err := aztables.NewServiceClientWithNoCredential(s.TableURL()+"?"+signed, &aztables.ClientOptions{ClientOptions: s.ClientOptions()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = client.NewClient(table).SubmitTransaction(t.Context(), []aztables.TransactionAction{
+			{ActionType: aztables.TransactionTypeAdd, Entity: []byte(`{"PartitionKey":"p","RowKey":"` + permissions + `"}`)}}, nil)
+		return err
+	}
+	if err := insert("Jobs", "a", "Jobs"); err != nil {
+		t.Errorf("what it permits: %v", err)
+	}
+	if err := insert("Jobs", "r", "Jobs"); err == nil || !strings.Contains(err.Error(), "AuthorizationPermissionMismatch") {
+		t.Errorf("an operation that it does not permit: %v", err)
+	}
+	if err := insert("Jobs", "a", "Others"); err == nil || !strings.Contains(err.Error(), "AuthorizationFailure") {
+		t.Errorf("another table: %v", err)
+	}
+}
+
+// TestWhatOnlyARealAccountHasIsRefused has the requests whose effect would be missing.
+func TestWhatOnlyARealAccountHasIsRefused(t *testing.T) {
+	s := verifying(t)
+	blobAt := s.BlobURL() + "/box/" + "a%20b+c/%C3%BC.txt"
+	signed := "&" + accountSAS(t, "bqtf", "sco", "rwdl", time.Now().Add(hour))
+	for at, method := range map[string]string{
+		blobAt + "?comp=query": http.MethodPost, blobAt + "?comp=immutabilityPolicies": http.MethodPut, blobAt + "?comp=legalhold": http.MethodPut,
+		blobAt + "?comp=expiry": http.MethodPut, blobAt + "?comp=incrementalcopy": http.MethodPut,
+		blobAt + "?versionid=2026": http.MethodGet, blobAt + "?deletetype=permanent": http.MethodDelete, s.FileURL() + "/reports/new?comp=rename": http.MethodPut,
+		s.BlobURL() + "?comp=batch": http.MethodPost, s.BlobURL() + "?comp=blobs&where=a": http.MethodGet, s.BlobURL() + "/box?restype=container&comp=blobs": http.MethodGet,
+		s.BlobURL() + "?restype=service&comp=stats": http.MethodGet,
+	} {
+		status, code, _ := send(t, s, method, at+signed)
+		if status != http.StatusNotImplemented && status != http.StatusMethodNotAllowed {
+			t.Errorf("%s: %d %s", at, status, code)
+		}
+	}
+	if status, code, _ := send(t, s, http.MethodPut, blobAt+"?comp=undelete"+signed); status != http.StatusOK {
+		t.Errorf("undelete of a blob that is there: %d %s", status, code)
+	}
+	key := &blob.CPKInfo{EncryptionKey: to.Ptr("a2V5"), EncryptionKeySHA256: to.Ptr("eA=="), EncryptionAlgorithm: to.Ptr(blob.EncryptionAlgorithmTypeAES256)}
+	_, err := s.BlockBlob("box", "a b+c/ü.txt").GetProperties(t.Context(), &blob.GetPropertiesOptions{CPKInfo: key})
+	if refused, ok := errors.AsType[*azcore.ResponseError](err); !ok || refused.StatusCode != http.StatusNotImplemented {
+		t.Errorf("a key that the client provides is taken and ignored: %v", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
 	"github.com/azconc/azconc/pkg/aztest/internal/fileservice"
 	"github.com/azconc/azconc/pkg/aztest/internal/queueservice"
+	"github.com/azconc/azconc/pkg/aztest/internal/storage"
 	"github.com/azconc/azconc/pkg/aztest/internal/tableservice"
 )
 
@@ -34,9 +35,7 @@ func (s *Service) TableService() *aztables.ServiceClient {
 
 // Table returns a client for a table, and creates the table if it is missing, without a request.
 func (s *Service) Table(name string) *aztables.Client {
-	s.mu.Lock()
-	s.tables.Ensure(name)
-	s.mu.Unlock()
+	s.ensure(storage.Table, name)
 	return s.TableService().NewClient(name)
 }
 
@@ -61,9 +60,7 @@ func (s *Service) QueueService() *azqueue.ServiceClient {
 
 // Queue returns a client for a queue, and creates the queue if it is missing, without a request.
 func (s *Service) Queue(name string) *azqueue.QueueClient {
-	s.mu.Lock()
-	s.queues.Ensure(name)
-	s.mu.Unlock()
+	s.ensure(storage.Queue, name)
 	return s.QueueService().NewQueueClient(name)
 }
 
@@ -88,9 +85,7 @@ func (s *Service) FileService() *service.Client {
 
 // Share returns a client for a share, and creates the share if it is missing, without a request.
 func (s *Service) Share(name string) *share.Client {
-	s.mu.Lock()
-	s.files.Ensure(name)
-	s.mu.Unlock()
+	s.ensure(storage.File, name)
 	return s.FileService().NewShareClient(name)
 }
 

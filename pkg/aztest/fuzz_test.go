@@ -16,8 +16,8 @@ import (
 	"github.com/azconc/azconc/pkg/aztest/internal/tableservice"
 )
 
-// hosts are those of the four services.
-var hosts = []string{blobservice.Host, queueservice.Host, tableservice.Host, fileservice.Host}
+// fuzzed are the hosts of the four services.
+var fuzzed = []string{blobservice.Host, queueservice.Host, tableservice.Host, fileservice.Host}
 
 // inhabited is an account with one of everything in it.
 func inhabited() *Service {
@@ -77,7 +77,7 @@ func FuzzRequest(f *testing.F) {
 		f.Add(seed.host, seed.method, seed.path, seed.query, seed.header, []byte(seed.body))
 	}
 	f.Fuzz(func(t *testing.T, host byte, method, path, query, header string, body []byte) {
-		hr, err := http.NewRequest(method, "http://"+hosts[int(host)%len(hosts)]+"/"+Account, bytes.NewReader(body))
+		hr, err := http.NewRequest(method, "http://"+fuzzed[int(host)%len(fuzzed)]+"/"+Account, bytes.NewReader(body))
 		headers, bad := url.ParseQuery(header)
 		if err != nil || bad != nil {
 			return

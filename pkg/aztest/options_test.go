@@ -6,8 +6,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
-
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
@@ -31,35 +29,6 @@ func TestTheDateLagsBehindTheWrites(t *testing.T) {
 		}
 		if len(behind) != 2 || behind[0] == 0 || behind[time.Second] == 0 || back == 0 {
 			t.Errorf("Last-Modified is %v after Date, which went back %d times; want 0 s and 1 s, and some", behind, back)
-		}
-	})
-}
-
-func TestParallelPageWritesMayShareAnETag(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := aztest.New(&aztest.Options{SharedPageETags: time.Second})
-		s.BlockBlob("box", "unused")
-		client := s.Container("box").NewPageBlobClient("disk")
-		if _, err := client.Create(t.Context(), 64<<10, nil); err != nil {
-			t.Fatal(err)
-		}
-		put := func(offset int64, apart time.Duration) (etags int) {
-			seen := map[string]bool{}
-			for i := range int64(20) {
-				r, err := client.ClearPages(t.Context(), blob.HTTPRange{Offset: offset * i, Count: 512}, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				seen[string(*r.ETag)] = true
-				bubble.Sleep(apart)
-			}
-			return len(seen)
-		}
-		if n := put(512, time.Millisecond); n == 20 || n == 1 {
-			t.Errorf("20 parallel writes of other pages: %d ETags", n)
-		}
-		if same, later := put(0, time.Millisecond), put(512, time.Minute); same != 20 || later != 20 {
-			t.Errorf("20 writes of the same page: %d ETags; 20 with a minute between: %d", same, later)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package aztest
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/azconc/azconc/pkg/aztest/internal/blobservice"
 	"github.com/azconc/azconc/pkg/aztest/internal/fileservice"
 	"github.com/azconc/azconc/pkg/aztest/internal/queueservice"
 	"github.com/azconc/azconc/pkg/aztest/internal/storage"
@@ -45,27 +47,42 @@ func describe(hr *http.Request) Request {
 		}
 	}
 	r.Resource = strings.TrimPrefix(hr.URL.Path, "/")
-	service := realService(hr.URL.Hostname())
-	if service == "" {
+	if realService(hr.URL.Hostname()) == "" {
 		_, r.Resource, _ = strings.Cut(r.Resource, "/") // the account
 	}
-	switch {
-	case service == "table", service == "" && tableservice.IsTable(hr):
+	if service := serviceAt(hr); service == storage.Table {
 		r.Op, r.Resource = tableservice.Operation(hr.Method, r.Resource, r.Query, r.Header)
-	case service == "queue", service == "" && queueservice.IsQueue(hr):
-		r.Op = queueservice.Operation(hr.Method, r.Resource, r.Query)
-	case service == "file", service == "" && fileservice.IsFile(hr):
-		r.Op = fileservice.Operation(hr.Method, r.Resource, r.Query, r.Header)
-	default:
-		r.Op = operation(hr.Method, r.Resource, r.Query, r.Header)
+	} else {
+		r.Op = storage.Describe(service, hr.Method, r.Resource, r.Query, r.Header)
 	}
 	return r
+}
+
+// hosts has the services by the hosts of requests to a Service.
+var hosts = map[string]string{
+	blobservice.Host: storage.Blob, tableservice.Host: storage.Table, queueservice.Host: storage.Queue, fileservice.Host: storage.File,
+}
+
+// serviceAt returns the service that a request is for. Behind a Proxy, where all have one host, only clients of the Table service send some
+// headers, and only the Queue service has messages.
+func serviceAt(hr *http.Request) string {
+	service := cmp.Or(hosts[hr.URL.Host], realService(hr.URL.Hostname()))
+	header := func(name string) string { return storage.Canonical(hr.Header).Get(name) }
+	switch {
+	case service != "":
+		return service
+	case header("DataServiceVersion") != "", strings.HasPrefix(header("Accept"), "application/json"):
+		return storage.Table
+	case strings.HasSuffix(hr.URL.Path, "/messages"), strings.Contains(hr.URL.Path, "/messages/"):
+		return storage.Queue
+	}
+	return storage.Blob
 }
 
 // realService returns the service of a host name such as "acct.blob.core.windows.net", or "" for a server that has the
 // account in the path. An Injector may be in front of either.
 func realService(host string) string {
-	if words := strings.Split(host, "."); len(words) > 2 && slices.Contains([]string{"blob", "table", "queue", "file"}, words[1]) {
+	if words := strings.Split(host, "."); len(words) > 2 && slices.Contains([]string{storage.Blob, storage.Table, storage.Queue, storage.File}, words[1]) {
 		return words[1]
 	}
 	return ""
@@ -80,96 +97,6 @@ func withoutSignature(raw string) string {
 	q.Del("sig")
 	u.RawQuery = q.Encode()
 	return u.String()
-}
-
-// operation names a request of the Blob service as the REST reference does.
-func operation(method, resource string, q url.Values, h http.Header) string {
-	containerName, blobName, _ := strings.Cut(resource, "/")
-	comp, on, write := q.Get("comp"), "Blob", method == http.MethodPut
-	switch {
-	case comp == "batch":
-		return "Blob Batch"
-	case comp == "blobs" && blobName == "":
-		return "Find Blobs by Tags"
-	case containerName == "" && comp == "list":
-		return "List Containers"
-	case containerName == "" && comp == "stats":
-		return "Get Blob Service Stats"
-	case q.Get("restype") == "account":
-		return "Get Account Information"
-	case containerName == "":
-		return storage.Verb(write) + "Blob Service Properties"
-	case blobName == "":
-		on = "Container"
-	}
-	fromURL := ""
-	if h.Get("X-Ms-Copy-Source") != "" {
-		fromURL = " From URL"
-	}
-	switch comp {
-	case "":
-		return plainOperation(method, on, fromURL != "", h)
-	case "lease":
-		action := h.Get("X-Ms-Lease-Action")
-		if action == "" {
-			action = "?"
-		}
-		return strings.ToUpper(action[:1]) + action[1:] + " " + on + " Lease"
-	case "list":
-		return "List Blobs"
-	case "metadata", "properties":
-		return storage.Verb(write) + on + " " + strings.ToUpper(comp[:1]) + comp[1:]
-	case "acl":
-		return storage.Verb(write) + "Container ACL"
-	case "tags":
-		return storage.Verb(write) + "Blob Tags"
-	case "tier":
-		return "Set Blob Tier"
-	case "block":
-		return "Put Block" + fromURL
-	case "blocklist":
-		if write {
-			return "Put Block List"
-		}
-		return "Get Block List"
-	case "snapshot":
-		return "Snapshot Blob"
-	case "copy":
-		return "Abort Copy Blob"
-	case "appendblock":
-		return "Append Block" + fromURL
-	case "page":
-		return "Put Page" + fromURL
-	case "pagelist":
-		return "Get Page Ranges"
-	case "seal":
-		return "Append Blob Seal"
-	case "undelete":
-		return "Undelete Blob"
-	}
-	return method + " " + comp
-}
-
-// plainOperation names a request without a comp parameter.
-func plainOperation(method, on string, fromURL bool, h http.Header) string {
-	write := method == http.MethodPut
-	switch {
-	case write && fromURL && h.Get("X-Ms-Blob-Type") != "":
-		return "Put Blob From URL"
-	case write && fromURL && h.Get("X-Ms-Requires-Sync") == "true":
-		return "Copy Blob From URL"
-	case write && fromURL:
-		return "Copy Blob"
-	case write && on == "Container":
-		return "Create Container"
-	case write:
-		return "Put Blob"
-	case method == http.MethodDelete:
-		return "Delete " + on
-	case method == http.MethodHead, on == "Container":
-		return "Get " + on + " Properties"
-	}
-	return "Get Blob"
 }
 
 // String returns the request in one line: "Put Blob box/state.json: 412 ConditionNotMet".

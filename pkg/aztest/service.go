@@ -44,11 +44,6 @@ type Options struct {
 	// to none.
 	DateLag time.Duration
 
-	// SharedPageETags is the time within which unconditional Put Pages of one blob, on other ranges each, may get one ETag,
-	// as recorded accounts gave to parallel ones. Whether they do is drawn from the seed. Defaults to none: every write gets
-	// an ETag of its own.
-	SharedPageETags time.Duration
-
 	// Anonymous accepts requests without a credential, as if everything were public, even for writing. Defaults to
 	// refusing them with 401. To refuse every request, set a fault: Answer with Status 403.
 	Anonymous bool
@@ -75,12 +70,25 @@ type Service struct {
 	authority *auth.Authority
 
 	mu       sync.Mutex // guards what follows; held for map work only, never while waiting
-	blobs    *blobservice.Service
-	tables   *tableservice.Service
-	queues   *queueservice.Service
+	services map[string]part
+	blobs    *blobservice.Service // one of services, as files is
 	files    *fileservice.Service
 	account  *storage.Account
 	requests uint64
+}
+
+// part is one of the services of an account.
+type part interface {
+	Route(*storage.Request) *storage.Answer
+	Ensure(name string)
+	Policies(name string) []byte
+}
+
+// ensure creates a container, queue, share or table if it is missing.
+func (s *Service) ensure(service, name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.services[service].Ensure(name)
 }
 
 // New returns an empty account. It panics if Key is not base64.
@@ -97,9 +105,11 @@ func New(opts *Options) *Service {
 	if s.authority, err = auth.New(s.o.Account, s.o.Key); err != nil {
 		panic("aztest: " + err.Error())
 	}
-	s.account = storage.NewAccount(s.o.Account, storage.Limits{Deletion: s.o.DeletionDelay, SharedETags: s.o.SharedPageETags, Anonymous: s.o.Anonymous}, s.o.Seed)
-	s.blobs, s.tables = blobservice.New(s.account), tableservice.New(s.account)
-	s.queues, s.files = queueservice.New(s.account), fileservice.New(s.account)
+	s.account = storage.NewAccount(s.o.Account, storage.Limits{Deletion: s.o.DeletionDelay, Anonymous: s.o.Anonymous}, s.o.Seed)
+	s.blobs, s.files = blobservice.New(s.account), fileservice.New(s.account)
+	s.services = map[string]part{
+		storage.Blob: s.blobs, storage.File: s.files, storage.Table: tableservice.New(s.account), storage.Queue: queueservice.New(s.account),
+	}
 	s.injector = Inject(transport(s.carry), s.o.Seed)
 	s.injector.silent = s.o.WithoutLog
 	s.injector.latency, s.injector.date = s.o.Latency, func() time.Time {
@@ -155,9 +165,7 @@ func (s *Service) Container(name string) *container.Client {
 
 // BlockBlob returns a client for a blob, and creates the container if it is missing, without a request.
 func (s *Service) BlockBlob(containerName, blobName string) *blockblob.Client {
-	s.mu.Lock()
-	s.blobs.Ensure(containerName)
-	s.mu.Unlock()
+	s.ensure(storage.Blob, containerName)
 	return s.Container(containerName).NewBlockBlobClient(blobName)
 }
 
@@ -189,17 +197,4 @@ func (s *Service) date() time.Time {
 		return time.Now()
 	}
 	return time.Now().Add(-time.Duration(s.account.Rng.Int64N(int64(s.o.DateLag))))
-}
-
-// route carries out an authorized request.
-func (s *Service) route(r *storage.Request) *storage.Answer {
-	switch r.Host {
-	case tableservice.Host:
-		return tableservice.Preferring(s.tables.Route(r), r)
-	case queueservice.Host:
-		return s.queues.Route(r)
-	case fileservice.Host:
-		return s.files.Route(r)
-	}
-	return s.blobs.Route(r)
 }

@@ -30,7 +30,7 @@ func (l later) Do(r *policy.Request) (*http.Response, error) {
 // year is longer than the life of anything that the workload leaves.
 const year = 365 * 24 * time.Hour
 
-// leftovers judges that nothing has outlived its life: no lease, no session, no lock that GC does not find.
+// leftovers judges that nothing has outlived its life: no lease, no lock that GC does not find.
 func (s *soak) leftovers(ctx context.Context, j *judgement) error {
 	// The leases of the process that was killed last end by themselves.
 	if err := retry.Sleep(ctx, leaseTime-time.Since(s.killed)+2*time.Second); err != nil {
@@ -50,18 +50,15 @@ func (s *soak) leftovers(ctx context.Context, j *judgement) error {
 	distant := newSite(s.site.account)
 	distant.calls = []policy.Policy{later(year)}
 	defer distant.close()
-	for _, box := range []string{"sessions", "locks", "turns", "onces"} {
+	for _, box := range []string{"locks", "turns", "onces"} {
 		v := j.say("nothing left after its life in " + box)
-		gc := func() (int, error) { return sessionsOf(distant).GC(ctx) }
-		if box != "sessions" {
-			k, err := pessimistic.NewLocker(distant.container(box), nil)
-			must(err)
-			gc = func() (int, error) { res, err := k.GC(ctx, nil); return res.Deleted, err }
-		}
-		var err error
-		if v.judged, err = gc(); err != nil {
+		k, err := pessimistic.NewLocker(distant.container(box), nil)
+		must(err)
+		res, err := k.GC(ctx, nil)
+		if err != nil {
 			return err
 		}
+		v.judged = res.Deleted
 		if err := eachBlob(ctx, s.site, box, func(b *container.BlobItem) { v.wrong("%s/%s is left", box, *b.Name) }); err != nil {
 			return err
 		}

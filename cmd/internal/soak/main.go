@@ -5,7 +5,7 @@
 //	scripts/soak [--seed N] [--minutes M]
 //
 // The processes use all of the libraries: Update on blobs and entities, Document, operation ids, Transact, Locker
-// with fenced writes, RWLock, Semaphore, Producer and Consumer with markers, sessions and inbox, poison and Redrive, Once.
+// with fenced writes, RWLock, Semaphore, Producer and Consumer with markers and inbox, poison and Redrive, Once.
 // Each writes a journal of what it began and what came of it. The judge reads the journals and the service.
 //
 // The seed decides what happens to whom and when, the order of each lane's operations, and which request of a line meets

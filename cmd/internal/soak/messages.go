@@ -31,14 +31,8 @@ func markersOf(s *site) *idempotent.Markers {
 	return k
 }
 
-func sessionsOf(s *site) *idempotent.Sessions {
-	k, err := idempotent.NewSessions(s.container("sessions"), &idempotent.SessionsOptions{Duration: leaseTime})
-	must(err)
-	return k
-}
-
-// workMessages sends messages one to three times each, to three queues: orders with markers, jobs with
-// sessions, payments with an inbox. Some handlers fail, some messages become poison and are redriven.
+// workMessages sends messages one to three times each, to three queues: orders and jobs with
+// markers, payments with an inbox. Some handlers fail, some messages become poison and are redriven.
 func workMessages(ctx context.Context, w *worker) {
 	var all sync.WaitGroup
 	for _, q := range queues {
@@ -109,8 +103,6 @@ func (w *worker) consume(ctx context.Context, queue string) {
 			handler = func(ctx context.Context, m *idempotent.Message) error { return l.pay(ctx, inbox, m) }
 		case w.Plant.has(noMarkers):
 			o.Dedupe = idempotent.DedupeNone
-		case queue == jobs:
-			o.Markers, o.Sessions = markersOf(w.site), sessionsOf(w.site)
 		default:
 			o.Markers = markersOf(w.site)
 		}

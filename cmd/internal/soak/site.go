@@ -51,7 +51,7 @@ func (s *site) queue(name string) *azqueue.QueueClient {
 
 // What the workers use. Each queue has another one for poison messages.
 var (
-	boxes    = []string{"tallies", "fenced", "locks", "turns", "onces", "sessions"}
+	boxes    = []string{"tallies", "fenced", "locks", "turns", "onces"}
 	tableSet = []string{"tallies", "fenced", "markers", payments, "onces"}
 	queues   = []string{orders, jobs, payments}
 )

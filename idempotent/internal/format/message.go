@@ -28,7 +28,7 @@ const (
 // MaxText is the maximum length of a message's text (REST: "Put Message", 64 KiB).
 const MaxText = 64 << 10
 
-// Room is how many bytes of an envelope are left for what happens to it: three counts of up to seven digits, and Freed.
+// Room is how many bytes of an envelope are left for what happens to it: three counts of up to seven digits, and Buried.
 const Room = 128
 
 const envelopeVersion = 1
@@ -47,7 +47,7 @@ type Message struct {
 	// Unfinished counts starts of the handler whose outcome is unknown.
 	Unfinished int     `json:"unfinished,omitempty"`
 	LastError  string  `json:"last_error,omitempty"`
-	Freed      string  `json:"freed,omitempty"` // the Token of the delivery that was given back, if its marker matters
+	Buried     bool    `json:"buried,omitempty"` // a copy of it may be in the poison queue
 	Poison     *Poison `json:"poison,omitempty"`
 	Text       string  `json:"text,omitempty"`   // the body if it is UTF-8
 	Binary     []byte  `json:"binary,omitempty"` // otherwise
@@ -175,7 +175,7 @@ func (e Message) HasRoom(text string) bool {
 	if 2*len(text) <= MaxText-2*Room { // Encode may escape characters, and add a time
 		return true
 	}
-	e.Attempts, e.Excused, e.Unfinished, e.LastError, e.Freed = 0, 0, 0, "", ""
+	e.Attempts, e.Excused, e.Unfinished, e.LastError, e.Buried = 0, 0, 0, "", false
 	_, err := e.EncodeNew(Envelope)
 	return err == nil
 }
@@ -230,7 +230,7 @@ func Clip(s string) string {
 // too, and redrive.Run restores what was sent. So is an envelope that has no room for the reason.
 func PoisonText(raw string, e Message, p *Poison) (text string, carried bool) {
 	if e.As == Envelope {
-		e.Poison, e.Freed = p, ""
+		e.Poison, e.Buried = p, false
 		if text, err := e.Encode(Envelope); err == nil {
 			return text, true
 		}

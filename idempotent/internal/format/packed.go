@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"io"
 )
@@ -30,29 +29,15 @@ func Describe(body []byte) Packed {
 
 // Compress returns body compressed with gzip, or nil if that is not shorter. It takes as much memory as the body.
 func Compress(body []byte) ([]byte, error) {
-	b := shorter{make([]byte, 0, len(body))}
-	w := gzip.NewWriter(&b)
-	_, err := w.Write(body)
-	if err == nil {
-		err = w.Close()
+	b := bytes.NewBuffer(make([]byte, 0, len(body)+len(body)/1000+1<<10)) // gzip makes no body longer by more
+	w := gzip.NewWriter(b)
+	if _, err := w.Write(body); err != nil {
+		return nil, err
 	}
-	if errors.Is(err, errNotShorter) {
-		return nil, nil
+	if err := w.Close(); err != nil || b.Len() >= len(body) {
+		return nil, err
 	}
-	return b.data, err
-}
-
-// shorter keeps what is written as long as it is shorter than its capacity.
-type shorter struct{ data []byte }
-
-var errNotShorter = errors.New("not shorter")
-
-func (b *shorter) Write(p []byte) (int, error) {
-	if len(b.data)+len(p) >= cap(b.data) {
-		return 0, errNotShorter
-	}
-	b.data = append(b.data, p...)
-	return len(p), nil
+	return b.Bytes(), nil
 }
 
 // Damaged is an error of what is stored: no retry will help.

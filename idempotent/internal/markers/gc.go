@@ -46,9 +46,9 @@ type Key struct {
 	ETag      azcore.ETag `json:"odata.etag"`
 }
 
-// ExpiredBefore is the filter of what has expired before a time.
-func ExpiredBefore(t time.Time) string {
-	return "expires lt datetime'" + t.UTC().Format(time.RFC3339) + "'"
+// Expired is the filter of what may be deleted. What was stored without a time does not match it.
+func Expired() string {
+	return "expires lt datetime'" + time.Now().UTC().Add(-Slack).Format(time.RFC3339) + "'"
 }
 
 // DeleteExpired deletes what the filter matches and is meant, except what has changed since it was listed. The filter is made from the
@@ -75,18 +75,23 @@ func DeleteExpired(ctx context.Context, table *Table, filter string, meant func(
 type Sweep struct {
 	Table *Table
 
-	busy sync.Mutex // held while a step is made; guards what follows
-	next aztables.ListEntitiesOptions
+	busy   sync.Mutex // held while a step is made; guards what follows
+	within string     // the range of the step before
+	next   aztables.ListEntitiesOptions
 }
 
-// Step is DeleteExpired for the next page, up to 1000 entities. Where another process deletes the same, Step leaves it to that one, and
+// Step is DeleteExpired for the next page of what has expired within a range, which is a filter: up to 1000 entities. In another range
+// than that of the step before it begins with the first page. Where another process deletes the same, Step leaves it to that one, and
 // so it does while another goroutine makes a step. Requests: 1, and 1 per 100 deleted, at most 21.
-func (s *Sweep) Step(ctx context.Context, filter string, meant func(Key) bool) (deleted int, err error) {
+func (s *Sweep) Step(ctx context.Context, within string, meant func(Key) bool) (deleted int, err error) {
 	if !s.busy.TryLock() {
 		return 0, nil
 	}
 	defer s.busy.Unlock()
-	expired, err := s.Table.page(ctx, &s.next, filter, meant)
+	if within != s.within {
+		s.within, s.next = within, aztables.ListEntitiesOptions{}
+	}
+	expired, err := s.Table.page(ctx, &s.next, within+" and "+Expired(), meant)
 	if Missing(err) {
 		return 0, nil
 	}

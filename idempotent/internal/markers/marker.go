@@ -34,17 +34,7 @@ type Marker struct {
 	Until   time.Time `json:"until,omitzero"` // when the claim ends, by the queue's clock
 	Buried  bool      `json:"buried,omitempty"`
 	Result  []byte    `json:"result,omitempty"`
-	Holding
 	Ledger
-}
-
-// Holding is the part of a marker about the session of its owner. Without Sessions it is empty.
-type Holding struct {
-	Session  string    `json:"session,omitempty"`
-	Delivery int       `json:"delivery,omitempty"` // the owner's delivery that was claimed
-	Waited   int       `json:"waited,omitempty"`   // the owner's deliveries that were not claimed
-	Awaited  time.Time `json:"awaited,omitzero"`   // since when another waits for it, by the queue's clock
-	Freed    int       `json:"freed,omitempty"`    // the delivery given back, if the message does not say
 }
 
 // Ledger holds the counts that a marker stores for a message that cannot carry them.
@@ -57,8 +47,7 @@ type Ledger struct {
 // Encode returns the entity, without a lineage: its owner shows who wrote it.
 func (m Marker) Encode(partition, row string) ([]byte, error) {
 	values := map[string]any{
-		"until": m.Until.UTC(), "awaited": m.Awaited.UTC(), "buried": m.Buried, "session": m.Session, "delivery": m.Delivery,
-		"waited": m.Waited, "freed": m.Freed, "attempts": m.Attempts, "excused": m.Excused, "unfinished": m.Unfinished,
+		"until": m.Until.UTC(), "buried": m.Buried, "attempts": m.Attempts, "excused": m.Excused, "unfinished": m.Unfinished,
 	}
 	maps.DeleteFunc(values, func(_ string, v any) bool { return reflect.ValueOf(v).IsZero() })
 	if len(m.Result) > 0 {

@@ -20,11 +20,12 @@ type Writer struct {
 
 	mu    sync.Mutex
 	pages map[string]*page
+	late  map[string][]Write // by partition
 }
 
 // NewWriter returns a Writer of a table. run runs a function in the background.
 func NewWriter(table *Table, run func(func())) *Writer {
-	return &Writer{table: table, run: run, pages: map[string]*page{}}
+	return &Writer{table: table, run: run, pages: map[string]*page{}, late: map[string][]Write{}}
 }
 
 // page holds the markers to be written to one partition. One goroutine sends it for as long as it is not empty.
@@ -127,41 +128,26 @@ func (n *Writer) submit(ctx context.Context, partition string, batch []*note) {
 	}
 }
 
-// Late holds markers of messages that were handled and deleted while the table did not answer. They are written when it
-// answers.
-type Late struct {
-	table *Table
-
-	mu   sync.Mutex
-	open map[string][]Write // by partition
+// Later keeps a marker for Flush: of a message that was handled and deleted while the table did not answer.
+func (n *Writer) Later(partition string, writes ...Write) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.late[partition] = append(n.late[partition], writes...)
 }
 
-// NewLate returns an empty Late of a table.
-func NewLate(table *Table) *Late { return &Late{table: table} }
-
-// Add adds markers to be written by Flush.
-func (l *Late) Add(partition string, writes ...Write) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.open == nil {
-		l.open = map[string][]Write{}
-	}
-	l.open[partition] = append(l.open[partition], writes...)
-}
-
-// Flush writes the markers, up to the first failure; the others stay for the next Flush.
-func (l *Late) Flush(ctx context.Context) (err error) {
-	l.mu.Lock()
-	open := l.open
-	l.open = nil
-	l.mu.Unlock()
-	for partition, writes := range open {
+// Flush writes what was kept for later, up to the first failure; the others stay for the next Flush.
+func (n *Writer) Flush(ctx context.Context) (err error) {
+	n.mu.Lock()
+	late := n.late
+	n.late = map[string][]Write{}
+	n.mu.Unlock()
+	for partition, writes := range late {
 		for batch := range slices.Chunk(writes, maxNotes) {
 			if err == nil {
-				err = l.table.Submit(ctx, partition, aztables.TransactionTypeInsertReplace, batch)
+				err = n.table.Submit(ctx, partition, aztables.TransactionTypeInsertReplace, batch)
 			}
 			if err != nil {
-				l.Add(partition, batch...)
+				n.Later(partition, batch...)
 			}
 		}
 	}

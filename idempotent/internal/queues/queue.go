@@ -47,17 +47,14 @@ func (q *Queue) Receive(ctx context.Context, n int, hide time.Duration) (message
 	return messages, err
 }
 
-// ReceiveAgain is Receive, sent as again says. began is called before each try, and failed with its error after it, if there is
-// one.
-func (q *Queue) ReceiveAgain(ctx context.Context, n int, hide time.Duration, again wire.Again, began func(), failed func(error)) (messages []*azqueue.DequeuedMessage, sent wire.Sent, err error) {
+// ReceiveAgain is Receive, sent as again says. until is until when nobody else can receive the messages.
+func (q *Queue) ReceiveAgain(ctx context.Context, n int, hide time.Duration, again wire.Again) (messages []*azqueue.DequeuedMessage, until time.Time, sent wire.Sent, err error) {
 	sent, err = q.wire.Send(ctx, getMessages, again, func(ctx context.Context) (err error) {
-		began()
-		if messages, err = q.get(ctx, n, hide); err != nil {
-			failed(err)
-		}
+		until = time.Now().Add(hide)
+		messages, err = q.get(ctx, n, hide)
 		return err
 	})
-	return messages, sent, err
+	return messages, until, sent, err
 }
 
 const getMessages = "Get Messages"

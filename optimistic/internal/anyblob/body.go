@@ -29,27 +29,26 @@ type TooLong struct{ limit int64 }
 func (e TooLong) Error() string { return fmt.Sprintf("content has more than %d bytes", e.limit) }
 
 // ReadBody reads the body of a Get Blob response to its end, at most limit bytes. See CopyBody.
-func ReadBody(ctx context.Context, client *blob.Client, resp blob.DownloadStreamResponse, opts blob.DownloadStreamOptions, limit int64) ([]byte, error) {
+func ReadBody(ctx context.Context, client *blob.Client, resp blob.DownloadStreamResponse, limit int64) ([]byte, error) {
 	size := int64(0)
 	if want, known := Announced(resp); known && want <= limit {
 		size = want
 	}
 	data := bytes.NewBuffer(make([]byte, 0, size+bytes.MinRead)) // the whole body, and what a Buffer wants to be free
-	_, err := CopyBody(ctx, client, resp, opts, limit, data)
+	_, err := CopyBody(ctx, client, resp, limit, data)
 	return data.Bytes(), err
 }
 
 // CopyBody copies the body of a Get Blob response, at most limit bytes, and checks its length against Content-Range and
-// Content-Length. If an intermediary has dropped both, copyUnmeasured checks it. opts are the options of the request, for a
-// further request. It returns how many bytes it has written, also with an error. It does not close the body.
-func CopyBody(ctx context.Context, client *blob.Client, resp blob.DownloadStreamResponse, opts blob.DownloadStreamOptions, limit int64, to io.Writer) (int64, error) {
+// Content-Length. If an intermediary has dropped both, copyUnmeasured checks it. It returns how many bytes it has written, also with an error. It does not close the body.
+func CopyBody(ctx context.Context, client *blob.Client, resp blob.DownloadStreamResponse, limit int64, to io.Writer) (int64, error) {
 	body := protocol.Timed(ctx, resp.Body)
 	want, known, err := announced(resp)
 	switch {
 	case err != nil:
 		return 0, err
 	case !known:
-		return copyUnmeasured(ctx, client, resp, opts, limit, body, to)
+		return copyUnmeasured(ctx, client, resp, limit, body, to)
 	case want > limit:
 		return 0, TooLong{limit}
 	}
@@ -84,7 +83,7 @@ func announced(resp blob.DownloadStreamResponse) (want int64, known bool, err er
 // copyUnmeasured copies a body that arrived without a length. An intermediary that marks its end by closing the connection
 // passes on a truncated body without an error. The blob's Content-MD5, if it matches, proves that the body is complete.
 // Otherwise the length is asked for, with 1 more request.
-func copyUnmeasured(ctx context.Context, client *blob.Client, resp blob.DownloadStreamResponse, opts blob.DownloadStreamOptions, limit int64, body io.Reader, to io.Writer) (int64, error) {
+func copyUnmeasured(ctx context.Context, client *blob.Client, resp blob.DownloadStreamResponse, limit int64, body io.Reader, to io.Writer) (int64, error) {
 	sum := md5.New()
 	n, err := io.Copy(io.MultiWriter(to, sum), io.LimitReader(body, max(limit, limit+1)))
 	switch {
@@ -95,7 +94,7 @@ func copyUnmeasured(ctx context.Context, client *blob.Client, resp blob.Download
 	case bytes.Equal(sum.Sum(nil), resp.ContentMD5):
 		return n, nil
 	}
-	want, err := Length(ctx, client, ptr.Value(resp.ETag), opts)
+	want, err := Length(ctx, client, ptr.Value(resp.ETag))
 	if err == nil && want != n {
 		err = ErrCut(n, want)
 	}
@@ -105,9 +104,8 @@ func copyUnmeasured(ctx context.Context, client *blob.Client, resp blob.Download
 // Length asks for the length of the version etag of a blob in a way that survives intermediaries: it reads the
 // Content-Range of the first byte. It costs 1 request. If the blob has changed to another version, the error wraps
 // io.ErrUnexpectedEOF, so that the caller reads again.
-func Length(ctx context.Context, client *blob.Client, etag azcore.ETag, opts blob.DownloadStreamOptions) (int64, error) {
-	opts.Range = blob.HTTPRange{Count: 1}
-	opts.AccessConditions = AccessConditions(optimistic.Conditions{IfMatch: etag})
+func Length(ctx context.Context, client *blob.Client, etag azcore.ETag) (int64, error) {
+	opts := blob.DownloadStreamOptions{Range: blob.HTTPRange{Count: 1}, AccessConditions: AccessConditions(optimistic.Conditions{IfMatch: etag})}
 	resp, err := wire.Request(ctx, "Get Blob", func(ctx context.Context) (blob.DownloadStreamResponse, error) {
 		return client.DownloadStream(ctx, &opts)
 	})
@@ -131,11 +129,11 @@ func Length(ctx context.Context, client *blob.Client, etag azcore.ETag, opts blo
 
 // LengthOf returns the Content-Length of a Get Blob Properties response, or Length if an intermediary has dropped
 // it.
-func LengthOf(ctx context.Context, client *blob.Client, props blob.GetPropertiesResponse, cpk *blob.CPKInfo) (int64, error) {
+func LengthOf(ctx context.Context, client *blob.Client, props blob.GetPropertiesResponse) (int64, error) {
 	if props.ContentLength != nil {
 		return *props.ContentLength, nil
 	}
-	return Length(ctx, client, ptr.Value(props.ETag), blob.DownloadStreamOptions{CPKInfo: cpk})
+	return Length(ctx, client, ptr.Value(props.ETag))
 }
 
 // ContentRange parses a Content-Range header.

@@ -17,22 +17,22 @@ import (
 	"github.com/azconc/azconc/pkg/wire"
 )
 
-func Properties(ctx context.Context, client *blob.Client, cpk *blob.CPKInfo) (blob.GetPropertiesResponse, error) {
-	return PropertiesIf(ctx, client, nil, cpk)
+func Properties(ctx context.Context, client *blob.Client) (blob.GetPropertiesResponse, error) {
+	return PropertiesIf(ctx, client, nil)
 }
 
 // PropertiesIf reads a blob's properties under conditions. The response has an ETag.
-func PropertiesIf(ctx context.Context, client *blob.Client, access *blob.AccessConditions, cpk *blob.CPKInfo) (blob.GetPropertiesResponse, error) {
+func PropertiesIf(ctx context.Context, client *blob.Client, access *blob.AccessConditions) (blob.GetPropertiesResponse, error) {
 	resp, err := wire.Request(ctx, "Get Blob Properties", func(ctx context.Context) (blob.GetPropertiesResponse, error) {
-		return client.GetProperties(ctx, &blob.GetPropertiesOptions{AccessConditions: access, CPKInfo: cpk})
+		return client.GetProperties(ctx, &blob.GetPropertiesOptions{AccessConditions: access})
 	})
 	_, err = protocol.Sent("ETag", resp.ETag, err)
 	return resp, err
 }
 
 // Look reads a blob's version and lineage without its content.
-func Look(ctx context.Context, client *blob.Client, cpk *blob.CPKInfo) (protocol.State, error) {
-	return StateOf(Properties(ctx, client, cpk))
+func Look(ctx context.Context, client *blob.Client) (protocol.State, error) {
+	return StateOf(Properties(ctx, client))
 }
 
 // StateOf returns the state in a Get Blob Properties response.

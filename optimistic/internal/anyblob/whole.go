@@ -14,8 +14,8 @@ import (
 )
 
 // Whole returns a write that replaces a whole blob without having read it.
-func Whole(c *protocol.Call, on optimistic.Conditions, client *blob.Client, cpk *blob.CPKInfo) protocol.Change {
-	w := protocol.Change{Look: func(ctx context.Context) (protocol.State, error) { return Look(ctx, client, cpk) }}
+func Whole(c *protocol.Call, on optimistic.Conditions, client *blob.Client) protocol.Change {
+	w := protocol.Change{Look: func(ctx context.Context) (protocol.State, error) { return Look(ctx, client) }}
 	if c.S.LineageSize >= 0 {
 		w.ID, w.Traced = protocol.NewWriteID(), true
 	}
@@ -34,10 +34,10 @@ func BaseIn(on optimistic.Conditions) (base protocol.State, any bool) {
 // Preview looks at the blob that w is to replace, and reports whether there is one. It avoids sending the content of a
 // write that would fail, refuses a blob of another type than want, and reads the lineage that w carries on. It decides
 // nothing: the write still has its condition.
-func Preview(ctx context.Context, c *protocol.Call, w protocol.Change, client *blob.Client, cpk *blob.CPKInfo, want blob.BlobType) (protocol.Change, bool, error) {
+func Preview(ctx context.Context, c *protocol.Call, w protocol.Change, client *blob.Client, want blob.BlobType) (protocol.Change, bool, error) {
 	var kind *blob.BlobType
 	now, err := c.Look(ctx, func(ctx context.Context) (protocol.State, error) {
-		props, err := Properties(ctx, client, cpk)
+		props, err := Properties(ctx, client)
 		kind = props.BlobType
 		return StateOf(props, err)
 	})

@@ -34,10 +34,6 @@ type Change struct {
 	// recording it.
 	Won func(etag azcore.ETag)
 
-	// Settled returns the outcome of a write that this caller shared with others, once they know it. Defaults to nil: no
-	// other call knows more.
-	Settled func() (done bool, err error)
-
 	sent   time.Time // the earliest time at which it was first sent, by the service's clock; zero if not known
 	strict bool      // a foreign write over the base is no proof; see lacks
 }
@@ -140,10 +136,7 @@ func (c *Call) Judge(w Change, now State) (Fate, string) { return c.known(w).jud
 
 // known returns w with what the call knows about it.
 func (c *Call) known(w Change) Change {
-	w.strict = c.S.Confirm == ConfirmAlways
-	if w.Settled == nil { // the goroutine that sends a shared write still sets the time
-		w.sent = c.sent
-	}
+	w.strict, w.sent = c.S.Confirm == ConfirmAlways, c.sent
 	return w
 }
 
@@ -225,11 +218,6 @@ func (c *Call) Fail(err error) error {
 
 // resolve judges again a write that ended in ErrOutcomeUnknown.
 func (w Change) resolve(ctx context.Context, e *azerr.UnknownError) error {
-	if w.Settled != nil {
-		if done, err := w.Settled(); done {
-			return err
-		}
-	}
 	if w.Look == nil {
 		return e
 	}

@@ -1,10 +1,8 @@
 package protocol
 
 import (
-	"cmp"
 	"context"
 	"io"
-	"slices"
 	"sync"
 	"time"
 )
@@ -13,70 +11,42 @@ import (
 // context.DeadlineExceeded. Unlike with context.WithTimeout, the time can grow during the try, because the size of a
 // response is not known in advance.
 type try struct {
-	context.Context // the parent
-	rate            int64
-	done            chan struct{}
-	release         func() bool // from the parent
+	context.Context
+	end  context.CancelCauseFunc
+	rate int64
 
 	mu    sync.Mutex // guards what follows
-	err   error
 	until time.Time
-	timer *time.Timer
-	after []*func() // functions to run at the end; nil for one that is no longer wanted
+	timer *time.Timer // nil if the time is not bounded
 }
 
 type tryKey struct{}
 
-// newTry returns a context that ends after timeout, unless that is negative, and a function that ends it.
+// newTry returns a context that ends after timeout, unless that is negative.
 func newTry(parent context.Context, timeout time.Duration, rate int64) *try {
-	t := &try{Context: parent, rate: rate, done: make(chan struct{})}
-	over := t.over // one function for both, because each takes an allocation
-	t.release = context.AfterFunc(parent, over)
+	t := &try{rate: rate}
+	t.Context, t.end = context.WithCancelCause(parent)
 	if timeout >= 0 {
-		t.mu.Lock()
 		t.until = time.Now().Add(timeout)
-		t.timer = time.AfterFunc(timeout, over)
-		t.mu.Unlock()
+		t.timer = time.AfterFunc(timeout, func() { t.end(context.DeadlineExceeded) })
 	}
 	return t
 }
 
-// over ends the try because its parent has ended, or else because its time is up.
-func (t *try) over() { t.end(cmp.Or(t.Context.Err(), context.DeadlineExceeded)) }
-
 // cancel ends the try. It has to be called.
 func (t *try) cancel() {
-	t.release()
-	t.end(context.Canceled)
-}
-
-func (t *try) end(err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.err != nil {
-		return
-	}
-	t.err = err
 	if t.timer != nil {
 		t.timer.Stop()
 	}
-	close(t.done)
-	for _, f := range t.after {
-		if f != nil {
-			go (*f)()
-		}
-	}
-	t.after = nil
+	t.end(nil)
 }
-
-// Done implements context.Context.
-func (t *try) Done() <-chan struct{} { return t.done }
 
 // Err implements context.Context.
 func (t *try) Err() error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.err
+	if err := t.Context.Err(); err == nil || context.Cause(t.Context) != context.DeadlineExceeded {
+		return err
+	}
+	return context.DeadlineExceeded
 }
 
 // Value implements context.Context.
@@ -87,42 +57,15 @@ func (t *try) Value(key any) any {
 	return t.Context.Value(key)
 }
 
-// AfterFunc lets package context derive contexts from this one without a goroutine each.
-func (t *try) AfterFunc(f func()) (stop func() bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.err != nil {
-		go f()
-		return func() bool { return false }
-	}
-	i := slices.Index(t.after, nil)
-	if i < 0 {
-		i, t.after = len(t.after), append(t.after, nil)
-	}
-	t.after[i] = &f
-	return func() bool {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		if i >= len(t.after) || t.after[i] != &f {
-			return false
-		}
-		t.after[i] = nil
-		return true
-	}
-}
-
 // AllowFor extends the time of the try that runs in ctx by the time that a transfer of size bytes takes at the slowest
 // rate. Without a try in ctx it does nothing. It is safe for concurrent use.
 func AllowFor(ctx context.Context, size int64) {
 	t, ok := ctx.Value(tryKey{}).(*try)
-	if !ok || t.rate <= 0 || size <= 0 {
+	if !ok || t.timer == nil || t.rate <= 0 || size <= 0 || t.Err() != nil {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.err != nil || t.timer == nil {
-		return
-	}
 	t.until = t.until.Add(time.Duration(float64(size) / float64(t.rate) * float64(time.Second)))
 	t.timer.Reset(time.Until(t.until))
 }

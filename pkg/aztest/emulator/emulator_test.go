@@ -130,7 +130,7 @@ func TestBadOptionsAreNamed(t *testing.T) {
 	for want, o := range map[string]*emulator.Options{
 		`Accounts[0]: "Shop" is not 3 to 24 lower-case letters and digits`: {Accounts: []string{"Shop"}},
 		`Accounts[1]: "shop" is there twice`:                               {Accounts: []string{"shop", "shop"}},
-		"FilePort: 70000 is not between 0 and 65535":                       {FilePort: 70000},
+		"the File service: listen tcp: address 70000: invalid port":        {FilePort: 70000},
 	} {
 		if _, err := emulator.Start(t.Context(), o); err == nil || err.Error() != want {
 			t.Errorf("%+v: %v, want %s", o, err, want)
@@ -240,5 +240,19 @@ func TestTheFaultsOfATextHappen(t *testing.T) {
 	}
 	if _, err := client.UploadBuffer(t.Context(), "box", "blob", nil, nil); err != nil {
 		t.Errorf("the container is not there: %v", err)
+	}
+}
+
+func TestAFaultOfNoOperationIsRefused(t *testing.T) {
+	for text, want := range map[string]string{
+		"slow=5%@Put Blobs":   `"Put Blobs" is no operation: give writes, or one of the REST reference, such as Put Blob`,
+		"slow=5%@put blob":    `"put blob" is no operation`,
+		"hang=1%@Put Message": "",
+		"hang=1%@writes":      "",
+	} {
+		_, err := emulator.ParseFaults(text)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/internal/storage"
 )
 
 // faultKind is a kind of fault, and what it takes beside a rate.
@@ -51,14 +52,6 @@ func FaultHelp() string {
 	return b.String()
 }
 
-// FaultKinds returns the names of the kinds of ParseFaults, with what each does.
-func FaultKinds() (names, descriptions []string) {
-	for _, k := range faultKinds {
-		names, descriptions = append(names, string(k.kind)), append(descriptions, k.why)
-	}
-	return names, descriptions
-}
-
 // ParseFaults reads faults from a text: "KIND=RATE[:DELAY][:STATUS][@OPERATION]", with commas between them. RATE is a
 // percentage or a fraction. OPERATION is a name of the REST reference, such as Put Blob, or writes. A request meets at
 // most one fault: the first one whose lot falls on it. The error names the fault and what is wrong with it.
@@ -79,7 +72,10 @@ func parseFault(text string) (aztest.Fault, error) {
 	name, value, rated := strings.Cut(rest, "=")
 	i := slices.IndexFunc(faultKinds, func(k faultKind) bool { return string(k.kind) == name })
 	if i < 0 {
-		names, _ := FaultKinds()
+		var names []string
+		for _, k := range faultKinds {
+			names = append(names, string(k.kind))
+		}
 		return aztest.Fault{}, fmt.Errorf("%q is no kind of fault: give one of %s", name, strings.Join(names, ", "))
 	}
 	kind := faultKinds[i]
@@ -114,8 +110,8 @@ func parseFault(text string) (aztest.Fault, error) {
 	case operation == "writes":
 		f.Match = aztest.Writes
 	case selected:
-		if err := checkOperation(operation); err != nil {
-			return aztest.Fault{}, fmt.Errorf("%q: %w", text, err)
+		if _, there := storage.Operations[operation]; !there { // a fault of it would never happen
+			return aztest.Fault{}, fmt.Errorf("%q: %q is no operation: give writes, or one of the REST reference, such as Put Blob", text, operation)
 		}
 		f.Match = aztest.Op(operation)
 	}

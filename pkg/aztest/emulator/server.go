@@ -1,21 +1,59 @@
 package emulator
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"log"
 	"net"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/ptr"
 )
+
+// Options are the options of [Start].
+type Options struct {
+	// Accounts are the names of the accounts, 3 to 24 lower-case letters and digits each. aztest.Account gets its
+	// well-known key, every other account a key of its own. Defaults to aztest.Account alone.
+	Accounts []string
+	// BlobPort, QueuePort, TablePort and FilePort are TCP ports on 127.0.0.1. UseDevelopmentStorage=true means 10000,
+	// 10001 and 10002 for the first three. Each defaults to one that is free.
+	BlobPort, QueuePort, TablePort, FilePort int
+	// Faults are what goes wrong. ParseFaults reads them from a text. Defaults to nothing.
+	Faults []aztest.Fault
+	// Seed selects the requests that meet a fault. Defaults to 0.
+	Seed uint64
+	// Log gets a line when the server itself fails at a request. Defaults to none.
+	Log io.Writer
+
+	_ struct{}
+}
+
+// accountName is the form of the names that the service gives to accounts.
+var accountName = regexp.MustCompile(`^[a-z0-9]{3,24}$`)
+
+func (o Options) validate() error {
+	for i, name := range o.Accounts {
+		if !accountName.MatchString(name) {
+			return fmt.Errorf("Accounts[%d]: %q is not 3 to 24 lower-case letters and digits", i, name)
+		}
+		if slices.Contains(o.Accounts[:i], name) {
+			return fmt.Errorf("Accounts[%d]: %q is there twice", i, name)
+		}
+	}
+	return nil
+}
 
 // Server is a running emulator. It is safe for concurrent use.
 type Server struct {
@@ -44,8 +82,11 @@ var services = []struct {
 //
 // Errors are those of the options, and of listening: a port is in use. A failed start leaves nothing behind.
 func Start(ctx context.Context, opts *Options) (*Server, error) {
-	o, err := opts.withDefaults()
-	if err != nil {
+	o := ptr.Value(opts)
+	if len(o.Accounts) == 0 {
+		o.Accounts = []string{aztest.Account}
+	}
+	if err := o.validate(); err != nil {
 		return nil, err
 	}
 	serving, cancel := context.WithCancel(context.Background())
@@ -61,10 +102,6 @@ func Start(ctx context.Context, opts *Options) (*Server, error) {
 		service.SetFaults(o.Faults...)
 		s.accounts, s.services[name] = append(s.accounts, a), service
 	}
-	var room *memory
-	if o.MaxMemory > 0 {
-		room = &memory{limit: o.MaxMemory}
-	}
 	var listeners []net.Listener
 	for i, port := range []int{o.BlobPort, o.QueuePort, o.TablePort, o.FilePort} {
 		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
@@ -78,20 +115,49 @@ func Start(ctx context.Context, opts *Options) (*Server, error) {
 		listeners = append(listeners, listener)
 	}
 	for i, listener := range listeners {
-		handlers := map[string]http.Handler{}
+		handlers := byAccount{}
 		for j := range s.accounts {
 			a := &s.accounts[j]
 			*services[i].url(a) = "http://" + listener.Addr().String() + "/" + a.Name
 			handlers[a.Name] = services[i].handler(s.services[a.Name])
 		}
 		server := &http.Server{
-			Handler: &front{handlers: handlers, memory: room}, ReadHeaderTimeout: 10 * time.Second, ErrorLog: log.New(o.Log, "", 0),
+			Handler: handlers, ReadHeaderTimeout: 10 * time.Second, ErrorLog: log.New(cmp.Or(o.Log, io.Discard), "", 0),
 			BaseContext: func(net.Listener) context.Context { return serving },
 		}
 		s.servers = append(s.servers, server)
 		s.serving.Go(func() { _ = server.Serve(listener) }) // ends with ErrServerClosed
 	}
 	return s, nil
+}
+
+// maxBody is the largest body of a request. The service takes 5,000 MiB, which would have to fit into memory.
+const maxBody = 1 << 30
+
+// byAccount passes a request on to the account in its path.
+type byAccount map[string]http.Handler
+
+func (b byAccount) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	name, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	handler := b[name]
+	switch {
+	case handler == nil:
+		refuse(w, http.StatusBadRequest, "InvalidUri", "The URL does not begin with the name of an account of this emulator: /"+aztest.Account+" is one by default.")
+	case r.ContentLength > maxBody:
+		refuse(w, http.StatusRequestEntityTooLarge, "RequestBodyTooLarge", "The request body is too large and exceeds the maximum permissible limit.")
+	default:
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		handler.ServeHTTP(w, r)
+	}
+}
+
+// refuse refuses a request before it reaches an account.
+func refuse(w http.ResponseWriter, status int, code, message string) {
+	w.Header().Set("Content-Type", "application/xml")
+	w.Header().Set("x-ms-error-code", code)
+	w.Header().Set("Server", "aztest")
+	w.WriteHeader(status)
+	fmt.Fprintf(w, "\ufeff<?xml version=\"1.0\" encoding=\"utf-8\"?><Error><Code>%s</Code><Message>%s</Message></Error>", code, message)
 }
 
 // ConnectionString returns the connection string of the first account, with its key.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+	"github.com/google/uuid"
 
 	"github.com/azconc/azconc/pkg/aztest/explore"
 	"github.com/azconc/azconc/pkg/retry"
@@ -107,11 +108,26 @@ func TestIDsHaveTheSameNamesInEveryRun(t *testing.T) {
 	if raced {
 		t.Skip("SKIP: the names of ids do not depend on the race detector, and 2000 schedules take ten times as long with it")
 	}
-	r := explore.Run(t, sessions(1), &explore.Options{Faults: 1, Kinds: []explore.Kind{explore.LoseResponse}, Schedules: 2000})
+	drafts := func(clients int) func(*explore.World) explore.Program {
+		return func(w *explore.World) explore.Program {
+			w.Service.BlockBlob("box", "x") // makes the container
+			p := explore.Program{Check: func() error { return nil }}
+			for range clients {
+				p.Clients = append(p.Clients, func(ctx context.Context, c *explore.Client) error {
+					draft := c.BlockBlob("box", uuid.NewString())
+					_, err := draft.UploadBuffer(ctx, []byte("text"), nil)
+					_, deleted := draft.Delete(ctx, nil)
+					return errors.Join(err, deleted)
+				})
+			}
+			return p
+		}
+	}
+	r := explore.Run(t, drafts(1), &explore.Options{Faults: 1, Kinds: []explore.Kind{explore.LoseResponse}, Schedules: 2000})
 	if r.Violation != "" || !r.Complete {
 		t.Errorf("%v\n%s", r, r.Violation)
 	}
-	if r := explore.Run(t, sessions(2), &explore.Options{Faults: 1, Preemptions: 1}); r.Pruned == 0 {
+	if r := explore.Run(t, drafts(2), &explore.Options{Faults: 1, Preemptions: 1}); r.Pruned == 0 {
 		t.Errorf("no state is reached twice: %v", r)
 	}
 }

@@ -44,8 +44,6 @@ var layers = []layer{
 		"the programs that examine azconc put the libraries to work, like a test: they do not know the command line"},
 	{"idempotent", []string{"optimistic", "pessimistic", "pkg"},
 		"idempotent builds on the two others"},
-	{"idempotent/claimcheck", []string{"idempotent/internal", "pkg"},
-		"claimcheck is a part of package idempotent, which imports it"},
 	{"idempotent/once", []string{"idempotent/internal", "optimistic", "pessimistic", "pkg"},
 		"once, manual and redrive do not know each other, and once and redrive not the consumer"},
 	{"idempotent/redrive", []string{"idempotent/internal", "optimistic", "pkg"},

@@ -28,7 +28,7 @@ func (f *settings) readFiles() error {
 		{"--account-key", &f.AccountKey, f.AccountKeyFile},
 		{"--sas-token", &f.SASToken, f.SASTokenFile},
 	} {
-		if err := f.readFile(s.name, s.name+"-file", s.to, s.file, f.Stdin); err != nil {
+		if err := f.readFile(s.name, s.name+"-file", s.to, s.file); err != nil {
 			return err
 		}
 	}
@@ -38,27 +38,23 @@ func (f *settings) readFiles() error {
 // variable returns a secret of the environment: the value of a variable, or what the file holds that another variable names.
 func (f *settings) variable(getenv func(string) string, name string) (value string, err error) {
 	value = getenv(name)
-	err = f.readFile(name, name+"_FILE", &value, getenv(name+"_FILE"), nil)
+	err = f.readFile(name, name+"_FILE", &value, getenv(name+"_FILE"))
 	return value, err
 }
 
 // readFile sets a setting to what the file holds that another setting, setting, names. White space at its ends is left out.
-func (f *settings) readFile(name, setting string, to *string, file string, stdin io.Reader) error {
+func (f *settings) readFile(name, setting string, to *string, file string) error {
 	switch {
 	case file == "":
 		return nil
 	case *to != "":
 		return hinted("give the one or the other", "%s and %s cannot both be given", name, setting)
 	}
-	r := stdin
-	if file != "-" || stdin == nil {
-		opened, err := os.Open(file)
-		if err != nil {
-			return invalid("%s: %v", setting, err)
-		}
-		defer func() { _ = opened.Close() }()
-		r = opened
+	r, err := os.Open(file)
+	if err != nil {
+		return invalid("%s: %v", setting, err)
 	}
+	defer func() { _ = r.Close() }()
 	data, err := io.ReadAll(io.LimitReader(r, longestSecret+1))
 	switch {
 	case err != nil:

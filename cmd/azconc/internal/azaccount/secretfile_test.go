@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestSecretsComeFromFilesAndStdin(t *testing.T) {
+func TestSecretsComeFromFiles(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string) string {
 		path := filepath.Join(dir, name)
@@ -32,7 +32,6 @@ func TestSecretsComeFromFilesAndStdin(t *testing.T) {
 		{"a key", Flags{AccountName: "acme", AccountKeyFile: keyFile}, nil, acme.with(testKey, ""), ""},
 		{"a SAS", Flags{AccountName: "acme", SASTokenFile: sasFile}, nil, acme.with("", testSAS), ""},
 		{"a connection string", Flags{ConnectionStringFile: connectionFile}, nil, resolved{"fileacct", "https://fileacct.blob.core.windows.net", testKey, "", false}, ""},
-		{"a key on stdin", Flags{AccountName: "acme", AccountKeyFile: "-", Stdin: strings.NewReader(testKey + "\n")}, nil, acme.with(testKey, ""), ""},
 		{"a variable with the key's file", Flags{}, env{"AZURE_STORAGE_ACCOUNT=acme", "AZURE_STORAGE_KEY_FILE=" + keyFile}, acme.with(testKey, ""), ""},
 		{"a variable with the SAS's file", Flags{}, env{"AZURE_STORAGE_ACCOUNT=acme", "AZURE_STORAGE_SAS_TOKEN_FILE=" + sasFile}, acme.with("", testSAS), ""},
 		{"a variable with the connection string's file", Flags{}, env{"AZURE_STORAGE_CONNECTION_STRING_FILE=" + connectionFile},

@@ -1,9 +1,6 @@
 package azaccount
 
-import (
-	"io"
-	"strings"
-)
+import "strings"
 
 // Flags are settings that take precedence over the environment. Errors name them as azconc's flags: --account-name,
 // --sas-token and so on.
@@ -14,11 +11,10 @@ type Flags struct {
 	SASToken         string
 
 	// ConnectionStringFile, AccountKeyFile and SASTokenFile name files that hold the secret, so that it is neither on the
-	// command line nor in the environment. "-" is Stdin, unless that is nil.
+	// command line nor in the environment.
 	ConnectionStringFile string
 	AccountKeyFile       string
 	SASTokenFile         string
-	Stdin                io.Reader
 
 	AuthMode      string // "login", "key" or ""
 	BlobEndpoint  string

@@ -29,11 +29,7 @@ func ContentType(name string) string {
 // OpenContent opens the file that --file names, or stdin for "-", and returns its size, -1 if that is unknown.
 func (f *Factory) OpenContent(ctx context.Context, name string) (io.ReadCloser, int64, error) {
 	if name == "-" {
-		stdin, err := f.stdin("content")
-		if err != nil {
-			return nil, 0, err
-		}
-		return untilEnd(ctx, stdin), -1, nil
+		return untilEnd(ctx, f.In), -1, nil
 	}
 	file, err := os.Open(name)
 	if err != nil {
@@ -52,15 +48,6 @@ func (f *Factory) OpenContent(ctx context.Context, name string) (io.ReadCloser, 
 		return file, -1, nil
 	}
 	return file, info.Size(), nil
-}
-
-// stdin returns stdin for one of the flags that take "-". It can hold one thing only.
-func (f *Factory) stdin(what string) (io.Reader, error) {
-	if f.stdinFor != "" && f.stdinFor != what {
-		return nil, fail.WithHint(fail.Usagef("stdin cannot hold both content and a secret of the account"), "give a file for one of them")
-	}
-	f.stdinFor = what
-	return f.In, nil
 }
 
 // WholeContent reads the file that --file names, up to limit bytes, for requests that carry all content at once.
@@ -114,7 +101,7 @@ func (f *Factory) Into(name string, p *Progress, read func(to io.Writer, restart
 		return false, err
 	}
 	restart := out.restart
-	if out.direct {
+	if out.direct { // it cannot be rewound
 		restart = nil
 	}
 	if err := read(out, restart); err != nil {
@@ -193,9 +180,6 @@ func createOutput(name string) (*outputFile, error) {
 
 // restart discards what was written so far.
 func (o *outputFile) restart() error {
-	if o.direct {
-		return fmt.Errorf("%s cannot be rewound", o.Name())
-	}
 	if err := o.Truncate(0); err != nil {
 		return err
 	}

@@ -45,7 +45,6 @@ type Factory struct {
 	Terminal  io.Writer // what an editor draws on
 	verbose   bool
 	timeout   time.Duration
-	traceFile string
 	Monitor   *monitor.Monitor
 	failure   error // with which the command has ended
 	Version   bool
@@ -53,7 +52,6 @@ type Factory struct {
 	urls      map[azaccount.Service]ref.Account
 	mu        sync.Mutex         // guards resolved and transport: parts of a live view make their clients at the same time
 	resolved  *azaccount.Account // by account
-	stdinFor  string             // what is read from stdin, if anything
 	Redactor  *redactor
 	transport *http.Transport
 	Wire      policy.Transporter // in place of transport, for tests
@@ -78,9 +76,7 @@ func NewFactory(s *Streams, env Env) *Factory {
 
 func (f *Factory) Close() {
 	f.cancel()
-	if err := f.Monitor.Close(f.failure); err != nil {
-		f.Notef("%v", err)
-	}
+	f.Monitor.Close(f.failure)
 	if f.transport != nil {
 		f.transport.CloseIdleConnections()
 	}
@@ -93,7 +89,6 @@ func (f *Factory) AddFlags(cmd *cobra.Command) {
 	p.StringVar(&f.query, "query", "", "print what this JMESPath `expression` selects from the JSON of the result, as JSON unless -o says otherwise")
 	p.BoolVarP(&f.Quiet, "quiet", "q", false, "print no result, only messages and the exit code")
 	p.BoolVarP(&f.verbose, "verbose", "v", false, "print a line per request to stderr")
-	p.StringVar(&f.traceFile, "trace-file", "", "append what the command does to this `file`, as OpenTelemetry spans in lines of JSON")
 	flags.Duration(p, &f.timeout, "timeout", false, "end the whole command after this long, with exit code 124")
 	addConnectionFlags(p, &f.flags)
 }
@@ -129,7 +124,7 @@ func (f *Factory) Begin(cmd *cobra.Command, args []string) error {
 
 // monitor begins to follow the command, if its flags or the environment ask for that.
 func (f *Factory) monitor(cmd *cobra.Command) (err error) {
-	o := monitor.Options{Command: strings.TrimPrefix(cmd.CommandPath(), "azconc "), TraceFile: f.traceFile, Getenv: f.Env.Get, Warn: f.Notef}
+	o := monitor.Options{Command: strings.TrimPrefix(cmd.CommandPath(), "azconc "), Getenv: f.Env.Get, Warn: f.Notef}
 	// With --manifest, the address is one in the container.
 	if flag := cmd.Flags().Lookup(flags.MetricsName); flag != nil && !cmd.Flags().Changed("manifest") {
 		o.Address = flag.Value.String()

@@ -135,21 +135,15 @@ func (f *Factory) print(r any, redact func(string) string) error {
 		return nil
 	}
 	var b bytes.Buffer
-	hint, err := f.output.Write(&b, r)
-	if err != nil {
+	if err := f.output.Write(&b, r); err != nil {
 		return err
 	}
 	text := b.String()
 	if f.OutTerminal {
 		text = show.Printable(text)
 	}
-	if _, err := io.WriteString(f.Out, redact(text)); err != nil {
-		return err
-	}
-	if hint != "" {
-		f.Notef("hint: %s", hint)
-	}
-	return nil
+	_, err := io.WriteString(f.Out, redact(text))
+	return err
 }
 
 // printFailure prints the object of a command that failed, with -o json: a table or a line of values would be taken for a result. A

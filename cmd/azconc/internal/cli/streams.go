@@ -3,15 +3,19 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/term"
 
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/pkg/azerr"
 )
@@ -122,15 +126,11 @@ func (r *redactor) redact(s string) string {
 func (f *Factory) Confirmed(ctx context.Context, question string) (bool, error) {
 	fmt.Fprint(f.Err, "azconc: "+question)
 	f.Redactor.Flush()
-	in, err := f.stdin("content")
-	if err != nil {
-		return false, err
-	}
 	answer := make(chan string, 1)
 	go func() {
 		var line strings.Builder
 		for one := make([]byte, 1); one[0] != '\n'; line.Write(one) {
-			if _, err := in.Read(one); err != nil {
+			if _, err := f.In.Read(one); err != nil {
 				break
 			}
 		}
@@ -201,4 +201,40 @@ func (p *Progress) Say(what string) {
 	if !p.hidden && p.f.ErrTerminal && !p.f.Quiet {
 		p.print("azconc: " + p.verb + " " + what)
 	}
+}
+
+// WithSignals returns a context that SIGINT, SIGTERM or SIGHUP ends with a *SignalError. Only the first signal is
+// caught, so that a second one ends a process that hangs while it cleans up. Signals that were ignored at the start
+// stay ignored.
+func WithSignals(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	ch := make(chan os.Signal, 1)
+	done := make(chan struct{})
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+		if !signal.Ignored(s) {
+			signal.Notify(ch, s)
+		}
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		select {
+		case s := <-ch:
+			signal.Stop(ch)
+			cancel(&fail.SignalError{Signal: s})
+		case <-done:
+		}
+	})
+	return ctx, func() {
+		signal.Stop(ch)
+		close(done)
+		wg.Wait()
+		cancel(nil)
+	}
+}
+
+// Interrupted reports whether SIGINT ended the run: ctx is that of WithSignals, and the exit code shows that the command that azconc ran,
+// if any, was ended by the signal too.
+func Interrupted(ctx context.Context, code int) bool {
+	s, ok := errors.AsType[*fail.SignalError](context.Cause(ctx))
+	return ok && s.Signal == os.Interrupt && code == fail.ExitInterrupted
 }

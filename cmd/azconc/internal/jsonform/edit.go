@@ -112,16 +112,10 @@ func (d *Doc) fresh(value any, line string) (hujson.ValueTrimmed, error) {
 	if err != nil {
 		return nil, err
 	}
-	return d.laid(text, line)
-}
-
-// laid is fresh for a text, whose order and numbers stay.
-func (d *Doc) laid(text []byte, line string) (hujson.ValueTrimmed, error) {
 	v, err := hujson.Parse(text)
 	if err != nil {
 		return nil, err
 	}
-	v.Minimize()
 	d.lay(&v, line)
 	return v.Value, nil
 }
@@ -134,56 +128,48 @@ type Step struct {
 }
 
 // Set sets the value that path leads to. It makes missing objects and lists, and refuses to replace anything else on the way.
-func (d *Doc) Set(path []Step, value []byte) error {
-	v, line := &d.root, d.line
-	for _, step := range path {
-		if literal, ok := v.Value.(hujson.Literal); ok && literal.Kind() == 'n' {
-			v.Value = &hujson.Object{}
-			if step.List {
-				v.Value = &hujson.Array{}
-			}
-		}
-		l := d.layoutOf(v.Value, line)
-		next := (*hujson.Value)(nil)
-		switch c := v.Value.(type) {
-		case *hujson.Object:
-			if step.List {
-				return fmt.Errorf("[%d] is a path into an object, and not an array", step.Index)
-			}
-			if !slices.ContainsFunc(c.Members, step.names) {
-				d.add(c, c.Members, step.Name, hujson.Literal("null"))
-			}
-			for i, m := range c.Members {
-				if step.names(m) { // the last of several counts
-					next = &c.Members[i].Value
-				}
-			}
-		case *hujson.Array:
-			i, err := step.Index, error(nil)
-			if !step.List {
-				i, err = strconv.Atoi(step.Name)
-			}
-			if err != nil || i < 0 || i > len(c.Elements) {
-				return fmt.Errorf("%q is not an index of an array of %d", step.String(), len(c.Elements))
-			}
-			if i == len(c.Elements) {
-				c.Elements = append(c.Elements, hujson.Value{Value: hujson.Literal("null")})
-			}
-			next = &c.Elements[i]
-		default:
-			return fmt.Errorf("%q is a path into something that is neither an object nor an array", step.String())
-		}
-		l.restore(v.Value)
-		v, line = next, l.line
+func (d *Doc) Set(path []Step, value any) error {
+	after, err := put(d.Value(), path, value)
+	if err != nil {
+		return err
 	}
-	after, err := d.laid(value, line)
-	if err == nil && !same(decode(v.Value), decode(after)) {
-		v.Value = after
-	}
-	return err
+	return d.rewrite(&d.root, d.Value(), after, d.line)
 }
 
-func (s Step) names(m hujson.ObjectMember) bool { return nameOf(m) == s.Name }
+// put returns in with the value that path leads to.
+func put(in any, path []Step, value any) (_ any, err error) {
+	if len(path) == 0 {
+		return value, nil
+	}
+	step := path[0]
+	switch c := in.(type) {
+	case nil:
+		if step.List {
+			return put([]any{}, path, value)
+		}
+		return put(map[string]any{}, path, value)
+	case map[string]any:
+		if step.List {
+			return nil, fmt.Errorf("[%d] is a path into an object, and not an array", step.Index)
+		}
+		c[step.Name], err = put(c[step.Name], path[1:], value)
+		return c, err
+	case []any:
+		i := step.Index
+		if !step.List {
+			i, err = strconv.Atoi(step.Name)
+		}
+		if err != nil || i < 0 || i > len(c) {
+			return nil, fmt.Errorf("%q is not an index of an array of %d", step.String(), len(c))
+		}
+		if i == len(c) {
+			c = append(c, nil)
+		}
+		c[i], err = put(c[i], path[1:], value)
+		return c, err
+	}
+	return nil, fmt.Errorf("%q is a path into something that is neither an object nor an array", step.String())
+}
 
 func (s Step) String() string {
 	if s.List {

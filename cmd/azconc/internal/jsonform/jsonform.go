@@ -3,9 +3,9 @@
 package jsonform
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
+	"regexp"
 	"strings"
 
 	"github.com/itchyny/gojq"
@@ -35,44 +35,22 @@ func Parse(text []byte) (*Doc, error) {
 	return &Doc{root: root, style: styleOf(&root)}, nil
 }
 
+// unnested is what brackets do not count in: strings and comments.
+var unnested = regexp.MustCompile(`(?s)"(?:[^"\\]|\\.)*"?|//[^\n]*|/\*.*?\*/`)
+
 // depth returns how deep a text is nested, or more if it is no JSON.
 func depth(text []byte) (deepest int) {
 	level := 0
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case c == '[' || c == '{':
+	for _, c := range unnested.ReplaceAll(text, nil) {
+		switch c {
+		case '[', '{':
 			level++
 			deepest = max(deepest, level)
-		case c == ']' || c == '}':
+		case ']', '}':
 			level--
-		case c == '"':
-			for i++; i < len(text) && text[i] != '"'; i++ {
-				if text[i] == '\\' {
-					i++
-				}
-			}
-		case c == '/' && i+1 < len(text):
-			i += commentLength(text[i:]) - 1
 		}
 	}
 	return deepest
-}
-
-// commentLength returns the length of the comment that a text with a slash begins with, or 1.
-func commentLength(text []byte) int {
-	end := ""
-	switch text[1] {
-	case '/':
-		end = "\n"
-	case '*':
-		end = "*/"
-	default:
-		return 1
-	}
-	if n := bytes.Index(text[2:], []byte(end)); n >= 0 {
-		return 2 + n + len(end)
-	}
-	return len(text)
 }
 
 // Value returns the value as encoding/json decodes it, with numbers as they are written.

@@ -1,5 +1,5 @@
 // Command release builds everything that a release of azconc consists of: archives for six systems, packages for Debian and
-// Red Hat, an image, a Homebrew formula, software bills of materials and checksums.
+// Red Hat, an image, manifests for Homebrew, Scoop and winget, software bills of materials and checksums.
 //
 //	scripts/release [-out dist] [-targets linux/amd64,…] v1.2.3
 //

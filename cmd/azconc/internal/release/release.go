@@ -97,7 +97,7 @@ func (r *release) build(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if err := errors.Join(r.image(binaries), r.formula()); err != nil {
+	if err := errors.Join(r.image(binaries), r.manifests()); err != nil {
 		return err
 	}
 	var list bytes.Buffer // in the form that sha256sum -c reads

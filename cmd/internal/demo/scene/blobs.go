@@ -120,17 +120,6 @@ func conditions(s *stage) {
 	s.ok(a, "If-Match with the version that it has", uploadCall, putCommand+" --if-match ETAG", a.upload("page.txt", "in time", &same))
 }
 
-func lostResponse(s *stage) {
-	s.page()
-	first := func(write int) bool { return write == 1 }
-	a, b, c := s.lossy("writer", first), s.lossy("creator 1", first), s.client("creator 2")
-	s.ok(a, "appends a line; the response to its write is lost", updateCall, updateCommand, a.appendText("once\n"))
-	const create = "azconc blob put @/once.txt --file F --if-none-match '*'"
-	absent := &optimistic.Conditions{IfNoneMatch: "*"}
-	s.ok(b, "creates a blob; the response is lost", uploadCall, create, b.upload("once.txt", "1", absent))
-	s.refused(c, "creates it too", uploadCall, create, optimistic.ErrExists, c.upload("once.txt", "2", absent))
-}
-
 func blobOperations(s *stage) {
 	s.page()
 	ctx, a := s.ctx, s.client("client")

@@ -13,7 +13,6 @@ import (
 	"github.com/azconc/azconc/pessimistic/manual"
 	"github.com/azconc/azconc/pessimistic/shared"
 	"github.com/azconc/azconc/pkg/fence"
-	"github.com/azconc/azconc/pkg/retry"
 )
 
 const (
@@ -47,16 +46,6 @@ func leaseScene(s *stage) {
 	s.ok(b, "writes", uploadCall, putCommand, b.upload("page.txt", "after", nil))
 }
 
-func leaseExpired(s *stage) {
-	s.page()
-	a, b := s.client("holder"), s.client("other")
-	var lease optimistic.Conditions
-	s.ok(a, "acquires the lease for 15 s, and renews it not", acquireCall, acquireCommand, a.take(pessimistic.NewBlob(a.blob("page.txt")), &lease.LeaseID))
-	s.must(retry.Sleep(s.ctx, shortest+time.Second))
-	s.ok(b, "writes without a lease", uploadCall, putCommand, b.upload("page.txt", "since", nil))
-	s.refused(a, "writes with the expired lease", uploadCall, putCommand+" --lease-id ID", nil, a.upload("page.txt", "late", &lease))
-}
-
 func containerLease(s *stage) {
 	s.page()
 	a, b := s.client("holder"), s.client("other")
@@ -77,7 +66,8 @@ func leaseStrategies(s *stage) {
 	a, b := s.client("client 1"), s.client("client 2")
 	for i, strategy := range []shared.Strategy{shared.ExclusiveWriteSharedRead, shared.ExclusiveWriteExclusiveRead, shared.SharedWriteExclusiveRead} {
 		name := []string{"shared-read", "exclusive", "shared-write"}[i]
-		var first shared.Access
+		command := "azconc lock run @/" + name + " --no-wait -- CMD"
+		var first, second shared.Access
 		write := func(c *client, into *shared.Access) func() error {
 			return func() error {
 				st, err := shared.NewStrategist(c.locker(), name, strategy, nil)
@@ -86,23 +76,14 @@ func leaseStrategies(s *stage) {
 				return err
 			}
 		}
-		s.ok(a, string(strategy)+": begins to write", "shared.NewStrategist", "azconc lock run @/"+name+" -- CMD", write(a, &first))
-		s.ends = append(s.ends, func() error { return first.Release(s.ctx) })
-		does, command := string(strategy)+": writes too", "azconc lock run @/"+name+" --no-wait -- CMD"
+		s.ok(a, string(strategy)+": writes", "shared.NewStrategist", command, write(a, &first))
 		if strategy == shared.SharedWriteExclusiveRead {
-			var second shared.Access
-			s.ok(b, does, "shared.NewStrategist", command, func() error {
-				err := write(b, &second)()
-				if err == nil {
-					err = second.Release(s.ctx)
-				}
-				return err
-			})
+			s.ok(b, string(strategy)+": writes too", "shared.NewStrategist", command, write(b, &second))
+			s.ok(b, string(strategy)+": has written", "shared.Access", command, func() error { return second.Release(s.ctx) })
 		} else {
-			s.refused(b, does, "shared.NewStrategist", command, pessimistic.ErrHeld, write(b, new(shared.Access)))
+			s.refused(b, string(strategy)+": writes too", "shared.NewStrategist", command, pessimistic.ErrHeld, write(b, &second))
 		}
-		s.ok(a, string(strategy)+": ends", "shared.Access", "azconc lock run @/"+name+" -- CMD", func() error { return first.Release(s.ctx) })
-		s.ends = s.ends[:len(s.ends)-1]
+		s.ok(a, string(strategy)+": has written", "shared.Access", command, func() error { return first.Release(s.ctx) })
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
@@ -18,6 +19,7 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/blobs"
 	"github.com/azconc/azconc/optimistic/tables"
+	"github.com/azconc/azconc/pkg/retry"
 )
 
 const (
@@ -28,11 +30,6 @@ const (
 
 type counter struct {
 	N int `json:"n"`
-}
-
-// flaky is a client that loses the response to one write in five.
-func (s *stage) flaky(name string) *client {
-	return s.lossy(name, func(write int) bool { return write%loseOneIn == 0 })
 }
 
 func lostAnswers(s *stage) {
@@ -46,7 +43,7 @@ func lostAnswers(s *stage) {
 			return only(optimistic.Update(ctx, blobs.NewJSON[counter](client), increment, nil))
 		}},
 	} {
-		c := s.flaky(way.name)
+		c := s.lossy(way.name, loseOneIn)
 		s.must(judge.upload("counter.json", `{"n":0}`, nil)())
 		reported := 0
 		s.ok(c, fmt.Sprintf("increments a counter %d times", increments), way.library, way.command, func() error {
@@ -95,7 +92,7 @@ func increment(_ context.Context, c *counter) error { c.N++; return nil }
 func lostSends(s *stage) {
 	s.line()
 	judge := s.rows()
-	plain, sure := s.flaky("plain queue"), s.flaky("azconc queue")
+	plain, sure := s.lossy("plain queue", loseOneIn), s.lossy("azconc queue", loseOneIn)
 	s.ok(plain, fmt.Sprintf("sends %d messages", messages), "azqueue.QueueClient.EnqueueMessage", "", func() error {
 		for i := range messages {
 			if _, err := plain.queue().EnqueueMessage(s.ctx, fmt.Sprint(i), nil); err != nil {
@@ -126,8 +123,40 @@ func lostSends(s *stage) {
 		return err
 	})
 	s.ok(sure, "counts each message in one transaction with its id", "Inbox.Apply", "azconc queue consume @ --inbox #/p --exit-when-empty --exec CMD",
-		func() error { return sure.count("p", "counter", 1) })
+		sure.count)
 	stored, err := optimistic.Read(s.ctx, tables.NewEntity[counter](judge.entities(), "p", "counter"), nil)
 	s.must(err)
 	s.tally(sure, messages, stored.Value.N)
+}
+
+// count handles the messages of the queue until none is left: each adds to a counter, in one transaction with its marker. One whose
+// handling had an unknown outcome comes back.
+func (c *client) count() error {
+	inbox, err := idempotent.NewInbox(c.entities(), nil)
+	c.must(err)
+	handle := func(ctx context.Context, m *idempotent.Message) error {
+		return inbox.Apply(ctx, m, "p", func(ctx context.Context, tx *tables.Tx) error {
+			var n counter
+			if _, err := tx.Get(ctx, "counter", &n); err != nil {
+				return err
+			}
+			n.N++
+			return tx.Put("counter", n)
+		})
+	}
+	for {
+		consumer, err := idempotent.NewConsumer(c.queue(), handle,
+			&idempotent.ConsumerOptions{Dedupe: idempotent.DedupeInbox, Concurrency: 1, Visibility: 3 * time.Second, ExitWhenEmpty: true})
+		c.must(err)
+		if err := consumer.Run(c.ctx); err != nil {
+			return err
+		}
+		left, err := c.queue().GetProperties(c.ctx, nil)
+		if err != nil || *left.ApproximateMessagesCount == 0 {
+			return err
+		}
+		if err := retry.Sleep(c.ctx, time.Second); err != nil {
+			return err
+		}
+	}
 }

@@ -7,23 +7,18 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 )
 
-// Request is a request that a client sent, and its response.
+// Request is a request that a client sent, and its response, each with the headers that matter to concurrency.
 type Request struct {
-	Method   string            `json:"method"`
-	Resource string            `json:"resource"`
-	Sent     map[string]string `json:"sent,omitempty"`
-	Status   int               `json:"status"` // 0: no response
-	Code     string            `json:"error_code,omitempty"`
-	Got      map[string]string `json:"got,omitempty"`
-	Lost     bool              `json:"response_lost,omitempty"` // on its way, after the service had sent it
+	Sent string `json:"sent"` // "PUT box/page.txt  If-Match: …"
+	Got  string `json:"got"`  // "412 ConditionNotMet", "201, lost on its way  ETag: …", or "no response"
 }
 
 // Act is a call by one client.
@@ -47,7 +42,7 @@ var (
 		"x-ms-proposed-lease-id", "x-ms-source-if-match", "x-ms-copy-action", "x-ms-write", "x-ms-page-write",
 	}
 	gotHeaders = []string{"ETag", "x-ms-lease-id", "x-ms-lease-time", "x-ms-snapshot", "x-ms-copy-status", "x-ms-time-next-visible"}
-	shownQuery = []string{"comp", "restype", "blocklisttype", "snapshot", "visibilitytimeout", "popreceipt"}
+	shownQuery = []string{"comp", "restype", "blocklisttype", "snapshot", "visibilitytimeout"}
 )
 
 // errLost is what a client gets instead of a response that the demo drops.
@@ -62,15 +57,19 @@ func (c *client) Do(req *policy.Request) (*http.Response, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	raw := req.Raw()
-	seen := Request{Method: raw.Method, Resource: c.resource(raw.URL), Sent: c.headers(raw.Header, sentHeaders)}
+	seen := Request{raw.Method + " " + c.resource(raw.URL) + headers(raw.Header, sentHeaders), "no response"}
 	if err == nil {
-		seen.Status, seen.Code, seen.Got = resp.StatusCode, code(resp), c.headers(resp.Header, gotHeaders)
+		got, lost := fmt.Sprint(resp.StatusCode), ""
+		if refused, ok := errors.AsType[*azcore.ResponseError](runtime.NewResponseError(resp)); ok && resp.StatusCode >= http.StatusBadRequest {
+			got += " " + refused.ErrorCode
+		}
 		if c.loses(raw.Method) {
-			seen.Lost = true
+			lost = ", lost on its way"
 			_, _ = io.Copy(io.Discard, resp.Body)
 			_ = resp.Body.Close()
-			resp, err = nil, errLost
+			err = errLost
 		}
+		seen.Got = got + lost + headers(resp.Header, gotHeaders)
 	}
 	for i := range slices.Backward(c.acts) { // the last one of this client: another may act while this one renews
 		if a := &c.acts[i]; a.Client == c.name {
@@ -82,51 +81,35 @@ func (c *client) Do(req *policy.Request) (*http.Response, error) {
 			break
 		}
 	}
-	return resp, err
+	if err != nil {
+		return nil, err
+	}
+	return resp, nil
 }
 
 // loses reports whether the response to a request is lost.
 func (c *client) loses(method string) bool {
-	if c.lose == nil || method == http.MethodGet || method == http.MethodHead {
+	if c.lose == 0 || method == http.MethodGet || method == http.MethodHead {
 		return false
 	}
-	if c.writes++; !c.lose(c.writes) {
+	if c.writes++; c.writes%c.lose != 0 {
 		return false
 	}
 	c.lost++
 	return true
 }
 
-// secret returns a name for a secret: the same for the same one.
-func (s *stage) secret(kind, secret string) string {
-	secret = strings.ToLower(secret)
-	if s.secrets[secret] == "" {
-		n := 1
-		for _, name := range s.secrets {
-			if strings.HasPrefix(name, "("+kind) {
-				n++
+// headers lists those of h that have one of the names.
+func headers(h http.Header, names []string) (list string) {
+	for _, name := range names {
+		for _, values := range [][]string{h.Values(name), h[name]} { // the SDK sets some names as they are
+			if len(values) > 0 {
+				list += "  " + name + ": " + values[0]
+				break
 			}
 		}
-		s.secrets[secret] = fmt.Sprintf("(%s %d)", kind, n)
 	}
-	return s.secrets[secret]
-}
-
-func (c *client) headers(h http.Header, names []string) map[string]string {
-	out := map[string]string{}
-	for _, name := range names {
-		v := h.Get(name)
-		if list := h[name]; v == "" && len(list) > 0 { // the SDK sets some names as they are
-			v = list[0]
-		}
-		if v != "" && strings.HasSuffix(name, "lease-id") {
-			v = c.secret("lease", v)
-		}
-		if v != "" {
-			out[name] = v
-		}
-	}
-	return out
+	return list
 }
 
 // resource returns the path in the account, with the parts of the query that say what is asked; never a signature.
@@ -134,31 +117,10 @@ func (c *client) resource(u *url.URL) string {
 	path := strings.TrimPrefix(strings.TrimPrefix(u.Path, c.prefix), "/")
 	sep := "?"
 	for _, key := range shownQuery {
-		v := u.Query().Get(key)
-		if v != "" && key == "popreceipt" {
-			v = c.secret("receipt", v)
-		}
-		if v != "" {
+		if v := u.Query().Get(key); v != "" {
 			path += sep + key + "=" + v
 			sep = "&"
 		}
 	}
 	return path
-}
-
-var tableCode = regexp.MustCompile(`"code"\s*:\s*"(\w+)"`)
-
-// code returns the error code of a response. That of a table is in the body, and so is that of an entity group transaction.
-func code(resp *http.Response) string {
-	if c := resp.Header.Get("x-ms-error-code"); c != "" {
-		return c
-	}
-	if resp.StatusCode < 400 && !strings.HasSuffix(resp.Request.URL.Path, "$batch") {
-		return ""
-	}
-	body, err := runtime.Payload(resp)
-	if m := tableCode.FindSubmatch(body); err == nil && m != nil {
-		return string(m[1])
-	}
-	return ""
 }

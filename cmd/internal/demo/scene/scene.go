@@ -28,27 +28,21 @@ var All = []Scene{
 	{"lost-answers", "lost responses: a counter by the plain If-Match loop, and by azconc", lostAnswers},
 	{"lost-sends", "lost responses: messages sent and handled the plain way, and by azconc", lostSends},
 	{"paused-holder", "a holder that is paused writes late: its fence refuses it, and nothing else would", pausedHolder},
-	{"lost-response", "a write whose response is lost is applied once", lostResponse},
 	{"strategies", "the three strategies: optimistic, pessimistic, last writer wins", strategies},
 	{"editors", "two editors of a wiki page: a stale ETag is refused, 412, and nobody's text is lost", editors},
 	{"conditions", "the four conditional headers on reads and writes", conditions},
 	{"blob-operations", "blocks, metadata, snapshots and copies: what returns an ETag, what takes a condition", blobOperations},
 	{"container-operations", "a container's metadata and policy have conditions by time only; azconc takes its lease", containerOperations},
 	{"lease", "a second lease is refused: 409; a write without the lease: 412", leaseScene},
-	{leaseExpires, "a write under an expired lease is refused: 412", leaseExpired},
 	{"container-lease", "a container's lease guards the container's deletion, and nothing else", containerLease},
 	{"lease-strategies", "exclusive and shared reads and writes, by a lease", leaseStrategies},
 	{"entity", "an entity: a stale ETag is refused, * overwrites whatever is there", entity},
 	{"table-lock", "a table is locked by a blob, and a stale holder is refused by its fence", tableLock},
 	{"message", "a message is received twice; a stale pop receipt is refused", message},
-	{"message-once", "a message is handled twice, and its effect happens once", messageOnce},
 	{withFiles, "Azure Files: leases, but no conditions on ETags", filesScene},
 }
 
-const (
-	leaseExpires = "lease-expired"
-	withFiles    = "files"
-)
+const withFiles = "files"
 
 // Find returns the scenes with the given names, or all if there is none. The error names one that does not exist.
 func Find(names ...string) (found []Scene, err error) {
@@ -84,7 +78,7 @@ type Tally struct {
 }
 
 // PlayAll plays scenes side by side. The results are in the order of the scenes, also with an error, which says what did not go as a
-// scene shows. Without names, the one that waits for a lease to expire is skipped.
+// scene shows.
 func PlayAll(ctx context.Context, rig Rig, names ...string) ([]Result, error) {
 	scenes, err := Find(names...)
 	if err != nil {
@@ -93,27 +87,19 @@ func PlayAll(ctx context.Context, rig Rig, names ...string) ([]Result, error) {
 	results, errs := make([]Result, len(scenes)), make([]error, len(scenes))
 	var playing sync.WaitGroup
 	for i, s := range scenes {
-		if s.Name == leaseExpires && len(names) == 0 {
-			results[i] = skipped(s, "waits 16 s for a lease to expire: played if it is named")
-			continue
-		}
 		playing.Go(func() { results[i], errs[i] = Play(ctx, rig, s) })
 	}
 	playing.Wait()
 	return results, errors.Join(errs...)
 }
 
-func skipped(s Scene, reason string) Result {
-	return Result{Name: s.Name, Shows: s.Shows, Outcome: "skipped", Reason: reason, Acts: []Act{}}
-}
-
 // Play plays a scene. What it creates has names of its own, and is deleted at the end. The error says what did not go as
 // the scene shows; the result then has what was recorded until then.
 func Play(ctx context.Context, rig Rig, scene Scene) (Result, error) {
 	if scene.Name == withFiles && rig.Files == nil {
-		return skipped(scene, "the account has no files"), nil
+		return Result{Name: scene.Name, Shows: scene.Shows, Outcome: "skipped", Reason: "the account has no files", Acts: []Act{}}, nil
 	}
-	s := &stage{ctx: ctx, rig: rig, name: rig.Prefix + scene.Name, secrets: map[string]string{}}
+	s := &stage{ctx: ctx, rig: rig, name: rig.Prefix + scene.Name}
 	ended := make(chan struct{})
 	go func() { // which a failed act ends
 		defer close(ended)

@@ -61,17 +61,6 @@ func entity(s *stage) {
 	})
 }
 
-// send sends a message whose id is what duplicates are known by.
-func (c *client) send() func() error {
-	return func() error {
-		p, err := idempotent.NewProducer(c.queue(), nil)
-		c.must(err)
-		return only(p.Send(c.ctx, idempotent.Outgoing{ID: "order-17", Body: []byte("3 apples")}))
-	}
-}
-
-const sendCommand = "azconc queue send @ --id order-17 --file F"
-
 func message(s *stage) {
 	s.line()
 	a, b := s.client("consumer 1"), s.client("consumer 2")
@@ -91,61 +80,16 @@ func message(s *stage) {
 	remove := func(c *client) func() error {
 		return func() error { return only(queue.Delete(s.ctx, c.queue(), got[c], nil)) }
 	}
-	s.ok(a, "sends a message", "Producer.Send", sendCommand, a.send())
+	s.ok(a, "sends a message", "Producer.Send", "azconc queue send @ --id order-17 --file F", func() error {
+		p, err := idempotent.NewProducer(a.queue(), nil)
+		s.must(err)
+		return only(p.Send(s.ctx, idempotent.Outgoing{ID: "order-17", Body: []byte("3 apples")}))
+	})
 	s.ok(a, "receives it, hidden for 1 s", "manual.Receive", "azconc queue receive @ --visibility 1s", receive(a))
 	s.must(retry.Sleep(s.ctx, 2*time.Second))
 	s.ok(b, "receives it: it was not deleted in time", "manual.Receive", "azconc queue receive @ --visibility 1s", receive(b))
 	s.refused(a, "deletes it with the older pop receipt", "manual.Delete", "azconc queue delete-message @ ID --pop-receipt R", nil, remove(a))
 	s.ok(b, "deletes it", "manual.Delete", "azconc queue delete-message @ ID --pop-receipt R", remove(b))
-}
-
-func messageOnce(s *stage) {
-	s.line()
-	s.rows()
-	sender, consumer := s.client("sender"), s.client("consumer")
-	s.ok(sender, "sends a message", "Producer.Send", sendCommand, sender.send())
-	s.ok(sender, "sends it again: it is not sure of the first", "Producer.Send", sendCommand, sender.send())
-	s.ok(consumer, "handles both, and stores the effect and the message's id in one transaction", "Inbox.Apply",
-		"azconc queue consume @ --inbox #/eu --exit-when-empty --exec CMD", func() error { return consumer.count("eu", "apples", 3) })
-	s.ok(consumer, "looks at what is stored: 3 apples, not 6", readCall, "azconc table get #/eu/apples", func() error {
-		v, err := optimistic.Read(s.ctx, tables.NewEntity[counter](consumer.entities(), "eu", "apples"), nil)
-		if err == nil && v.Value.N != 3 {
-			err = errors.New("the effect did not happen once")
-		}
-		return err
-	})
-}
-
-// count handles the messages of the queue until none is left: each adds to a counter, in one transaction with its marker. One whose
-// handling had an unknown outcome comes back.
-func (c *client) count(partition, row string, each int) error {
-	inbox, err := idempotent.NewInbox(c.entities(), nil)
-	c.must(err)
-	handle := func(ctx context.Context, m *idempotent.Message) error {
-		return inbox.Apply(ctx, m, partition, func(ctx context.Context, tx *tables.Tx) error {
-			var n counter
-			if _, err := tx.Get(ctx, row, &n); err != nil {
-				return err
-			}
-			n.N += each
-			return tx.Put(row, n)
-		})
-	}
-	for {
-		consumer, err := idempotent.NewConsumer(c.queue(), handle,
-			&idempotent.ConsumerOptions{Dedupe: idempotent.DedupeInbox, Concurrency: 1, Visibility: 3 * time.Second, ExitWhenEmpty: true})
-		c.must(err)
-		if err := consumer.Run(c.ctx); err != nil {
-			return err
-		}
-		left, err := c.queue().GetProperties(c.ctx, nil)
-		if err != nil || *left.ApproximateMessagesCount == 0 {
-			return err
-		}
-		if err := retry.Sleep(c.ctx, time.Second); err != nil {
-			return err
-		}
-	}
 }
 
 func filesScene(s *stage) {

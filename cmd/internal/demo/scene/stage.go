@@ -74,9 +74,8 @@ type stage struct {
 
 	tallies []Tally
 
-	mu      sync.Mutex // guards what the clients' requests record
-	acts    []Act
-	secrets map[string]string // names of lease ids and pop receipts, which are as good as keys while they are valid
+	mu   sync.Mutex // guards what the clients' requests record
+	acts []Act
 }
 
 // must ends the scene if what it needs has failed.
@@ -133,8 +132,8 @@ type client struct {
 	*stage
 	name   string // "": it is not recorded
 	prefix string // of paths: the account in the URL of an emulator
-	lose   func(write int) bool
-	writes int // guarded by mu, as lost is
+	lose   int    // one in so many writes gets no response; 0: each gets one
+	writes int    // guarded by mu, as lost is
 	lost   int
 
 	blobs  *azservice.Client
@@ -144,15 +143,15 @@ type client struct {
 }
 
 // client returns a client with a name; "" is one whose requests are not recorded.
-func (s *stage) client(name string) *client { return s.lossy(name, nil) }
+func (s *stage) client(name string) *client { return s.lossy(name, 0) }
 
-// lossy returns a client that gets no response to the writes, counted from 1, that lose selects. The SDK sends them again at once.
-func (s *stage) lossy(name string, lose func(write int) bool) *client {
+// lossy returns a client that gets no response to one write in so many. The SDK sends it again at once.
+func (s *stage) lossy(name string, lose int) *client {
 	c := &client{stage: s, name: name, lose: lose}
 	options := func() azcore.ClientOptions {
 		o := s.rig.Options()
 		o.PerRetryPolicies = append(o.PerRetryPolicies, c)
-		if lose != nil {
+		if lose > 0 {
 			o.Retry.RetryDelay = time.Millisecond
 		}
 		return o

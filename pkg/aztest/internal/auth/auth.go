@@ -8,20 +8,14 @@ import (
 	"net/http"
 	"strings"
 	"time"
-)
 
-// The names of the services, as they stand in SAS strings.
-const (
-	Blob  = "blob"
-	Queue = "queue"
-	Table = "table"
-	File  = "file"
+	"github.com/azconc/azconc/pkg/aztest/internal/storage"
 )
 
 // Request is a request whose credential is to be verified.
 type Request struct {
 	HTTP    *http.Request // as it was sent
-	Service string        // Blob, Queue, Table or File
+	Service string        // storage.Blob, Queue, Table or File
 	Op      string        // the operation's name in the REST reference
 	// Container and Path name the resource: a container and a blob, a share and a file, a queue, or a table.
 	Container, Path string
@@ -59,11 +53,8 @@ func New(account, key string) (*Authority, error) {
 	return &Authority{account: account, key: raw}, nil
 }
 
-// Secondary ends the account's name in the path of a request to the read-only secondary location.
-const Secondary = "-secondary"
-
-// Check returns why a request is refused, or nil. The grant of a SAS is returned for requests that carry other operations:
-// Blob Batch and transactions.
+// Check returns why a request is refused, or nil. The grant of a SAS is returned for transactions, which
+// carry other operations.
 func (a *Authority) Check(r *Request, look Resources) (*Grant, *Denial) {
 	authorization, query := r.HTTP.Header.Get("Authorization"), parseQuery(r.HTTP.URL.RawQuery)
 	scheme, credential, _ := strings.Cut(authorization, " ")
@@ -75,7 +66,7 @@ func (a *Authority) Check(r *Request, look Resources) (*Grant, *Denial) {
 	case strings.EqualFold(scheme, "Bearer"):
 		return nil, &Denial{Status: http.StatusUnauthorized, Code: "InvalidAuthenticationInfo", Message: unauthenticated,
 			Detail: "There is no Microsoft Entra ID here. Use the account's key or a SAS."}
-	case scheme != "SharedKey" && (scheme != "SharedKeyLite" || r.Service != Table):
+	case scheme != "SharedKey" && (scheme != "SharedKeyLite" || r.Service != storage.Table):
 		return nil, malformed()
 	}
 	return nil, a.checkSharedKey(r, scheme, credential)
@@ -83,7 +74,7 @@ func (a *Authority) Check(r *Request, look Resources) (*Grant, *Denial) {
 
 // anonymous permits the reads that a public container is open to.
 func anonymous(r *Request, look Resources) *Denial {
-	if r.Service == Blob && r.Container != "" {
+	if r.Service == storage.Blob && r.Container != "" {
 		switch public := look.Public(r.Container); r.Op {
 		case "Get Blob", "Get Blob Properties", "Get Blob Metadata", "Get Block List", "Get Page Ranges":
 			if public == "blob" || public == "container" {

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/azconc/azconc/pkg/aztest/internal/storage"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -56,14 +58,14 @@ func TestEachVersionHasItsString(t *testing.T) {
 	for _, tt := range []struct {
 		service, sr, version, text string
 	}{
-		{Blob, "c", "2015-04-05", head + "2015-04-05" + rsc},
-		{Blob, "c", "2018-11-09", head + "2018-11-09\nc\n" + rsc},
-		{Blob, "c", "2020-12-06", head + "2020-12-06\nc\n\n" + rsc},
-		{Blob, "b", "2020-12-06", strings.Replace(head, "box", "box/blob", 1) + "2020-12-06\nb\n\n" + rsc},
-		{File, "s", "2015-04-05", head + "2015-04-05" + rsc},
-		{File, "f", "2022-11-02", strings.Replace(head, "box", "box/blob", 1) + "2022-11-02" + rsc},
-		{Queue, "", "2022-11-02", head + "2022-11-02"},
-		{Table, "", "2022-11-02", head + "2022-11-02\n\n\n\n"},
+		{storage.Blob, "c", "2015-04-05", head + "2015-04-05" + rsc},
+		{storage.Blob, "c", "2018-11-09", head + "2018-11-09\nc\n" + rsc},
+		{storage.Blob, "c", "2020-12-06", head + "2020-12-06\nc\n\n" + rsc},
+		{storage.Blob, "b", "2020-12-06", strings.Replace(head, "box", "box/blob", 1) + "2020-12-06\nb\n\n" + rsc},
+		{storage.File, "s", "2015-04-05", head + "2015-04-05" + rsc},
+		{storage.File, "f", "2022-11-02", strings.Replace(head, "box", "box/blob", 1) + "2022-11-02" + rsc},
+		{storage.Queue, "", "2022-11-02", head + "2022-11-02"},
+		{storage.Table, "", "2022-11-02", head + "2022-11-02\n\n\n\n"},
 	} {
 		text := strings.Replace(tt.text, "%", tt.service, 1)
 		q := url.Values{"sp": {"r"}, "se": {in}, "sv": {tt.version}, "sig": {a.sign(text)}}
@@ -72,10 +74,10 @@ func TestEachVersionHasItsString(t *testing.T) {
 		}
 		r := &Request{Service: tt.service, Op: "Get Blob", Container: "box", Path: "blob"}
 		switch tt.service {
-		case Table:
+		case storage.Table:
 			q.Set("tn", "Box")
 			r.Op = "Query Entities"
-		case Queue:
+		case storage.Queue:
 			r.Op = "Peek Messages"
 		}
 		if code := ask(t, a, r, q, ""); code != "" {
@@ -88,7 +90,7 @@ func TestEachVersionHasItsString(t *testing.T) {
 	}
 	for version, end := range map[string]string{"2015-04-05": "\n", "2020-12-06": "\n\n"} {
 		q := url.Values{"sp": {"r"}, "ss": {"b"}, "srt": {"o"}, "se": {in}, "sv": {version}, "sig": {a.sign("account\nr\nb\no\n\n" + in + "\n\n\n" + version + end)}}
-		if code := ask(t, a, &Request{Service: Blob, Op: "Get Blob", Container: "box", Path: "blob"}, q, ""); code != "" {
+		if code := ask(t, a, &Request{Service: storage.Blob, Op: "Get Blob", Container: "box", Path: "blob"}, q, ""); code != "" {
 			t.Errorf("an account SAS of %s: %s", version, code)
 		}
 	}
@@ -111,7 +113,7 @@ func TestASASIsForAPlaceAndAProtocol(t *testing.T) {
 		{"10.0.0.1", "", "", ""}, // a client in the same process has no address
 		{"", "https", "127.0.0.1:1", "AuthorizationProtocolMismatch"},
 	} {
-		if code := ask(t, a, &Request{Service: Blob, Op: "Get Blob", Container: "box", Path: "blob"}, accountQuery(a, "r", tt.from, tt.protocol), tt.peer); code != tt.want {
+		if code := ask(t, a, &Request{Service: storage.Blob, Op: "Get Blob", Container: "box", Path: "blob"}, accountQuery(a, "r", tt.from, tt.protocol), tt.peer); code != tt.want {
 			t.Errorf("%+v: %q", tt, code)
 		}
 	}
@@ -121,17 +123,17 @@ func TestASASIsForAPlaceAndAProtocol(t *testing.T) {
 func TestEachOperationNeedsItsLetter(t *testing.T) {
 	a := authority(t)
 	for _, tt := range []struct{ service, op, path, letters, want string }{
-		{Blob, "Put Blob", "new", "c", ""},
-		{Blob, "Put Blob", "there", "c", "UnauthorizedBlobOverwrite"},
-		{Blob, "Put Blob", "there", "w", ""},
-		{Blob, "Append Block", "log", "a", ""},
-		{Blob, "Set Blob Tags", "x", "w", "AuthorizationPermissionMismatch"},
-		{Blob, "Set Blob Tags", "x", "t", ""},
-		{Blob, "Delete Blob", "x", "rw", "AuthorizationPermissionMismatch"},
-		{Blob, "Set Container ACL", "", "rwdlac", "AuthorizationFailure"},
-		{Table, "Insert Or Merge Entity", "", "a", "AuthorizationPermissionMismatch"},
-		{Table, "Insert Or Merge Entity", "", "au", ""},
-		{Table, "Query Entities", "", "a", "AuthorizationPermissionMismatch"},
+		{storage.Blob, "Put Blob", "new", "c", ""},
+		{storage.Blob, "Put Blob", "there", "c", "UnauthorizedBlobOverwrite"},
+		{storage.Blob, "Put Blob", "there", "w", ""},
+		{storage.Blob, "Append Block", "log", "a", ""},
+		{storage.Blob, "Set Blob Tags", "x", "w", "AuthorizationPermissionMismatch"},
+		{storage.Blob, "Set Blob Tags", "x", "t", ""},
+		{storage.Blob, "Delete Blob", "x", "rw", "AuthorizationPermissionMismatch"},
+		{storage.Blob, "Set Container ACL", "", "rwdlac", "AuthorizationFailure"},
+		{storage.Table, "Insert Or Merge Entity", "", "a", "AuthorizationPermissionMismatch"},
+		{storage.Table, "Insert Or Merge Entity", "", "au", ""},
+		{storage.Table, "Query Entities", "", "a", "AuthorizationPermissionMismatch"},
 	} {
 		if code := ask(t, a, &Request{Service: tt.service, Op: tt.op, Container: "box", Path: tt.path}, accountQuery(a, tt.letters, "", ""), ""); code != tt.want {
 			t.Errorf("%s %s with %s: %q, want %q", tt.op, tt.path, tt.letters, code, tt.want)

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/azconc/azconc/pkg/aztest/internal/storage"
 )
 
 // Grant is what a SAS permits.
@@ -91,33 +93,33 @@ func (a *Authority) serviceString(r *Request, q pairs, version string) string {
 	name := "/" + r.Service + "/" + a.account + "/" + r.Container
 	sr := q.get("sr")
 	switch {
-	case r.Service == Table:
+	case r.Service == storage.Table:
 		name = "/table/" + a.account + "/" + strings.ToLower(q.get("tn"))
 		if r.Op != transaction && !strings.EqualFold(r.Container, q.get("tn")) {
 			return ""
 		}
-	case r.Service == Blob && slices.Contains([]string{"b", "bs", "bv"}, sr), r.Service == File && sr == "f":
+	case r.Service == storage.Blob && slices.Contains([]string{"b", "bs", "bv"}, sr), r.Service == storage.File && sr == "f":
 		name += "/" + r.Path
-	case r.Service == Blob && sr != "c", r.Service == File && sr != "s":
+	case r.Service == storage.Blob && sr != "c", r.Service == storage.File && sr != "s":
 		return ""
 	}
 	fields := []string{q.get("sp"), q.get("st"), q.get("se"), name, q.get("si"), q.get("sip"), q.get("spr"), version}
-	if r.Service == Blob && version >= "2018-11-09" {
+	if r.Service == storage.Blob && version >= "2018-11-09" {
 		snapshot := ""
 		if sr == "bs" {
 			snapshot = q.get("snapshot")
 		}
 		fields = append(fields, sr, snapshot)
 	}
-	if r.Service == Blob && version >= "2020-12-06" {
+	if r.Service == storage.Blob && version >= "2020-12-06" {
 		fields = append(fields, q.get("ses"))
 	}
 	switch r.Service {
-	case Blob, File:
+	case storage.Blob, storage.File:
 		for _, override := range Overrides {
 			fields = append(fields, q.get(override.Parameter))
 		}
-	case Table:
+	case storage.Table:
 		fields = append(fields, "", "", "", "")
 	}
 	return strings.Join(fields, "\n")

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/azconc/azconc/pkg/aztest/internal/storage"
 )
 
 // checkSharedKey verifies "account:signature" and the date of the request.
@@ -30,7 +32,7 @@ func (a *Authority) checkSharedKey(r *Request, scheme, credential string) *Denia
 		return failed("Request date header too old: '%s'", date)
 	}
 	var texts []string
-	if r.Service == Table {
+	if r.Service == storage.Table {
 		texts = tableStrings(a.account, r.HTTP, scheme, date)
 	} else {
 		texts = stringsToSign(a.account, r.HTTP)
@@ -48,7 +50,7 @@ func (a *Authority) Sign(r *http.Request, service string) {
 	date := time.Now().UTC().Format(http.TimeFormat)
 	r.Header.Set("X-Ms-Date", date)
 	texts := stringsToSign(a.account, r)
-	if service == Table {
+	if service == storage.Table {
 		texts = tableStrings(a.account, r, "SharedKey", date)
 	}
 	r.Header.Set("Authorization", "SharedKey "+a.account+":"+a.sign(texts[0]))

@@ -14,12 +14,8 @@ func (s *Service) routeBlobIn(r *storage.Request, c *containerState) *storage.An
 		return bad
 	}
 	comp := r.Query.Get("comp")
-	switch r.Method {
-	case http.MethodGet, http.MethodHead:
+	if r.Reads() {
 		return s.readBlob(r, c, cond, comp)
-	case http.MethodPut, http.MethodDelete:
-	default:
-		return storage.UnsupportedVerb()
 	}
 	if a := checkBody(r); a != nil {
 		return a
@@ -30,9 +26,6 @@ func (s *Service) routeBlobIn(r *storage.Request, c *containerState) *storage.An
 		return storage.Fail(http.StatusConflict, "PendingCopyOperation", "There is currently a pending copy operation.")
 	}
 	if r.Method == http.MethodDelete {
-		if comp != "" {
-			return storage.UnsupportedVerb()
-		}
 		return s.deleteBlob(r, c.blob(r.Blob), c, cond)
 	}
 	if comp == "" && r.Blob == "" {
@@ -79,11 +72,11 @@ func (s *Service) changeBlob(r *storage.Request, c *containerState, cond conditi
 		if a := cond.write(nil, false); a != nil {
 			return a
 		}
-		a := held.lease.Operate(r)
+		a := held.Lease.Operate(r)
 		if a.Failed() {
 			return a
 		}
-		return a.Version(uncommittedETag, uncommittedTime)
+		return a.Version(&uncommitted)
 	}
 	if b != nil && r.Query.Get("snapshot") != "" {
 		// Snapshots are read-only, and cannot be leased (REST: "Lease Blob"). Their tier and tags can be set.
@@ -120,12 +113,12 @@ func (s *Service) changeBlob(r *storage.Request, c *containerState, cond conditi
 		return a
 	}
 	if comp == "lease" {
-		return b.lease.Operate(r).Version(b.etag, b.lastModified)
+		return b.Lease.Operate(r).Version(&b.Versioned)
 	}
 	if comp == "snapshot" {
 		return s.snapshot(r, b)
 	}
-	if a := b.lease.Check(r, "Blob", true); a != nil {
+	if a := b.Lease.Check(r, "Blob", true); a != nil {
 		return a
 	}
 	switch comp {
@@ -145,10 +138,8 @@ func (s *Service) changeBlob(r *storage.Request, c *containerState, cond conditi
 		return s.sealAppend(r, b)
 	case "page":
 		return s.putPage(r, b)
-	case "undelete":
-		return storage.OK(http.StatusOK) // nothing is soft-deleted here (REST: "Undelete Blob")
 	}
-	return storage.NotImplemented()
+	return storage.OK(http.StatusOK) // Undelete Blob: nothing is soft-deleted here
 }
 
 func (s *Service) readBlob(r *storage.Request, c *containerState, cond conditions, comp string) *storage.Answer {
@@ -173,9 +164,9 @@ func (s *Service) readBlob(r *storage.Request, c *containerState, cond condition
 		}
 	}
 	if a := cond.read(b); a != nil {
-		return a.Version(b.etag, b.lastModified)
+		return a.Version(&b.Versioned)
 	}
-	if a := b.lease.Check(r, "Blob", false); a != nil {
+	if a := b.Lease.Check(r, "Blob", false); a != nil {
 		return a
 	}
 	switch {
@@ -190,13 +181,7 @@ func (s *Service) readBlob(r *storage.Request, c *containerState, cond condition
 		}
 		return b.pageList(r, previous)
 	case comp == "metadata":
-		a := storage.OK(http.StatusOK).Version(b.etag, b.lastModified)
-		for name, value := range b.metadata {
-			a.Header.Set("x-ms-meta-"+name, value) // also if it is empty
-		}
-		return a
-	case comp != "":
-		return storage.NotImplemented()
+		return storage.OK(http.StatusOK).Version(&b.Versioned).Describing(b.metadata)
 	case r.Method == http.MethodHead:
 		a := describeBlob(storage.OK(http.StatusOK), b, r.Header.Get("X-Ms-Version"), true)
 		a.Size = b.length()

@@ -25,7 +25,7 @@ func (s *Service) putBlock(r *storage.Request, c *containerState) *storage.Answe
 	if b.kind != "BlockBlob" {
 		return invalidBlobType()
 	}
-	if a := b.lease.Check(r, "Blob", true); a != nil {
+	if a := b.Lease.Check(r, "Blob", true); a != nil {
 		return a
 	}
 	for _, known := range b.staged {
@@ -41,10 +41,8 @@ func (s *Service) putBlock(r *storage.Request, c *containerState) *storage.Answe
 	return storage.OK(http.StatusCreated).Checked(r).Set("x-ms-request-server-encrypted", "true")
 }
 
-// The version that the service shows for staged blocks without a blob.
-const uncommittedETag = `"0x701CE1722770000"`
-
-var uncommittedTime = time.Date(1601, 1, 1, 0, 0, 0, 0, time.UTC)
+// uncommitted is the version that the service shows for staged blocks without a blob.
+var uncommitted = storage.Versioned{ETag: `"0x701CE1722770000"`, LastModified: time.Date(1601, 1, 1, 0, 0, 0, 0, time.UTC)}
 
 type blockListBody struct {
 	Items []struct {
@@ -61,7 +59,7 @@ func (s *Service) putBlockList(r *storage.Request, c *containerState, cond condi
 		return a
 	}
 	holder := c.blobs[r.Blob] // may hold staged blocks only
-	if old == nil && holder != nil && cond.hasModified && !uncommittedTime.After(cond.modified) {
+	if old == nil && holder != nil && cond.hasModified && !uncommitted.LastModified.After(cond.modified) {
 		return conditionNotMet(http.StatusPreconditionFailed)
 	}
 	if holder == nil {
@@ -70,7 +68,7 @@ func (s *Service) putBlockList(r *storage.Request, c *containerState, cond condi
 	if holder.kind != "BlockBlob" {
 		return invalidBlobType()
 	}
-	if a := holder.lease.Check(r, "Blob", true); a != nil {
+	if a := holder.Lease.Check(r, "Blob", true); a != nil {
 		return a
 	}
 	var list blockListBody
@@ -143,7 +141,7 @@ func (s *Service) getBlockList(r *storage.Request, c *containerState, cond condi
 	if a := (conditions{tags: cond.tags}).tagged(b); a != nil {
 		return a
 	}
-	if a := b.lease.Check(r, "Blob", false); a != nil {
+	if a := b.Lease.Check(r, "Blob", false); a != nil {
 		return a
 	}
 	which := r.Query.Get("blocklisttype")
@@ -164,9 +162,9 @@ func (s *Service) getBlockList(r *storage.Request, c *containerState, cond condi
 			return 1
 		})
 	}
-	a := xmlAnswer(lists)
+	a := storage.XML(lists)
 	if b.committed {
-		a.Version(b.etag, b.lastModified).Set("x-ms-blob-content-length", strconv.Itoa(len(b.content)))
+		a.Version(&b.Versioned).Set("x-ms-blob-content-length", strconv.Itoa(len(b.content)))
 	}
 	return a
 }
@@ -202,8 +200,8 @@ func (s *Service) appendBlock(r *storage.Request, b *blobState) *storage.Answer 
 	// may do so: copies and snapshots never grow in place.
 	b.content = append(b.content, r.Body...)
 	b.blockCount++
-	s.touch(b)
-	return storage.OK(http.StatusCreated).Version(b.etag, b.lastModified).Checked(r).
+	s.Touch(&b.Versioned)
+	return storage.OK(http.StatusCreated).Version(&b.Versioned).Checked(r).
 		Set("x-ms-blob-append-offset", strconv.FormatInt(length, 10)).
 		Set("x-ms-blob-committed-block-count", strconv.Itoa(b.blockCount))
 }
@@ -225,9 +223,9 @@ func (s *Service) sealAppend(r *storage.Request, b *blobState) *storage.Answer {
 	}
 	if !b.sealed {
 		b.sealed = true
-		s.touch(b)
+		s.Touch(&b.Versioned)
 	}
-	return storage.OK(http.StatusOK).Version(b.etag, b.lastModified).Set("x-ms-blob-sealed", "true")
+	return storage.OK(http.StatusOK).Version(&b.Versioned).Set("x-ms-blob-sealed", "true")
 }
 
 // negative refuses positions and lengths below zero.

@@ -64,18 +64,18 @@ func (c conditions) write(b *blobState, create bool) *storage.Answer {
 	}
 	unmet := func() *storage.Answer { return conditionNotMet(http.StatusPreconditionFailed) }
 	switch {
-	case c.match != "" && (b == nil || !matches(c.match, b.etag)):
+	case c.match != "" && (b == nil || !matches(c.match, b.ETag)):
 		return unmet()
 	case c.noneMatch == "*" && b != nil && create:
-		if !b.lease.Active() {
+		if !b.Lease.Active() {
 			return storage.Fail(http.StatusConflict, "BlobAlreadyExists", "The specified blob already exists.")
 		}
-	case c.noneMatch != "" && b != nil && matches(c.noneMatch, b.etag):
+	case c.noneMatch != "" && b != nil && matches(c.noneMatch, b.ETag):
 		return unmet()
 	}
 	// In a legal pair the ETag decides and the date is ignored.
 	if c.match == "" && c.noneMatch == "" && b != nil {
-		if c.hasModified && !b.lastModified.After(c.modified) || c.hasUnmodified && b.lastModified.After(c.unmodified) {
+		if c.hasModified && !b.LastModified.After(c.modified) || c.hasUnmodified && b.LastModified.After(c.unmodified) {
 			return unmet()
 		}
 	}
@@ -100,12 +100,12 @@ func (c conditions) tagged(b *blobState) *storage.Answer {
 // read evaluates the conditions of a read on an existing blob. A read takes them in any combination, and requires
 // If-Match && If-Unmodified-Since && (If-None-Match || If-Modified-Since).
 func (c conditions) read(b *blobState) *storage.Answer {
-	changed := c.noneMatch != "" && !matches(c.noneMatch, b.etag) || c.hasModified && b.lastModified.After(c.modified)
+	changed := c.noneMatch != "" && !matches(c.noneMatch, b.ETag) || c.hasModified && b.LastModified.After(c.modified)
 	switch {
 	case c.noneMatch == "*":
 		return storage.Fail(http.StatusBadRequest, "UnsatisfiableCondition", "The request includes an unsatisfiable condition for this operation.")
-	case c.match != "" && !matches(c.match, b.etag),
-		c.hasUnmodified && b.lastModified.After(c.unmodified):
+	case c.match != "" && !matches(c.match, b.ETag),
+		c.hasUnmodified && b.LastModified.After(c.unmodified):
 		return conditionNotMet(http.StatusPreconditionFailed)
 	case (c.noneMatch != "" || c.hasModified) && !changed:
 		return conditionNotMet(http.StatusNotModified)

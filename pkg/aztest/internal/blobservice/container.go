@@ -1,7 +1,6 @@
 package blobservice
 
 import (
-	"encoding/xml"
 	"net/http"
 	"time"
 
@@ -18,134 +17,78 @@ func noSuchBlob() *storage.Answer {
 
 // Route routes a request to the Blob service.
 func (s *Service) Route(r *storage.Request) *storage.Answer {
-	if r.Query.Get("restype") == "account" {
+	restype := r.Query.Get("restype")
+	if r.Container == "" && restype == "container" {
+		return storage.InvalidQuery()
+	}
+	if a := storage.Refuse(storage.Blob, r); a != nil {
+		return a
+	}
+	switch {
+	case restype == "account":
 		return storage.OK(http.StatusOK).Set("x-ms-sku-name", "Standard_LRS").Set("x-ms-account-kind", "StorageV2").Set("x-ms-is-hns-enabled", "false")
+	case r.Container == "" && r.Query.Get("comp") == "list":
+		return s.listContainers(r)
+	case r.Container == "":
+		return s.Settings(r)
 	}
-	if r.Container == "" {
-		return s.routeAccount(r)
+	if a := storage.InvalidName(r.Container); a != nil {
+		return a
 	}
-	if !storage.ContainerName.MatchString(r.Container) || len(r.Container) > 63 || len(r.Container) < 3 {
-		return storage.Fail(http.StatusBadRequest, "InvalidResourceName", "The specified resource name contains invalid characters.")
-	}
-	c := s.containers[r.Container]
-	if c != nil && !c.deleted.IsZero() && time.Since(c.deleted) >= s.Options.Deletion {
-		delete(s.containers, r.Container)
-		c = nil
-	}
-	if r.Query.Get("restype") == "container" && r.Blob == "" {
+	c := s.Find(r.Container)
+	if restype == "container" && r.Blob == "" {
 		return s.routeContainer(r, c)
 	}
-	if c == nil || !c.deleted.IsZero() {
+	if c == nil || c.Gone() {
 		return noSuchContainer()
 	}
 	return s.routeBlobIn(r, c)
 }
 
-// routeAccount carries out operations on the account: the list of containers, and the service's properties, which have
-// no version and no condition: the last writer wins.
-func (s *Service) routeAccount(r *storage.Request) *storage.Answer {
-	switch comp := r.Query.Get("comp"); {
-	case r.Query.Get("restype") == "container":
-		return storage.InvalidQuery()
-	case comp == "list" && r.Method == http.MethodGet:
-		return s.listContainers(r)
-	case comp == "blobs" && r.Method == http.MethodGet:
-		return s.findByTags(r, "")
-	case comp == "properties" && r.Method == http.MethodPut:
-		s.properties = r.Body
-		return storage.OK(http.StatusAccepted)
-	case comp == "properties" && r.Method == http.MethodGet:
-		a := storage.OK(http.StatusOK).Set("Content-Type", "application/xml")
-		if a.Body = s.properties; len(a.Body) == 0 {
-			a.Body = []byte(xml.Header + "<StorageServiceProperties/>")
-		}
-		return a
-	}
-	return storage.NotImplemented()
-}
-
-var containerVerbs = storage.Verbs{
-	"": "GET HEAD PUT DELETE", "metadata": "GET HEAD PUT", "acl": "GET HEAD PUT", "lease": "PUT", "list": "GET", "blobs": "GET",
-}
-
 func (s *Service) routeContainer(r *storage.Request, c *containerState) *storage.Answer {
 	comp := r.Query.Get("comp")
-	if a := containerVerbs.Refuse(r); a != nil {
-		return a
-	}
-	if r.Method == http.MethodPut && comp == "" {
+	switch {
+	case r.Method == http.MethodPut && comp == "":
 		return s.createContainer(r, c)
-	}
-	if c != nil && !c.deleted.IsZero() && r.Method == http.MethodDelete {
+	case c != nil && c.Gone() && r.Method == http.MethodDelete:
 		return storage.OK(http.StatusAccepted) // it is being deleted
-	}
-	if c == nil || !c.deleted.IsZero() {
+	case c == nil || c.Gone():
 		return noSuchContainer()
-	}
-	read := r.Method == http.MethodGet || r.Method == http.MethodHead
-	if comp == "list" {
+	case comp == "list":
 		return s.listBlobs(r, c)
 	}
-	if comp == "blobs" && read {
-		return s.findByTags(r, c.name)
-	}
 	// Containers have no ETag conditions (REST: "Specifying conditional headers"): only dates, and only on writes.
-	if !read {
+	if !r.Reads() {
 		if a := containerDates(r, c); a != nil {
 			return a
 		}
 	}
 	if comp == "lease" {
-		return c.lease.Operate(r).Version(c.etag, c.lastModified)
+		return c.Lease.Operate(r).Version(&c.Versioned)
 	}
 	// A lease guards the deletion. Other operations check a lease id only if one is given.
-	if a := c.lease.Check(r, "Container", r.Method == http.MethodDelete); a != nil {
+	if a := c.Lease.Check(r, "Container", r.Method == http.MethodDelete); a != nil {
 		return a
 	}
 	switch {
 	case r.Method == http.MethodDelete:
-		c.deleted = time.Now()
-		c.blobs = map[string]*blobState{}
+		c.Deleted, c.blobs = time.Now(), map[string]*blobState{}
 		return storage.OK(http.StatusAccepted)
-	case comp == "metadata" && !read:
-		metadata, a := storage.MetadataOf(r)
-		if a != nil {
-			return a
-		}
-		c.metadata = metadata
-		s.touchContainer(c)
-		return storage.OK(http.StatusOK).Version(c.etag, c.lastModified)
-	case comp == "acl" && !read:
-		policies, bad := storage.PoliciesIn(r.Body)
-		if bad != nil {
-			return bad
-		}
-		c.acl, c.access = policies, r.Header.Get("X-Ms-Blob-Public-Access")
-		s.touchContainer(c)
-		return storage.OK(http.StatusOK).Version(c.etag, c.lastModified)
-	case comp == "acl":
-		a := storage.OK(http.StatusOK).Version(c.etag, c.lastModified).Set("x-ms-blob-public-access", c.access).Set("Content-Type", "application/xml")
-		if a.Body = c.acl; len(a.Body) == 0 {
-			a.Body = []byte(xml.Header + "<SignedIdentifiers/>")
-		}
-		return a
-	case comp == "" || comp == "metadata":
-		a := storage.OK(http.StatusOK).Version(c.etag, c.lastModified).Set("x-ms-blob-public-access", c.access)
-		for name, value := range c.metadata {
-			a.Header.Set("x-ms-meta-"+name, value) // also if it is empty
-		}
+	case r.Reads():
+		a := c.Show(r).Set("x-ms-blob-public-access", c.access)
 		if comp == "" {
-			a.Set("x-ms-has-immutability-policy", "false").Set("x-ms-has-legal-hold", "false")
-			c.lease.Describe(a)
+			c.Lease.Describe(a.Set("x-ms-has-immutability-policy", "false").Set("x-ms-has-legal-hold", "false"))
 		}
 		return a
 	}
-	return storage.NotImplemented()
-}
-
-func (s *Service) touchContainer(c *containerState) {
-	c.etag, c.lastModified = s.NewETag(), storage.Now()
-	c.lease.ForgetIfOver()
+	if bad := c.Set(r); bad != nil {
+		return bad
+	}
+	if comp == "acl" {
+		c.access = r.Header.Get("X-Ms-Blob-Public-Access")
+	}
+	s.Touch(&c.Versioned)
+	return storage.OK(http.StatusOK).Version(&c.Versioned)
 }
 
 // containerDates evaluates the dates. Set Container Metadata supports only If-Modified-Since.
@@ -157,7 +100,7 @@ func containerDates(r *storage.Request, c *containerState) *storage.Answer {
 	if r.Query.Get("comp") == "metadata" {
 		cond.hasUnmodified = false
 	}
-	if cond.hasModified && !c.lastModified.After(cond.modified) || cond.hasUnmodified && c.lastModified.After(cond.unmodified) {
+	if cond.hasModified && !c.LastModified.After(cond.modified) || cond.hasUnmodified && c.LastModified.After(cond.unmodified) {
 		return conditionNotMet(http.StatusPreconditionFailed)
 	}
 	return nil
@@ -165,7 +108,7 @@ func containerDates(r *storage.Request, c *containerState) *storage.Answer {
 
 func (s *Service) createContainer(r *storage.Request, c *containerState) *storage.Answer {
 	switch {
-	case c != nil && c.deleted.IsZero():
+	case c != nil && !c.Gone():
 		return storage.Fail(http.StatusConflict, "ContainerAlreadyExists", "The specified container already exists.")
 	case c != nil:
 		return storage.Fail(http.StatusConflict, "ContainerBeingDeleted", "The specified container is being deleted. Try operation later.")
@@ -174,8 +117,7 @@ func (s *Service) createContainer(r *storage.Request, c *containerState) *storag
 	if a != nil {
 		return a
 	}
-	c = s.newContainer(r.Container)
-	c.metadata, c.access = metadata, r.Header.Get("X-Ms-Blob-Public-Access")
-	s.containers[r.Container] = c
-	return storage.OK(http.StatusCreated).Version(c.etag, c.lastModified)
+	c = s.Add(r.Container, metadata)
+	c.access = r.Header.Get("X-Ms-Blob-Public-Access")
+	return storage.OK(http.StatusCreated).Version(&c.Versioned)
 }

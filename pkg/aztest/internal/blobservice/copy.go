@@ -74,13 +74,13 @@ func (s *Service) source(r *storage.Request, met func(conditions, *blobState) *s
 func (s *Service) readable(r *storage.Request, at sourceAddress) bool {
 	from, err := url.Parse(r.Header.Get("X-Ms-Copy-Source"))
 	return s.Options.Anonymous || err == nil && from.Query().Get("sig") != "" ||
-		r.Header.Get("X-Ms-Copy-Source-Authorization") != "" || s.containers[at.container].access != ""
+		r.Header.Get("X-Ms-Copy-Source-Authorization") != "" || s.Public(at.container) != ""
 }
 
 // find returns a blob by its address, or nil.
 func (s *Service) find(at sourceAddress) *blobState {
-	c := s.containers[at.container]
-	if c == nil || !c.deleted.IsZero() {
+	c := s.Alive(at.container)
+	if c == nil {
 		return nil
 	}
 	b := c.blob(at.blob)
@@ -157,7 +157,7 @@ func (s *Service) copyBlob(r *storage.Request, c *containerState, old *blobState
 	switch {
 	case old != nil && old.kind != source.kind:
 		return invalidBlobType()
-	case old != nil && old.lease.State() == storage.LeaseLeased && old.lease.Duration >= 0 && !atOnce:
+	case old != nil && old.Lease.State() == storage.LeaseLeased && old.Lease.Duration >= 0 && !atOnce:
 		// The lease must last as long as the copy (REST: "Copy Blob"). An emulator accepts any lease.
 		return storage.Fail(http.StatusPreconditionFailed, "InfiniteLeaseDurationRequired", "The lease ID matched, but the specified lease must be an infinite-duration lease.")
 	case source.tier == archive && r.Header.Get("X-Ms-Access-Tier") == "", old != nil && old.tier == archive:
@@ -181,7 +181,7 @@ func (s *Service) copyBlob(r *storage.Request, c *containerState, old *blobState
 	b.kind, b.headers = source.kind, maps.Clone(source.headers)
 	b.Pages.Size, b.sequence = source.Pages.Size, source.sequence
 	b.copied = &copyState{
-		id: fmt.Sprintf("%08x-0000-4000-8000-%012x", s.copies, s.Etags), status: "pending", at: at, version: source.etag, total: source.length(),
+		id: fmt.Sprintf("%08x-0000-4000-8000-%012x", s.copies, s.Etags), status: "pending", at: at, version: source.ETag, total: source.length(),
 		source: strings.SplitN(r.Header.Get("X-Ms-Copy-Source"), "?", 2)[0], // it may have a signature
 	}
 	if atOnce || !s.copiesPend {
@@ -228,7 +228,7 @@ func (s *Service) abortCopy(r *storage.Request, b *blobState) *storage.Answer {
 func (s *Service) endCopy(b *blobState, status, description string) {
 	b.copied.status, b.copied.description, b.copied.done = status, description, storage.Now()
 	b.Pages = pages.Pages{}
-	s.touch(b)
+	s.Touch(&b.Versioned)
 }
 
 func (s *Service) finishCopy(b *blobState) {
@@ -236,11 +236,11 @@ func (s *Service) finishCopy(b *blobState) {
 	switch {
 	case source == nil:
 		s.endCopy(b, "failed", `404 BlobNotFound "Copy failed when reading the source."`)
-	case source.etag != b.copied.version:
+	case source.ETag != b.copied.version:
 		s.endCopy(b, "failed", `412 ConditionNotMet "Copy failed when reading the source."`)
 	default:
 		b.take(source)
-		s.touch(b) // the version changes when a copy starts and when it finishes
+		s.Touch(&b.Versioned) // the version changes when a copy starts and when it finishes
 	}
 }
 
@@ -250,8 +250,8 @@ func (s *Service) HoldCopies(pending bool) {
 	if pending {
 		return
 	}
-	for _, container := range slices.Sorted(maps.Keys(s.containers)) {
-		blobs := s.containers[container].blobs
+	for _, container := range s.Names("") {
+		blobs := s.Find(container).blobs
 		for _, name := range slices.Sorted(maps.Keys(blobs)) {
 			if b := blobs[name]; b.pending() {
 				s.finishCopy(b)

@@ -13,8 +13,6 @@ import (
 
 // The lists, as XML.
 type (
-	listedMetadata map[string]string
-
 	listedContainer struct {
 		XMLName       xml.Name `xml:"Container"`
 		Name          string
@@ -24,7 +22,7 @@ type (
 		LeaseState    string `xml:"Properties>LeaseState"`
 		LeaseDuration string `xml:"Properties>LeaseDuration,omitempty"`
 		PublicAccess  string `xml:"Properties>PublicAccess,omitempty"`
-		Metadata      listedMetadata
+		Metadata      storage.ListedMetadata
 	}
 
 	listedBlob struct {
@@ -32,7 +30,7 @@ type (
 		Name       string
 		Snapshot   string `xml:",omitempty"`
 		Properties listedProperties
-		Metadata   listedMetadata
+		Metadata   storage.ListedMetadata
 		Tags       *tagSet `xml:",omitempty"`
 	}
 
@@ -80,58 +78,26 @@ type (
 	listing struct{ Items []any }
 )
 
-// MarshalXML writes a name as an element.
-func (m listedMetadata) MarshalXML(e *xml.Encoder, start xml.StartElement) error {
-	if len(m) == 0 {
-		return nil
-	}
-	if err := e.EncodeToken(start); err != nil {
-		return err
-	}
-	for _, name := range slices.Sorted(maps.Keys(m)) {
-		if err := e.EncodeElement(m[name], xml.StartElement{Name: xml.Name{Local: name}}); err != nil {
-			return err
-		}
-	}
-	return e.EncodeToken(start.End())
-}
-
 func (s *Service) listContainers(r *storage.Request) *storage.Answer {
-	if bad := storage.PageSizeOf(r); bad != nil {
+	page, next, bad := s.Page(r)
+	if bad != nil {
 		return bad
-	}
-	prefix := r.Query.Get("prefix")
-	var names []string
-	for name, c := range s.containers {
-		if strings.HasPrefix(name, prefix) && c.deleted.IsZero() {
-			names = append(names, name)
-		}
-	}
-	if bad := s.MarkerOf(r); bad != nil {
-		return bad
-	}
-	page, next := s.paged(r, names)
-	if next != "" {
-		next = s.ContainerMarker() + next
 	}
 	list := &listing{}
 	for _, name := range page {
-		c := s.containers[name]
-		item := listedContainer{Name: name, LastModified: c.lastModified.Format(http.TimeFormat), ETag: c.etag}
-		item.LeaseState, item.LeaseStatus, item.LeaseDuration = c.lease.State(), c.lease.Status(), c.lease.Kind()
+		c := s.Find(name)
+		item := listedContainer{Name: name, LastModified: c.LastModified.Format(http.TimeFormat), ETag: c.ETag}
+		item.LeaseState, item.LeaseStatus, item.LeaseDuration = c.Lease.State(), c.Lease.Status(), c.Lease.Kind()
 		item.PublicAccess = c.access
 		if strings.Contains(r.Query.Get("include"), "metadata") {
-			item.Metadata = c.metadata
+			item.Metadata = c.Metadata
 		}
 		list.Items = append(list.Items, item)
 	}
-	return xmlAnswer(enumeration{Prefix: prefix, Containers: list, NextMarker: next})
+	return storage.XML(enumeration{Prefix: r.Query.Get("prefix"), Containers: list, NextMarker: next})
 }
 
 func (s *Service) listBlobs(r *storage.Request, c *containerState) *storage.Answer {
-	if bad := storage.PageSizeOf(r); bad != nil {
-		return bad
-	}
 	prefix, delimiter, include := r.Query.Get("prefix"), r.Query.Get("delimiter"), strings.Join(r.Query["include"], ",")
 	names := map[string]bool{} // true for an element that stands for several
 	for name := range c.blobs {
@@ -145,11 +111,10 @@ func (s *Service) listBlobs(r *storage.Request, c *containerState) *storage.Answ
 			names[name] = false
 		}
 	}
-	var all []string
-	for name := range names {
-		all = append(all, name)
+	page, next, bad := storage.Page(r, slices.Sorted(maps.Keys(names)), r.Query.Get("marker"))
+	if bad != nil {
+		return bad
 	}
-	page, next := s.paged(r, all)
 	list := &listing{}
 	for _, name := range page {
 		if names[name] {
@@ -164,13 +129,13 @@ func (s *Service) listBlobs(r *storage.Request, c *containerState) *storage.Answ
 		}
 		list.Items = append(list.Items, listed(name, b, include))
 	}
-	return xmlAnswer(enumeration{ContainerName: c.name, Prefix: prefix, Delimiter: delimiter, Blobs: list, NextMarker: next})
+	return storage.XML(enumeration{ContainerName: c.Name, Prefix: prefix, Delimiter: delimiter, Blobs: list, NextMarker: next})
 }
 
 // listed returns a blob as a list shows it. The ETag has no quotes there, as the service writes it.
 func listed(name string, b *blobState, include string) listedBlob {
 	p := listedProperties{
-		CreationTime: b.created.Format(http.TimeFormat), LastModified: b.lastModified.Format(http.TimeFormat), ETag: strings.Trim(b.etag, `"`),
+		CreationTime: b.created.Format(http.TimeFormat), LastModified: b.LastModified.Format(http.TimeFormat), ETag: strings.Trim(b.ETag, `"`),
 		ContentLength: b.length(), BlobType: b.kind, TagCount: len(b.tags),
 		ContentType: b.headers["Content-Type"], ContentEncoding: b.headers["Content-Encoding"], ContentLanguage: b.headers["Content-Language"],
 		ContentMD5: b.headers["Content-Md5"], CacheControl: b.headers["Cache-Control"], ContentDisposition: b.headers["Content-Disposition"],
@@ -187,7 +152,7 @@ func listed(name string, b *blobState, include string) listedBlob {
 		}
 	}
 	if b.snapshot == "" {
-		p.LeaseState, p.LeaseStatus, p.LeaseDuration = b.lease.State(), b.lease.Status(), b.lease.Kind()
+		p.LeaseState, p.LeaseStatus, p.LeaseDuration = b.Lease.State(), b.Lease.Status(), b.Lease.Kind()
 	}
 	if b.copied != nil && strings.Contains(include, "copy") {
 		p.CopyID, p.CopyStatus, p.CopySource = b.copied.id, b.copied.status, b.copied.source
@@ -201,21 +166,4 @@ func listed(name string, b *blobState, include string) listedBlob {
 		item.Tags = tagSetOf(b.tags)
 	}
 	return item
-}
-
-// paged sorts names and returns the page that the request asks for.
-func (s *Service) paged(r *storage.Request, names []string) (page []string, next string) {
-	slices.Sort(names)
-	if marker := strings.TrimPrefix(r.Query.Get("marker"), s.ContainerMarker()); marker != "" {
-		at, _ := slices.BinarySearch(names, marker)
-		names = names[at:]
-	}
-	size := 5000
-	if n, err := strconv.Atoi(r.Query.Get("maxresults")); err == nil && n > 0 {
-		size = min(size, n)
-	}
-	if len(names) > size {
-		return names[:size], names[size]
-	}
-	return names, ""
 }

@@ -40,7 +40,7 @@ func admitNew(r *storage.Request, c *containerState, old *blobState, cond condit
 	}
 	held := &storage.Lease{}
 	if b := c.blobs[r.Blob]; b != nil {
-		held = &b.lease
+		held = &b.Lease
 	}
 	return held.Check(r, "Blob", true)
 }
@@ -67,7 +67,7 @@ func (s *Service) fresh(r *storage.Request, c *containerState, old *blobState) (
 		}
 	}
 	if staged := c.blobs[r.Blob]; staged != nil {
-		b.lease = staged.lease
+		b.Lease = staged.Lease
 	}
 	if b.tier != "" {
 		b.tiered = storage.Now()
@@ -82,9 +82,9 @@ func (s *Service) fresh(r *storage.Request, c *containerState, old *blobState) (
 }
 
 func (s *Service) store(r *storage.Request, c *containerState, b *blobState) *storage.Answer {
-	s.touch(b)
+	s.Touch(&b.Versioned)
 	c.blobs[r.Blob] = b
-	a := storage.OK(http.StatusCreated).Version(b.etag, b.lastModified).Set("x-ms-request-server-encrypted", "true")
+	a := storage.OK(http.StatusCreated).Version(&b.Versioned).Set("x-ms-request-server-encrypted", "true")
 	if a.Checked(r); b.kind == "BlockBlob" {
 		a.Set("Content-MD5", b.headers["Content-Md5"])
 	}

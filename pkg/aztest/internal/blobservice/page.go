@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
-	"time"
 
 	"github.com/azconc/azconc/pkg/aztest/internal/pages"
 	"github.com/azconc/azconc/pkg/aztest/internal/storage"
@@ -74,37 +72,9 @@ func (s *Service) putPage(r *storage.Request, b *blobState) *storage.Answer {
 		}
 		b.Pages.Write(first, last, r.Body)
 	}
-	if !s.sharesVersion(r, b, first, last) {
-		s.touch(b)
-	}
-	b.paged = pagedWrite{time.Now(), pages.Range{Start: first, End: last}, b.etag, unconditional(r)}
-	return storage.OK(http.StatusCreated).Version(b.etag, b.lastModified).Checked(r).
+	s.Touch(&b.Versioned)
+	return storage.OK(http.StatusCreated).Version(&b.Versioned).Checked(r).
 		Set("x-ms-blob-sequence-number", strconv.FormatInt(b.sequence, 10))
-}
-
-// pagedWrite is the last Put Page of a blob.
-type pagedWrite struct {
-	at            time.Time
-	pages         pages.Range
-	etag          string
-	unconditional bool
-}
-
-func unconditional(r *storage.Request) bool {
-	for name := range r.Header {
-		if strings.HasPrefix(name, "If-") || strings.HasPrefix(name, "X-Ms-If-") {
-			return false
-		}
-	}
-	return true
-}
-
-// sharesVersion reports whether a Put Page keeps the version that a parallel one has just made.
-func (s *Service) sharesVersion(r *storage.Request, b *blobState, first, last int64) bool {
-	before := b.paged
-	parallel := s.Options.SharedETags > 0 && before.etag == b.etag && before.unconditional && unconditional(r) &&
-		time.Since(before.at) < s.Options.SharedETags && (last < before.pages.Start || first > before.pages.End)
-	return parallel && s.Rng.IntN(2) == 0
 }
 
 type (
@@ -145,8 +115,8 @@ func (b *blobState) pageList(r *storage.Request, previous *blobState) *storage.A
 		list.Ranges = append(list.Ranges, listedRange{xml.Name{Local: "ClearRange"}, one})
 	}
 	slices.SortFunc(list.Ranges, func(x, y listedRange) int { return cmp.Compare(x.Start, y.Start) }) // both kinds in one order
-	a := xmlAnswer(list)
-	return a.Version(b.etag, b.lastModified).Set("x-ms-blob-content-length", strconv.FormatInt(b.Pages.Size, 10))
+	a := storage.XML(list)
+	return a.Version(&b.Versioned).Set("x-ms-blob-content-length", strconv.FormatInt(b.Pages.Size, 10))
 }
 
 // resize changes a page blob's size and sequence number.

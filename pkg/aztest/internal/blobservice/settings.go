@@ -17,8 +17,8 @@ func (s *Service) setMetadata(r *storage.Request, b *blobState) *storage.Answer 
 		return storage.Fail(http.StatusConflict, "BlobArchived", "This operation is not permitted on an archived blob.")
 	}
 	b.metadata = metadata
-	s.touch(b)
-	return storage.OK(http.StatusOK).Version(b.etag, b.lastModified)
+	s.Touch(&b.Versioned)
+	return storage.OK(http.StatusOK).Version(&b.Versioned)
 }
 
 // setProperties is Set Blob Properties: the HTTP headers, which are replaced as a whole, and the page blob's size and
@@ -34,8 +34,8 @@ func (s *Service) setProperties(r *storage.Request, b *blobState) *storage.Answe
 	if len(headers) > 0 || !resizing {
 		b.headers = headers
 	}
-	s.touch(b)
-	a := storage.OK(http.StatusOK).Version(b.etag, b.lastModified)
+	s.Touch(&b.Versioned)
+	a := storage.OK(http.StatusOK).Version(&b.Versioned)
 	if b.kind == "PageBlob" {
 		a.Set("x-ms-blob-sequence-number", strconv.FormatInt(b.sequence, 10))
 	}
@@ -55,7 +55,7 @@ func (s *Service) deleteBlob(r *storage.Request, b *blobState, c *containerState
 	if a := cond.write(b, false); a != nil {
 		return a
 	}
-	if a := b.lease.Check(r, "Blob", true); a != nil {
+	if a := b.Lease.Check(r, "Blob", true); a != nil {
 		return a
 	}
 	switch snapshots := r.Header.Get("X-Ms-Delete-Snapshots"); {

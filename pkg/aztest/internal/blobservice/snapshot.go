@@ -28,7 +28,7 @@ func snapshotsNamed(r *storage.Request) *storage.Answer {
 
 // snapshot does not change the blob's version, and needs no lease id, because it only reads.
 func (s *Service) snapshot(r *storage.Request, b *blobState) *storage.Answer {
-	if a := b.lease.Check(r, "Blob", false); a != nil {
+	if a := b.Lease.Check(r, "Blob", false); a != nil {
 		return a
 	}
 	if b.tier == archive {
@@ -39,11 +39,11 @@ func (s *Service) snapshot(r *storage.Request, b *blobState) *storage.Answer {
 		return a
 	}
 	copied := *b
-	copied.lease, copied.snapshots, copied.staged = storage.Lease{}, nil, nil
+	copied.Lease, copied.snapshots, copied.staged = storage.Lease{}, nil, nil
 	copied.Pages = b.Pages.Clone()
 	if len(metadata) > 0 {
 		// With metadata of its own the snapshot is another version than its base (REST: "Snapshot Blob").
-		copied.metadata, copied.etag, copied.lastModified = metadata, s.NewETag(), storage.Now()
+		copied.metadata, copied.ETag, copied.LastModified = metadata, s.NewETag(), storage.Now()
 	}
 	moment := time.Now().UTC().Truncate(100) // the service's resolution
 	if !moment.After(s.snapped) {
@@ -52,7 +52,7 @@ func (s *Service) snapshot(r *storage.Request, b *blobState) *storage.Answer {
 	s.snapped = moment
 	copied.snapshot = moment.Format(storage.SnapshotTime)
 	b.snapshots = append(b.snapshots, &copied)
-	return storage.OK(http.StatusCreated).Version(copied.etag, copied.lastModified).Set("x-ms-snapshot", copied.snapshot)
+	return storage.OK(http.StatusCreated).Version(&copied.Versioned).Set("x-ms-snapshot", copied.snapshot)
 }
 
 // deleteSnapshot deletes a snapshot; a lease on the blob does not cover it.

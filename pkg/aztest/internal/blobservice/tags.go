@@ -212,7 +212,7 @@ func tagSetOf(tags map[string]string) *tagSet {
 }
 
 func (s *Service) getTags(b *blobState) *storage.Answer {
-	return xmlAnswer(tagSetOf(b.tags))
+	return storage.XML(tagSetOf(b.tags))
 }
 
 func (s *Service) setTags(r *storage.Request, b *blobState) *storage.Answer {
@@ -232,14 +232,4 @@ func (s *Service) setTags(r *storage.Request, b *blobState) *storage.Answer {
 	}
 	b.tags = tags // not part of the version: the ETag stays
 	return storage.OK(http.StatusNoContent)
-}
-
-func xmlAnswer(v any) *storage.Answer {
-	body, err := xml.Marshal(v)
-	if err != nil {
-		panic(err) // our own types
-	}
-	a := storage.OK(http.StatusOK).Set("Content-Type", "application/xml")
-	a.Body = append([]byte("\ufeff<?xml version=\"1.0\" encoding=\"utf-8\"?>\n"), body...) // as the service begins
-	return a
 }

@@ -11,41 +11,28 @@ import (
 	"github.com/azconc/azconc/pkg/aztest/internal/storage"
 )
 
-func (s *Service) touchFile(f *fileState) {
-	f.etag, f.lastModified = s.NewETag(), storage.Now()
-	f.lease.ForgetIfOver()
-}
-
-// writtenFile is touchFile for content.
+// writtenFile gives a file a new version, of its content.
 func (s *Service) writtenFile(f *fileState) {
-	s.touchFile(f)
+	s.Touch(&f.Versioned)
 	f.lastWrite = time.Now()
-}
-
-var fileVerbs = storage.Verbs{
-	"": "GET HEAD PUT DELETE", "metadata": "GET HEAD PUT", "lease": "PUT", "properties": "PUT", "range": "PUT", "rangelist": "GET",
 }
 
 // routeOneFile carries out an operation on a file. The service has no conditions on files.
 func (s *Service) routeOneFile(r *storage.Request, sh *shareState) *storage.Answer {
 	f, comp := sh.files[r.Blob], r.Query.Get("comp")
-	if a := fileVerbs.Refuse(r); a != nil {
-		return a
-	}
-	write := r.Method == http.MethodPut || r.Method == http.MethodDelete
+	write := !r.Reads()
 	if f == nil && (r.Method != http.MethodPut || comp != "") {
 		return sh.notThere(r.Blob)
 	}
-	switch comp {
-	case "lease":
+	if comp == "lease" {
 		return f.leaseOperation(r)
 	}
 	if f != nil {
-		if a := f.lease.Check(r, "File", write); a != nil {
+		if a := f.Lease.Check(r, "File", write); a != nil {
 			return a
 		}
 		content := comp == "" && r.Method == http.MethodGet
-		if a := f.sharing(Operation(r.Method, r.Container+"/"+r.Blob, r.Query, r.Header)); a != nil {
+		if a := f.sharing(storage.Describe(storage.File, r.Method, r.Container+"/"+r.Blob, r.Query, r.Header)); a != nil {
 			return a
 		}
 		if f.readOnly && write && comp != "properties" {
@@ -63,10 +50,10 @@ func (s *Service) routeOneFile(r *storage.Request, sh *shareState) *storage.Answ
 		return storage.OK(http.StatusAccepted)
 	case comp == "" && r.Method == http.MethodGet:
 		return f.get(r)
-	case comp == "rangelist" && !write:
+	case comp == "rangelist":
 		return f.listRanges(r)
 	case comp == "metadata" && !write:
-		return storage.OK(http.StatusOK).Version(f.etag, f.lastModified).Describing(f.metadata)
+		return storage.OK(http.StatusOK).Version(&f.Versioned).Describing(f.metadata)
 	case comp == "":
 		return f.describe(storage.OK(http.StatusOK), f.content.Size)
 	case comp == "metadata":
@@ -88,16 +75,14 @@ func (s *Service) routeOneFile(r *storage.Request, sh *shareState) *storage.Answ
 			f.readOnly = strings.Contains(attributes, "ReadOnly")
 		}
 		f.headers = fileHeaders(r) // what is not named is cleared, also by a mere change of size (REST: "Set File Properties")
-	case comp == "range":
-		return s.putRange(r, f)
 	default:
-		return storage.NotImplemented()
+		return s.putRange(r, f)
 	}
-	s.touchFile(f)
+	s.Touch(&f.Versioned)
 	if comp == "properties" {
 		return f.written(storage.OK(http.StatusOK))
 	}
-	return storage.OK(http.StatusOK).Version(f.etag, f.lastModified)
+	return storage.OK(http.StatusOK).Version(&f.Versioned)
 }
 
 // fileHeaders returns the HTTP headers that a request sets on a file.
@@ -152,7 +137,7 @@ func (s *Service) createFile(r *storage.Request, sh *shareState, f *fileState) *
 	f.readOnly = strings.Contains(r.Header.Get("X-Ms-File-Attributes"), "ReadOnly")
 	s.writtenFile(f)
 	if at, ok := givenWriteTime(r); ok {
-		f.lastWrite, f.lastModified, f.etag = at, at.Truncate(time.Second), etagOf(at)
+		f.lastWrite, f.LastModified, f.ETag = at, at.Truncate(time.Second), etagOf(at)
 	}
 	return f.written(storage.OK(http.StatusCreated))
 }
@@ -172,7 +157,7 @@ func etagOf(at time.Time) string {
 
 // written adds the headers with which Create File and Set File Properties describe a file.
 func (f *fileState) written(a *storage.Answer) *storage.Answer {
-	return a.Version(f.etag, f.lastModified).Set("x-ms-file-id", f.id).Set("x-ms-file-last-write-time", f.lastWrite.UTC().Format(storage.SnapshotTime))
+	return a.Version(&f.Versioned).Set("x-ms-file-id", f.id).Set("x-ms-file-last-write-time", f.lastWrite.UTC().Format(storage.SnapshotTime))
 }
 
 // putRange writes within the size of the file, which it cannot change (REST: "Put Range").
@@ -186,7 +171,7 @@ func (s *Service) putRange(r *storage.Request, f *fileState) *storage.Answer {
 	case action == "clear":
 		f.content.Write(first, last, nil)
 		s.writtenFile(f)
-		return storage.OK(http.StatusCreated).Version(f.etag, f.lastModified)
+		return storage.OK(http.StatusCreated).Version(&f.Versioned)
 	case action != "update":
 		return storage.InvalidHeader("x-ms-write", action)
 	case int64(len(body)) != last-first+1 || len(body) > 4<<20:
@@ -194,18 +179,18 @@ func (s *Service) putRange(r *storage.Request, f *fileState) *storage.Answer {
 	}
 	f.content.Write(first, last, body)
 	s.writtenFile(f)
-	return storage.OK(http.StatusCreated).Version(f.etag, f.lastModified)
+	return storage.OK(http.StatusCreated).Version(&f.Versioned)
 }
 
 func (f *fileState) describe(a *storage.Answer, size int64) *storage.Answer {
-	a.Version(f.etag, f.lastModified).Set("x-ms-type", "File").Set("x-ms-file-id", f.id).Set("Content-Type", "application/octet-stream").
+	a.Version(&f.Versioned).Set("x-ms-type", "File").Set("x-ms-file-id", f.id).Set("Content-Type", "application/octet-stream").
 		Set("x-ms-file-last-write-time", f.lastWrite.UTC().Format(storage.SnapshotTime))
 	a.Size = size
 	for name, value := range f.headers {
 		a.Set(name, value)
 	}
 	a.Describing(f.metadata)
-	f.lease.Describe(a)
+	f.Lease.Describe(a)
 	return a
 }
 
@@ -251,5 +236,5 @@ func (f *fileState) leaseOperation(r *storage.Request) *storage.Answer {
 	default:
 		return storage.InvalidHeader("x-ms-lease-action", action)
 	}
-	return f.lease.Operate(r).Version(f.etag, f.lastModified)
+	return f.Lease.Operate(r).Version(&f.Versioned)
 }

@@ -1,7 +1,6 @@
 package fileservice
 
 import (
-	"bytes"
 	"encoding/xml"
 	"fmt"
 	"net/http"
@@ -28,16 +27,16 @@ func (f *fileState) listRanges(r *storage.Request) *storage.Answer {
 			last = min(last, to)
 		}
 	}
-	var b bytes.Buffer
-	b.WriteString(xml.Header + "<Ranges>")
+	list := rangeList{}
 	for _, one := range pages.Within(f.content.Ranges, first, last) {
-		fmt.Fprintf(&b, "<Range><Start>%d</Start><End>%d</End></Range>", one.Start, min(one.End, f.content.Size-1))
+		list.Ranges = append(list.Ranges, pages.Range{Start: one.Start, End: min(one.End, f.content.Size-1)})
 	}
-	b.WriteString("</Ranges>")
-	a := storage.OK(http.StatusOK).Version(f.etag, f.lastModified).Set("Content-Type", "application/xml").
-		Set("x-ms-content-length", strconv.FormatInt(f.content.Size, 10))
-	a.Body = b.Bytes()
-	return a
+	return storage.XML(list).Version(&f.Versioned).Set("x-ms-content-length", strconv.FormatInt(f.content.Size, 10))
+}
+
+type rangeList struct {
+	XMLName xml.Name      `xml:"Ranges"`
+	Ranges  []pages.Range `xml:"Range"`
 }
 
 // copyFile copies a file of the account, at once (REST: "Copy File").
@@ -54,8 +53,8 @@ func (s *Service) copyFile(r *storage.Request, sh *shareState, f *fileState) *st
 	}
 	_, path, _ := strings.Cut(strings.TrimPrefix(from.Path, "/"), "/") // below the account
 	shareName, name, _ := strings.Cut(path, "/")
-	source := s.share(shareName)
-	if source == nil || !source.deleted.IsZero() || source.files[name] == nil {
+	source := s.Alive(shareName)
+	if source == nil || source.files[name] == nil {
 		return storage.Fail(http.StatusNotFound, "CannotVerifyCopySource", "The specified resource does not exist.")
 	}
 	metadata, bad := storage.MetadataOf(r)
@@ -74,5 +73,5 @@ func (s *Service) copyFile(r *storage.Request, sh *shareState, f *fileState) *st
 	s.writtenFile(f)
 	s.Etags++
 	id := fmt.Sprintf("%08x-0000-4000-8000-%012x", s.Etags, time.Now().Unix())
-	return storage.OK(http.StatusAccepted).Version(f.etag, f.lastModified).Set("x-ms-copy-id", id).Set("x-ms-copy-status", "success")
+	return storage.OK(http.StatusAccepted).Version(&f.Versioned).Set("x-ms-copy-id", id).Set("x-ms-copy-status", "success")
 }

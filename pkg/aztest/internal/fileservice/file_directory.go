@@ -2,7 +2,7 @@ package fileservice
 
 import (
 	"cmp"
-	"fmt"
+	"encoding/xml"
 	"maps"
 	"net/http"
 	"path"
@@ -34,7 +34,7 @@ func (sh *shareState) notThere(name string) *storage.Answer {
 func (s *Service) routeDirectory(r *storage.Request, sh *shareState) *storage.Answer {
 	dir := sh.directories[r.Blob]
 	if r.Blob == "" {
-		dir = &directoryState{id: "0", etag: sh.etag, lastModified: sh.lastModified, lastWrite: sh.lastModified}
+		dir = &directoryState{id: "0", Versioned: sh.Versioned, lastWrite: sh.LastModified}
 	}
 	comp, write := r.Query.Get("comp"), r.Method == http.MethodPut
 	switch {
@@ -42,7 +42,7 @@ func (s *Service) routeDirectory(r *storage.Request, sh *shareState) *storage.An
 		return s.createDirectory(r, sh, dir != nil)
 	case dir == nil:
 		return sh.notThere(r.Blob)
-	case comp == "list" && r.Method == http.MethodGet:
+	case comp == "list":
 		return sh.list(r)
 	case comp == "" && r.Method == http.MethodDelete && r.Blob != "":
 		if sh.inside(r.Blob) {
@@ -50,8 +50,8 @@ func (s *Service) routeDirectory(r *storage.Request, sh *shareState) *storage.An
 		}
 		delete(sh.directories, r.Blob)
 		return storage.OK(http.StatusAccepted)
-	case (comp == "" || comp == "metadata") && (r.Method == http.MethodGet || r.Method == http.MethodHead):
-		a := storage.OK(http.StatusOK).Version(dir.etag, dir.lastModified).Describing(dir.metadata)
+	case r.Reads():
+		a := storage.OK(http.StatusOK).Version(&dir.Versioned).Describing(dir.metadata)
 		if comp == "" {
 			dir.describe(a)
 		}
@@ -61,8 +61,9 @@ func (s *Service) routeDirectory(r *storage.Request, sh *shareState) *storage.An
 		if a != nil {
 			return a
 		}
-		dir.metadata, dir.etag, dir.lastModified = metadata, s.NewETag(), storage.Now()
-		return storage.OK(http.StatusOK).Version(dir.etag, dir.lastModified)
+		dir.metadata = metadata
+		s.Touch(&dir.Versioned)
+		return storage.OK(http.StatusOK).Version(&dir.Versioned)
 	}
 	return storage.NotImplemented()
 }
@@ -78,12 +79,13 @@ func (s *Service) createDirectory(r *storage.Request, sh *shareState, there bool
 	if a != nil {
 		return a
 	}
-	dir := &directoryState{id: s.newFileID(), etag: s.NewETag(), lastModified: storage.Now(), lastWrite: time.Now(), metadata: metadata}
+	dir := &directoryState{id: s.newFileID(), lastWrite: time.Now(), metadata: metadata}
+	s.Touch(&dir.Versioned)
 	if at, ok := givenWriteTime(r); ok {
-		dir.lastModified, dir.etag, dir.lastWrite = at.Truncate(time.Second), etagOf(at), at
+		dir.LastModified, dir.ETag, dir.lastWrite = at.Truncate(time.Second), etagOf(at), at
 	}
 	sh.directories[r.Blob] = dir
-	return dir.describe(storage.OK(http.StatusCreated).Version(dir.etag, dir.lastModified))
+	return dir.describe(storage.OK(http.StatusCreated).Version(&dir.Versioned))
 }
 
 func (d *directoryState) describe(a *storage.Answer) *storage.Answer {
@@ -112,18 +114,52 @@ func (sh *shareState) list(r *storage.Request) *storage.Answer {
 	listed := func(name string) bool {
 		return path.Dir(name) == in && strings.HasPrefix(path.Base(name), r.Query.Get("prefix"))
 	}
-	var entries []string
+	var entries []any
 	for _, name := range sh.sorted() {
 		if f := sh.files[name]; !listed(name) || f != nil && f.pending {
 			continue
 		} else if f == nil {
-			entries = append(entries, fmt.Sprintf("<Directory><Name>%s</Name><Properties /></Directory>", storage.Escaped(path.Base(name))))
+			entries = append(entries, listedDirectory{Name: path.Base(name)})
 		} else {
-			entries = append(entries, fmt.Sprintf("<File><Name>%s</Name><Properties><Content-Length>%d</Content-Length></Properties></File>", storage.Escaped(path.Base(name)), f.content.Size))
+			entries = append(entries, listedFile{Name: path.Base(name), Size: f.content.Size})
 		}
 	}
-	page, marker := pageOf(r, entries)
-	return entriesAnswer(page, marker)
+	return listOf(pageOf(r, entries))
+}
+
+type (
+	entryList struct {
+		XMLName    xml.Name `xml:"EnumerationResults"`
+		Entries    entries
+		NextMarker string
+	}
+	entries struct{ Items []any }
+
+	listedDirectory struct {
+		XMLName    xml.Name `xml:"Directory"`
+		Name       string
+		Properties struct{}
+	}
+	listedFile struct {
+		XMLName xml.Name `xml:"File"`
+		Name    string
+		Size    int64 `xml:"Properties>Content-Length"`
+	}
+	listedHandle struct {
+		XMLName    xml.Name `xml:"Handle"`
+		HandleID   string   `xml:"HandleId"`
+		Path       string
+		FileID     int    `xml:"FileId"`
+		SessionID  int    `xml:"SessionId"`
+		ClientIP   string `xml:"ClientIp"`
+		ClientName string
+		OpenTime   string
+		Rights     []string `xml:"AccessRightList>AccessRight"`
+	}
+)
+
+func listOf(page []any, marker string) *storage.Answer {
+	return storage.XML(entryList{Entries: entries{page}, NextMarker: marker})
 }
 
 // sorted returns the names of all directories and files in the service's order, which ignores case.
@@ -150,21 +186,9 @@ func pageOf[T any](r *storage.Request, all []T) (page []T, marker string) {
 	return all[from:to], marker
 }
 
-func entriesAnswer(entries []string, marker string) *storage.Answer {
-	a := storage.OK(http.StatusOK).Set("Content-Type", "application/xml")
-	a.Body = fmt.Appendf(nil, `<?xml version="1.0" encoding="utf-8"?><EnumerationResults><Entries>%s</Entries><NextMarker>%s</NextMarker></EnumerationResults>`,
-		strings.Join(entries, ""), marker)
-	return a
-}
-
-var handleVerbs = storage.Verbs{"listhandles": "GET", "forceclosehandles": "PUT"}
-
 // handleOperation lists and closes the handles of a file, or of a directory and, recursively, of its contents. A page
 // has x-ms-max-results entries, and a request to close closes at most a hundred.
 func (sh *shareState) handleOperation(r *storage.Request) *storage.Answer {
-	if a := handleVerbs.Refuse(r); a != nil {
-		return a
-	}
 	recursive := strings.EqualFold(r.Header.Get("X-Ms-Recursive"), "true")
 	if r.Blob != "" && sh.files[r.Blob] == nil && sh.directories[r.Blob] == nil {
 		return storage.Fail(http.StatusNotFound, "ResourceNotFound", "The specified resource does not exist.")
@@ -184,19 +208,19 @@ func (sh *shareState) handleOperation(r *storage.Request) *storage.Answer {
 
 func listHandles(r *storage.Request, found []SMBHandle) *storage.Answer {
 	page, marker := pageOf(r, found)
-	var entries []string
+	var all []any
 	for _, h := range page {
-		rights := "<AccessRight>Read</AccessRight>"
+		one := listedHandle{HandleID: h.ID, Path: h.path, FileID: 1, SessionID: 1, ClientIP: "192.0.2.1:50000", ClientName: h.ClientName,
+			OpenTime: storage.StampOf(h.opened), Rights: []string{"Read"}}
 		if h.Write {
-			rights += "<AccessRight>Write</AccessRight>"
+			one.Rights = append(one.Rights, "Write")
 		}
 		if h.Delete {
-			rights += "<AccessRight>Delete</AccessRight>"
+			one.Rights = append(one.Rights, "Delete")
 		}
-		entries = append(entries, fmt.Sprintf("<Handle><HandleId>%s</HandleId><Path>%s</Path><FileId>1</FileId><SessionId>1</SessionId><ClientIp>192.0.2.1:50000</ClientIp><ClientName>%s</ClientName><OpenTime>%s</OpenTime><AccessRightList>%s</AccessRightList></Handle>",
-			storage.Escaped(h.ID), storage.Escaped(h.path), storage.Escaped(h.ClientName), h.opened.UTC().Format(http.TimeFormat), rights))
+		all = append(all, one)
 	}
-	return entriesAnswer(entries, marker)
+	return listOf(all, marker)
 }
 
 // closeHandles closes up to a hundred handles, and sets a marker if there are more.

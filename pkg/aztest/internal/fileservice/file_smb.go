@@ -81,13 +81,13 @@ const (
 // the access, or has an access that this one does not share; if the file is leased and is opened for writing or
 // deletion; and if its deletion is pending (REST: "Managing file locks", "Lease File").
 func (s *Service) OpenSMB(shareName, path string, h SMBHandle) string {
-	f := s.named[shareName].files[path]
+	f := s.Find(shareName).files[path]
 	switch {
 	case f == nil:
 		return SMBNotFound
 	case f.pending:
 		return SMBDeletePending
-	case f.lease.Active() && (h.Write || h.Delete):
+	case f.Lease.Active() && (h.Write || h.Delete):
 		return SMBSharingViolation
 	}
 	if !f.admits(h.mode()) {
@@ -100,7 +100,7 @@ func (s *Service) OpenSMB(shareName, path string, h SMBHandle) string {
 
 // CloseSMB closes a handle. The last one takes with it a file whose deletion is pending.
 func (s *Service) CloseSMB(shareName, path, id string) {
-	s.named[shareName].close(path, func(h SMBHandle) bool { return h.ID == id })
+	s.Find(shareName).close(path, func(h SMBHandle) bool { return h.ID == id })
 }
 
 // close closes the selected handles of a file, and returns their number.
@@ -121,7 +121,7 @@ func (sh *shareState) close(path string, meant func(SMBHandle) bool) int {
 // MarkDeletedSMB sets or clears the mark with which an SMB client deletes an open file. It has an effect only while the
 // file is open (REST: "Managing file locks", SMB delete).
 func (s *Service) MarkDeletedSMB(shareName, path string, marked bool) {
-	f := s.named[shareName].files[path]
+	f := s.Find(shareName).files[path]
 	f.pending = marked && len(f.handles) > 0
 }
 
@@ -136,7 +136,7 @@ func (s *Service) StickSMB(shareName, path, id string) {
 }
 
 func (s *Service) change(shareName, path, id string, change func(*SMBHandle)) {
-	f := s.named[shareName].files[path]
+	f := s.Find(shareName).files[path]
 	for i := range f.handles {
 		if f.handles[i].ID == id {
 			change(&f.handles[i])

@@ -117,7 +117,7 @@ func seconds(r *storage.Request, name string, none, least, most time.Duration) (
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < int64(least/time.Second) || n > int64(most/time.Second) { // in seconds: as a Duration it could overflow
-		return 0, outOfRange(name, text)
+		return 0, storage.OutOfRange(name, text)
 	}
 	return time.Duration(n) * time.Second, nil
 }
@@ -151,7 +151,7 @@ func (s *Service) putMessage(r *storage.Request, q *queueState) *storage.Answer 
 		return bad
 	}
 	if ttl == 0 || ttl > 0 && hidden >= ttl {
-		return outOfRange("messagettl", r.Query.Get("messagettl"))
+		return storage.OutOfRange("messagettl", r.Query.Get("messagettl"))
 	}
 	text, given, bad := textOf(r)
 	if bad != nil {
@@ -166,9 +166,9 @@ func (s *Service) putMessage(r *storage.Request, q *queueState) *storage.Answer 
 		m.expires = now.Add(ttl)
 	}
 	q.add(m)
-	return messagesAnswer(http.StatusCreated, []*message{m}, func(b *bytes.Buffer, m *message) {
-		fmt.Fprintf(b, "<PopReceipt>%s</PopReceipt><TimeNextVisible>%s</TimeNextVisible>", m.receipt, storage.StampOf(m.visible))
-	})
+	a := messagesAnswer([]*message{m}, func(l *listedMessage) { l.DequeueCount, l.MessageText = nil, nil })
+	a.Status = http.StatusCreated
+	return a
 }
 
 func (s *Service) messageID() string {
@@ -206,10 +206,7 @@ func (s *Service) getMessages(r *storage.Request, q *queueState) *storage.Answer
 		m.dequeued++
 		m.receipt, m.visible = receipt, visible
 	}
-	return messagesAnswer(http.StatusOK, found, func(b *bytes.Buffer, m *message) {
-		fmt.Fprintf(b, "<PopReceipt>%s</PopReceipt><TimeNextVisible>%s</TimeNextVisible><DequeueCount>%d</DequeueCount><MessageText>%s</MessageText>",
-			m.receipt, storage.StampOf(m.visible), m.dequeued, storage.Escaped(m.text))
-	})
+	return messagesAnswer(found, func(*listedMessage) {})
 }
 
 func peekMessages(r *storage.Request, q *queueState) *storage.Answer {
@@ -218,9 +215,7 @@ func peekMessages(r *storage.Request, q *queueState) *storage.Answer {
 		return bad
 	}
 	found := q.visible()
-	return messagesAnswer(http.StatusOK, found[:min(n, len(found))], func(b *bytes.Buffer, m *message) {
-		fmt.Fprintf(b, "<DequeueCount>%d</DequeueCount><MessageText>%s</MessageText>", m.dequeued, storage.Escaped(m.text))
-	})
+	return messagesAnswer(found[:min(n, len(found))], func(l *listedMessage) { l.PopReceipt, l.TimeNextVisible = "", "" })
 }
 
 func countOf(r *storage.Request) (int, *storage.Answer) {
@@ -230,7 +225,7 @@ func countOf(r *storage.Request) (int, *storage.Answer) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > 32 {
-		return 0, outOfRange("numofmessages", text)
+		return 0, storage.OutOfRange("numofmessages", text)
 	}
 	return n, nil
 }
@@ -272,7 +267,7 @@ func (s *Service) updateMessage(r *storage.Request, q *queueState, id string) *s
 	}
 	until := time.Now().UTC().Add(hidden)
 	if until.After(m.expires) {
-		return outOfRange("visibilitytimeout", r.Query.Get("visibilitytimeout"))
+		return storage.OutOfRange("visibilitytimeout", r.Query.Get("visibilitytimeout"))
 	}
 	if given {
 		m.text = text
@@ -290,17 +285,29 @@ func deleteMessage(r *storage.Request, q *queueState, id string) *storage.Answer
 	return storage.OK(http.StatusNoContent)
 }
 
-// messagesAnswer returns a response with messages; more adds the fields of the operation.
-func messagesAnswer(status int, messages []*message, more func(*bytes.Buffer, *message)) *storage.Answer {
-	var b bytes.Buffer
-	b.WriteString(xml.Header + "<QueueMessagesList>")
-	for _, m := range messages {
-		fmt.Fprintf(&b, "<QueueMessage><MessageId>%s</MessageId><InsertionTime>%s</InsertionTime><ExpirationTime>%s</ExpirationTime>", m.id, storage.StampOf(m.inserted), storage.StampOf(m.expires))
-		more(&b, m)
-		b.WriteString("</QueueMessage>")
+type (
+	messageList struct {
+		XMLName  xml.Name        `xml:"QueueMessagesList"`
+		Messages []listedMessage `xml:"QueueMessage"`
 	}
-	b.WriteString("</QueueMessagesList>")
-	a := storage.OK(status).Set("Content-Type", "application/xml")
-	a.Body = b.Bytes()
-	return a
+	listedMessage struct {
+		MessageID       string `xml:"MessageId"`
+		InsertionTime   string
+		ExpirationTime  string
+		PopReceipt      string  `xml:",omitempty"`
+		TimeNextVisible string  `xml:",omitempty"`
+		DequeueCount    *int    `xml:",omitempty"`
+		MessageText     *string `xml:",omitempty"`
+	}
+)
+
+// messagesAnswer returns a response with messages, without what the operation does not show.
+func messagesAnswer(messages []*message, hide func(*listedMessage)) *storage.Answer {
+	var list messageList
+	for _, m := range messages {
+		one := listedMessage{m.id, storage.StampOf(m.inserted), storage.StampOf(m.expires), m.receipt, storage.StampOf(m.visible), &m.dequeued, &m.text}
+		hide(&one)
+		list.Messages = append(list.Messages, one)
+	}
+	return storage.XML(list)
 }

@@ -229,8 +229,9 @@ In simulated time aztest is compared more strictly, with whole responses, and wi
 recordings, and Azurite was not: the figures say how it answers these requests, and not how it answers others.
 
 What aztest does not have: versions, soft delete, immutability, encryption keys and scopes, incremental copies, copies from another
-account, expiry, queries of a blob's content, user delegation and tokens of Microsoft Entra, HTTPS, and data that outlive it. Such a
-request is refused, with 501 NotImplemented where there is no code of the service's own.
+account, expiry, queries of a blob's content, batches of blobs, finding blobs by their tags, the secondary location, requests from pages
+of other origins, user delegation and tokens of Microsoft Entra, HTTPS, and data that outlive it. Such a request is refused, with 501
+NotImplemented where there is no code of the service's own.
 
 ## Operations in which an answer differs
 

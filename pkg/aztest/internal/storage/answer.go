@@ -61,6 +61,19 @@ func (a *Answer) Set(name, value string) *Answer {
 	return a
 }
 
+// Version adds the headers of a version.
+func (a *Answer) Version(v *Versioned) *Answer {
+	return a.Set("ETag", v.ETag).Set("Last-Modified", v.LastModified.Format(http.TimeFormat))
+}
+
+// Describing adds metadata.
+func (a *Answer) Describing(metadata map[string]string) *Answer {
+	for name, value := range metadata {
+		a.Header.Set("x-ms-meta-"+name, value) // also if it is empty
+	}
+	return a
+}
+
 // Failed reports whether the response is no success.
 func (a *Answer) Failed() bool { return a.Status >= 300 }
 
@@ -86,12 +99,35 @@ func (a *Answer) Response(r *http.Request) *http.Response {
 	return &http.Response{
 		StatusCode: a.Status, Status: fmt.Sprintf("%d %s", a.Status, http.StatusText(a.Status)),
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: a.Header, Body: CodedBody{newReader(body), a.Code}, ContentLength: size, Request: r,
+		Header: a.Header, Body: CodedBody{bytes.NewReader(body), a.Code}, ContentLength: size, Request: r,
 	}
 }
 
 // SnapshotTime is the format of the time that names a snapshot.
 const SnapshotTime = "2006-01-02T15:04:05.0000000Z"
+
+// Stored returns a document that was set, or an empty element if none was.
+func Stored(document []byte, element string) *Answer {
+	a := OK(http.StatusOK).Set("Content-Type", "application/xml")
+	if a.Body = document; len(a.Body) == 0 {
+		a.Body = []byte(xml.Header + "<" + element + "/>")
+	}
+	return a
+}
+
+// XML returns a document, which begins as the service's do.
+func XML(v any) *Answer {
+	body, err := xml.Marshal(v)
+	if err != nil {
+		panic(err) // our own types
+	}
+	return Stored(append([]byte("\ufeff<?xml version=\"1.0\" encoding=\"utf-8\"?>\n"), body...), "")
+}
+
+// NotImplemented is the response to an operation that only the real service has.
+func NotImplemented() *Answer {
+	return Fail(http.StatusNotImplemented, "NotImplemented", "The in-memory service does not implement this operation.")
+}
 
 // InvalidQuery is the response to a malformed query parameter.
 func InvalidQuery() *Answer {

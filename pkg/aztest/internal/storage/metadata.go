@@ -1,9 +1,11 @@
 package storage
 
 import (
+	"encoding/xml"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
-	"time"
 )
 
 const metadataPrefix = "X-Ms-Meta-"
@@ -44,15 +46,21 @@ func Identifier(s string) bool {
 	return s != ""
 }
 
-// Version adds the headers of a version to a response.
-func (a *Answer) Version(etag string, modified time.Time) *Answer {
-	return a.Set("ETag", etag).Set("Last-Modified", modified.Format(http.TimeFormat))
-}
+// ListedMetadata are metadata in a list.
+type ListedMetadata map[string]string
 
-// Describing adds metadata to a response.
-func (a *Answer) Describing(metadata map[string]string) *Answer {
-	for name, value := range metadata {
-		a.Header.Set("x-ms-meta-"+name, value) // also if it is empty
+// MarshalXML writes a name as an element.
+func (m ListedMetadata) MarshalXML(e *xml.Encoder, start xml.StartElement) error {
+	if len(m) == 0 {
+		return nil
 	}
-	return a
+	if err := e.EncodeToken(start); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		if err := e.EncodeElement(m[name], xml.StartElement{Name: xml.Name{Local: name}}); err != nil {
+			return err
+		}
+	}
+	return e.EncodeToken(start.End())
 }

@@ -5,21 +5,12 @@ import (
 	"encoding/xml"
 	"fmt"
 	"net/http"
-	"regexp"
 	"time"
 )
 
-// ContainerName is the form of the names of containers, shares and queues.
-var ContainerName = regexp.MustCompile(`^(\$root|\$logs|\$web|[a-z0-9](?:-?[a-z0-9])+)$`)
-
-// NotImplemented is the response to an operation that only the real service has.
-func NotImplemented() *Answer {
-	return Fail(http.StatusNotImplemented, "NotImplemented", "The in-memory service does not implement this operation.")
-}
-
-// PoliciesIn parses the stored access policies in a request and returns them as the service stores them: in a fixed
+// policiesIn parses the stored access policies in a request and returns them as the service stores them: in a fixed
 // order, with times in full. It takes at most five, each with an id of 1 to 64 characters.
-func PoliciesIn(body []byte) ([]byte, *Answer) {
+func policiesIn(body []byte) ([]byte, *Answer) {
 	if len(body) == 0 {
 		return nil, nil
 	}

@@ -3,6 +3,7 @@ package storage
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -42,23 +43,23 @@ func (a *Answer) Checked(r *Request) *Answer {
 	return a.Set("Content-MD5", r.Header.Get("Content-Md5")).Set("x-ms-content-crc64", r.Header.Get("X-Ms-Content-Crc64"))
 }
 
-// ContainerMarker begins the markers of the account's lists of containers and of queues; others are out of range.
-func (a *Account) ContainerMarker() string { return "/" + a.Name + "/" }
-
-// PageSizeOf refuses a page of no elements, or of no number of them (REST: "List Blobs", maxresults).
-func PageSizeOf(r *Request) *Answer {
-	text := r.Query.Get("maxresults")
-	if n, err := strconv.Atoi(text); text == "" || err == nil && n > 0 {
-		return nil
+// Page returns the page of sorted names that a request asks for, and the name that begins the next one (REST: "List Blobs", maxresults).
+func Page(r *Request, names []string, from string) (page []string, next string, bad *Answer) {
+	size, text := 5000, r.Query.Get("maxresults")
+	if n, err := strconv.Atoi(text); err == nil && n > 0 {
+		size = min(size, n)
+	} else if text != "" {
+		return nil, "", OutOfRange("maxresults", text)
 	}
-	return Fail(http.StatusBadRequest, "OutOfRangeQueryParameterValue",
-		"One of the query parameters specified in the request URI is outside the permissible range: maxresults="+Escaped(text)+".")
+	at, _ := slices.BinarySearch(names, from)
+	if names = names[at:]; len(names) > size {
+		return names[:size], names[size], nil
+	}
+	return names, "", nil
 }
 
-// MarkerOf refuses a marker that no list has given out.
-func (a *Account) MarkerOf(r *Request) *Answer {
-	if marker := r.Query.Get("marker"); marker != "" && !strings.HasPrefix(marker, a.ContainerMarker()) {
-		return Fail(http.StatusBadRequest, "OutOfRangeInput", "One of the request inputs is out of range.")
-	}
-	return nil
+// OutOfRange is the response to a query parameter beyond its limits.
+func OutOfRange(name, value string) *Answer {
+	return Fail(http.StatusBadRequest, "OutOfRangeQueryParameterValue",
+		fmt.Sprintf("One of the query parameters specified in the request URI is outside the permissible range: %s=%s.", name, Escaped(value)))
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 )
 
@@ -21,7 +20,6 @@ type Request struct {
 	Query     url.Values
 	Header    http.Header
 	Body      []byte
-	Secondary bool // it is sent to the read-only secondary location
 
 	// Permit refuses an operation inside the request that its credential does not permit. Nil permits all of them.
 	Permit func(operation *Request) *Answer
@@ -88,33 +86,5 @@ func Canonical(h http.Header) http.Header {
 	return out
 }
 
-// Verb begins the name of an operation that sets or gets.
-func Verb(write bool) string {
-	if write {
-		return "Set "
-	}
-	return "Get "
-}
-
-func newReader(b []byte) io.Reader { return bytes.NewReader(b) }
-
-// Verbs has the verbs of the operations on a resource, by the value of comp. Names of operations, and so the permissions that they need,
-// come from comp where there is one: an operation that was carried out by another verb would need the permissions of another one.
-type Verbs map[string]string
-
-// Refuse returns the answer to a request whose verb its operation does not have, or nil.
-func (v Verbs) Refuse(r *Request) *Answer {
-	verbs, known := v[r.Query.Get("comp")]
-	switch {
-	case !known:
-		return NotImplemented()
-	case !slices.Contains(strings.Fields(verbs), r.Method):
-		return UnsupportedVerb()
-	}
-	return nil
-}
-
-// UnsupportedVerb is the answer to a verb that a resource does not have.
-func UnsupportedVerb() *Answer {
-	return Fail(http.StatusMethodNotAllowed, "UnsupportedHttpVerb", "The resource doesn't support specified Http Verb.")
-}
+// Reads reports whether a request only reads.
+func (r *Request) Reads() bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }

@@ -67,7 +67,7 @@ func FuzzEntity(f *testing.F) {
 			return
 		}
 		e := &entity{entityKey: entityKey{key["PartitionKey"], key["RowKey"]}, timestamp: time.Unix(0, 0).UTC(), properties: properties}
-		written, err := e.object(&tableState{account: storage.NewAccount("account", storage.Limits{}, 0), name: "box"}, edm.FullMetadata, "", nil).MarshalJSON()
+		written, err := e.object(&tableState{Resource: storage.Resource{Name: "box"}, account: storage.NewAccount("account", storage.Limits{}, 0)}, edm.FullMetadata, "", nil).MarshalJSON()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,14 +1,15 @@
+// Package tableservice is the Table service of an account in memory: tables, entities, queries and entity group transactions.
+//
+// Route carries out one request, at once. Nothing here locks: package aztest calls a service with its lock held.
 package tableservice
 
 import (
+	"cmp"
 	"encoding/json"
-	"encoding/xml"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,45 +23,31 @@ const Host = "127.0.0.1:10002"
 
 // Service is the Table service's part of the account.
 type Service struct {
-	*storage.Account
-	named      map[string]*tableState // by name in lower case, because names are case-insensitive
-	clock      time.Time              // the last Timestamp given out
-	batchStamp time.Time              // the Timestamp of all writes of the current transaction; zero outside of one
-	properties []byte                 // of the service, as they were set
-	batches    int
+	storage.Service[*tableState]           // by name in lower case, because names are case-insensitive
+	clock                        time.Time // the last Timestamp given out
+	batchStamp                   time.Time // the Timestamp of all writes of the current transaction; zero outside of one
+	batches                      int
 }
 
 // tableState is a table as the service keeps it. Entities are never changed in place, so that a transaction can be
 // undone by restoring the old ones.
 type tableState struct {
+	storage.Resource
 	account  *storage.Account
-	name     string
 	entities map[entityKey]*entity
-	acl      []byte
-	deleted  time.Time // when it was deleted; zero while it lives
-}
-
-func (s *Service) addTable(name string) *tableState {
-	if s.named == nil {
-		s.named = map[string]*tableState{}
-	}
-	t := &tableState{account: s.Account, name: name, entities: map[entityKey]*entity{}}
-	s.named[strings.ToLower(name)] = t
-	return t
-}
-
-// table returns a table, even one that is being deleted. Nil means that the name is free.
-func (s *Service) table(name string) *tableState {
-	t := s.named[strings.ToLower(name)]
-	if t != nil && !t.deleted.IsZero() && time.Since(t.deleted) >= s.Options.Deletion {
-		delete(s.named, strings.ToLower(name))
-		return nil
-	}
-	return t
 }
 
 // New returns an empty Table service of an account.
-func New(a *storage.Account) *Service { return &Service{Account: a} }
+func New(a *storage.Account) *Service {
+	s := &Service{}
+	s.Account, s.Make = a, func() *tableState { return &tableState{account: a, entities: map[entityKey]*entity{}} }
+	return s
+}
+
+func (s *Service) addTable(name string) { s.Add(strings.ToLower(name), nil).Name = name }
+
+// table returns a table, even one that is being deleted. Nil means that the name is free.
+func (s *Service) table(name string) *tableState { return s.Find(strings.ToLower(name)) }
 
 // Ensure creates a table if it is missing.
 func (s *Service) Ensure(name string) {
@@ -69,16 +56,8 @@ func (s *Service) Ensure(name string) {
 	}
 }
 
-// Properties returns the service's settings, as they were set.
-func (s *Service) Properties() []byte { return s.properties }
-
 // Policies returns the stored access policies of a table.
-func (s *Service) Policies(name string) []byte {
-	if t := s.table(name); t != nil {
-		return t.acl
-	}
-	return nil
-}
+func (s *Service) Policies(name string) []byte { return s.Service.Policies(strings.ToLower(name)) }
 
 // stamp returns the Timestamp of the next write, from which the ETag is derived. No two versions of an entity have the
 // same one; the entities that one transaction writes do.
@@ -119,30 +98,13 @@ func parseTablePath(path string) (tablePath, bool) {
 	return tablePath{}, false
 }
 
-// IsTable reports whether a request is to the Table service: by the host, or behind a Proxy, where the host is the same
-// for all, by a header that only clients of the Table service send.
-func IsTable(hr *http.Request) bool {
-	return hr.URL.Host == Host || hr.Header.Get("DataServiceVersion") != "" ||
-		strings.HasPrefix(first(hr.Header, "Accept"), "application/json")
-}
-
-// first is Get for headers whose names are not canonical: the SDK puts some in lower case into the map.
-func first(h http.Header, name string) string {
-	for key, values := range h {
-		if strings.EqualFold(key, name) && len(values) > 0 {
-			return values[0]
-		}
-	}
-	return ""
-}
-
 // Operation names a request to the Table service as the REST reference does, and its resource.
 func Operation(method, path string, q url.Values, h http.Header) (op, resource string) {
 	if path == "$batch" {
 		return "Entity Group Transaction", ""
 	}
 	if path == "" {
-		return storage.Verb(method == http.MethodPut) + "Table Service Properties", ""
+		return verb(method) + "Table Service Properties", ""
 	}
 	if m := namedPath.FindStringSubmatch(path); m != nil {
 		return map[string]string{http.MethodDelete: "Delete Table", http.MethodGet: "Query Tables"}[method], m[1]
@@ -157,7 +119,7 @@ func Operation(method, path string, q url.Values, h http.Header) (op, resource s
 	case !ok:
 		return method, path
 	case q.Get("comp") == "acl":
-		return storage.Verb(method == http.MethodPut) + "Table ACL", resource
+		return verb(method) + "Table ACL", resource
 	case at.name == "Tables" && method == http.MethodPost:
 		return "Create Table", ""
 	case at.name == "Tables":
@@ -178,12 +140,27 @@ func Operation(method, path string, q url.Values, h http.Header) (op, resource s
 	return "Delete Entity", resource
 }
 
+func verb(method string) string {
+	if method == http.MethodPut {
+		return "Set "
+	}
+	return "Get "
+}
+
 func isMerge(method string, h http.Header) bool {
 	return method == http.MethodPatch || method == "MERGE" || method == http.MethodPost && h.Get("X-Http-Method") == "MERGE"
 }
 
-// Route routes a request to the Table service.
+// Route carries out a request to the Table service, and acknowledges the preference of one that writes, whether or not it acts on it.
 func (s *Service) Route(r *storage.Request) *storage.Answer {
+	a := s.route(r)
+	if r.Method == http.MethodGet || r.Method == http.MethodDelete || r.Container == "$batch" || a.Failed() && r.Method != http.MethodPost {
+		return a
+	}
+	return a.Set("Preference-Applied", r.Header.Get("Prefer"))
+}
+
+func (s *Service) route(r *storage.Request) *storage.Answer {
 	path := r.Container
 	if r.Blob != "" {
 		path += "/" + r.Blob
@@ -192,10 +169,12 @@ func (s *Service) Route(r *storage.Request) *storage.Answer {
 	if len(r.Body) > maxBatch {
 		return Fail(http.StatusRequestEntityTooLarge, "RequestBodyTooLarge", "The request body is too large and exceeds the maximum permissible limit.")
 	}
-	switch path {
-	case "":
-		return s.tableServiceProperties(r)
-	case "$batch":
+	switch {
+	case path == "" && r.Query.Get("comp") != "properties":
+		return Fail(http.StatusNotImplemented, "NotImplemented", "The in-memory service does not implement this operation.")
+	case path == "":
+		return s.Settings(r)
+	case path == "$batch":
 		return s.batch(r)
 	}
 	if m := namedPath.FindStringSubmatch(path); m != nil {
@@ -214,22 +193,16 @@ func (s *Service) Route(r *storage.Request) *storage.Answer {
 	switch {
 	case bad != nil:
 		return bad
+	case r.Query.Get("comp") == "acl" && r.Method != http.MethodPut:
+		return t.Show(r)
 	case r.Query.Get("comp") == "acl":
-		return t.routeACL(r)
+		return cmp.Or(t.Set(r), storage.OK(http.StatusNoContent))
 	case r.Method == http.MethodGet && !at.keyed:
 		return s.queryEntities(r, t)
 	case r.Method == http.MethodGet:
 		return s.getEntity(r, t, at)
 	}
 	return s.writeEntity(r, t, at, func(*entity) {})
-}
-
-// Preferring returns the preference that the service acknowledges, whether or not it acts on it.
-func Preferring(a *storage.Answer, r *storage.Request) *storage.Answer {
-	if r.Method == http.MethodGet || r.Method == http.MethodDelete || r.Container == "$batch" || a.Failed() && r.Method != http.MethodPost {
-		return a
-	}
-	return a.Set("Preference-Applied", r.Header.Get("Prefer"))
 }
 
 // liveTable returns a table that exists. While a table is being deleted, every operation on it is refused (REST:
@@ -239,7 +212,7 @@ func (s *Service) liveTable(name string) (*tableState, *storage.Answer) {
 	switch {
 	case t == nil:
 		return nil, Fail(http.StatusNotFound, "TableNotFound", "The table specified does not exist.")
-	case !t.deleted.IsZero():
+	case t.Gone():
 		return nil, Fail(http.StatusConflict, "TableBeingDeleted", "The specified table is being deleted. Try operation later.")
 	}
 	return t, nil
@@ -279,13 +252,13 @@ func (s *Service) routeNamedTable(r *storage.Request, name string) *storage.Answ
 	switch {
 	case r.Method != http.MethodDelete && r.Method != http.MethodGet:
 		return Fail(http.StatusMethodNotAllowed, "MethodNotAllowed", "The requested method is not allowed on the specified resource.")
-	case t == nil, !t.deleted.IsZero(): // no longer listed, and deleted once only
+	case t == nil, t.Gone(): // no longer listed, and deleted once only
 		return Fail(http.StatusNotFound, "ResourceNotFound", "The specified resource does not exist.")
 	case r.Method == http.MethodGet:
 		level := metadataOfRequest(r)
-		return jsonAnswer(http.StatusOK, level, s.listedTable(t.name, level, "$metadata#Tables/@Element"))
+		return jsonAnswer(http.StatusOK, level, s.listedTable(t.Name, level, "$metadata#Tables/@Element"))
 	}
-	t.deleted = time.Now()
+	t.Deleted = time.Now()
 	t.entities = map[entityKey]*entity{}
 	return storage.OK(http.StatusNoContent)
 }
@@ -302,21 +275,18 @@ func (s *Service) queryTables(r *storage.Request) *storage.Answer {
 	level := metadataOfRequest(r)
 	page := []edm.Object{}
 	a := storage.OK(http.StatusOK)
-	for _, key := range slices.Sorted(maps.Keys(s.named)) {
-		t := s.table(key)
-		if t == nil || !t.deleted.IsZero() || key < strings.ToLower(r.Query.Get("nexttablename")) {
-			continue
-		}
-		if !matches(func(name string) (edm.Value, bool) {
-			return edm.Value{Type: edm.String, Text: t.name}, name == "TableName"
+	for _, key := range s.Names("") {
+		t := s.Find(key)
+		if key < strings.ToLower(r.Query.Get("nexttablename")) || !matches(func(name string) (edm.Value, bool) {
+			return edm.Value{Type: edm.String, Text: t.Name}, name == "TableName"
 		}) {
 			continue
 		}
 		if len(page) == top {
-			a.Set("x-ms-continuation-NextTableName", t.name)
+			a.Set("x-ms-continuation-NextTableName", t.Name)
 			break
 		}
-		page = append(page, s.listedTable(t.name, level, ""))
+		page = append(page, s.listedTable(t.Name, level, ""))
 	}
 	return s.listAnswer(a, level, "$metadata#Tables", page)
 }
@@ -354,38 +324,6 @@ func topOf(r *storage.Request) (int, *storage.Answer) {
 		return 0, invalidInput("The value of $top is not a number between 0 and 1000.")
 	}
 	return n, nil
-}
-
-// routeACL stores the access policies. It has no conditions: the last writer wins.
-func (t *tableState) routeACL(r *storage.Request) *storage.Answer {
-	if r.Method == http.MethodPut {
-		var bad *storage.Answer
-		if t.acl, bad = storage.PoliciesIn(r.Body); bad != nil {
-			return bad
-		}
-		return storage.OK(http.StatusNoContent)
-	}
-	a := storage.OK(http.StatusOK).Set("Content-Type", "application/xml")
-	if a.Body = t.acl; len(a.Body) == 0 {
-		a.Body = []byte(xml.Header + "<SignedIdentifiers/>")
-	}
-	return a
-}
-
-// tableServiceProperties stores the service's settings: the last writer wins.
-func (s *Service) tableServiceProperties(r *storage.Request) *storage.Answer {
-	switch {
-	case r.Query.Get("comp") != "properties":
-		return Fail(http.StatusNotImplemented, "NotImplemented", "The in-memory service does not implement this operation.")
-	case r.Method == http.MethodPut:
-		s.properties = r.Body
-		return storage.OK(http.StatusAccepted)
-	}
-	a := storage.OK(http.StatusOK).Set("Content-Type", "application/xml")
-	if a.Body = s.properties; len(a.Body) == 0 {
-		a.Body = []byte(xml.Header + "<StorageServiceProperties/>")
-	}
-	return a
 }
 
 // Fail returns an error response of the Table service, which has the code only in the body.

@@ -59,11 +59,11 @@ func (e *entity) object(t *tableState, level edm.Level, metadata string, selecte
 	var o edm.Object
 	if level != edm.NoMetadata {
 		if metadata != "" {
-			o.Add("odata.metadata", edm.Quote(t.account.Endpoint+"/$metadata#"+t.name+metadata))
+			o.Add("odata.metadata", edm.Quote(t.account.Endpoint+"/$metadata#"+t.Name+metadata))
 		}
 		if level == edm.FullMetadata {
-			link := t.name + "(PartitionKey='" + escapeKey(e.partition) + "',RowKey='" + escapeKey(e.row) + "')"
-			o.Add("odata.type", edm.Quote(t.account.Name+"."+t.name))
+			link := t.Name + "(PartitionKey='" + escapeKey(e.partition) + "',RowKey='" + escapeKey(e.row) + "')"
+			o.Add("odata.type", edm.Quote(t.account.Name+"."+t.Name))
 			o.Add("odata.id", edm.Quote(t.account.Endpoint+"/"+link))
 			o.Add("odata.etag", edm.Quote(e.etag()))
 			o.Add("odata.editLink", edm.Quote(link))
@@ -253,7 +253,7 @@ func (s *Service) insertEntity(r *storage.Request, t *tableState, before func(*e
 		return bad
 	}
 	level := metadataOfRequest(r)
-	location := s.Endpoint + "/" + t.name + "(PartitionKey='" + escapeKey(key.partition) + "',RowKey='" + escapeKey(key.row) + "')"
+	location := s.Endpoint + "/" + t.Name + "(PartitionKey='" + escapeKey(key.partition) + "',RowKey='" + escapeKey(key.row) + "')"
 	if noContent(r) {
 		return storage.OK(http.StatusNoContent).Set("ETag", e.etag()).Set("Preference-Applied", "return-no-content").Set("Location", location).Set("DataServiceId", location)
 	}

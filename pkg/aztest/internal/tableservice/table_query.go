@@ -61,7 +61,7 @@ func (s *Service) queryEntities(r *storage.Request, t *tableState) *storage.Answ
 		}
 		page = append(page, e.object(t, level, "", selected))
 	}
-	return s.listAnswer(a, level, "$metadata#"+t.name, page)
+	return s.listAnswer(a, level, "$metadata#"+t.Name, page)
 }
 
 // A continuation is opaque. A client that uses it as a key fails here.

@@ -60,7 +60,6 @@ acquisitions is not counted. All clients run in this process, so on an emulator 
   azconc bench --account-name mine --workload blob --clients 8 --max-requests 1000 --yes -o json`,
 		Flags: func(opts *options, set *pflag.FlagSet) {
 			set.StringSliceVar(&opts.Workloads, "workload", names(), "`names` of workloads, with commas between them")
-			flags.Words(set, "workload", names())
 			set.IntSliceVar(&opts.Clients, "clients", []int{1, 8, 32}, "`numbers` of clients, with commas between them")
 			opts.For = 2 * time.Second
 			flags.Duration(set, &opts.For, "for", false, "end a cell after this long")

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -122,7 +123,7 @@ func open(s *aztest.Service) map[string]bool {
 // Without an account, the whole command needs nothing but itself.
 func TestWithoutAnAccountTheServiceInMemoryIsMeasured(t *testing.T) {
 	r := bench(t.Context(), t, nil, "", "--workload", "blob,consume", "--clients", "1,2", "--for", "200ms", "--max-requests", "500", "-o", "json")
-	if r.code != 0 || r.Outcome != "done" || r.Service != "the service in memory, 5ms away" || len(r.Cells) != 20 || len(r.Left) != 0 {
+	if r.code != 0 || r.Outcome != "done" || r.Service != "the service in memory, 5ms away" || len(r.Cells) != 20 {
 		t.Fatalf("exit %d: %s %s", r.code, r.stdout, r.stderr)
 	}
 	for _, c := range r.Cells {
@@ -134,7 +135,7 @@ func TestWithoutAnAccountTheServiceInMemoryIsMeasured(t *testing.T) {
 
 func TestTheTableIsForATerminal(t *testing.T) {
 	r := bench(t.Context(), t, nil, "", "--workload", "blob", "--clients", "1", "--for", "60ms")
-	for _, want := range []string{"blob: an increment of a counter in one blob\n", "\nclients  way ", "\n      1  azconc ", "\n         full jitter ", " on the service in memory, "} {
+	for _, want := range []string{"blob:\n", "\nclients  way ", "\n      1  azconc ", "\n      1  full jitter ", " on the service in memory, "} {
 		if !strings.Contains("\n"+r.stdout, want) {
 			t.Errorf("%q is not in\n%s", want, r.stdout)
 		}
@@ -188,11 +189,9 @@ func TestWhatIsLeftIsNamedWithItsRemoval(t *testing.T) {
 		s := far()
 		s.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: 403, Code: "AuthorizationPermissionMismatch", Match: aztest.Op("Delete Container")})
 		r := bench(t.Context(), t, s, "", "--workload", "lock", "--clients", "1", "--for", "100ms", "--yes", "-o", "json")
-		if r.code != 0 || len(r.Left) != 1 || r.Left[0].Kind != "container" || !strings.HasPrefix(r.Left[0].Name, "azconc-bench-") || !open(s)["Container"] {
-			t.Fatalf("exit %d: %s", r.code, r.stdout)
-		}
-		if want := "azconc container delete " + r.Left[0].Name + " deletes it"; !strings.Contains(r.stderr, want) {
-			t.Errorf("%q is not in %s", want, r.stderr)
+		left := regexp.MustCompile(`left: container (azconc-bench-\w+), since .*AuthorizationPermissionMismatch.*; azconc container delete (azconc-bench-\w+) deletes it`)
+		if m := left.FindStringSubmatch(r.stderr); r.code != 0 || m == nil || m[1] != m[2] || !open(s)["Container"] {
+			t.Errorf("exit %d: %s", r.code, r.stderr)
 		}
 	})
 }

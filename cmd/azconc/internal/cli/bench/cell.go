@@ -181,36 +181,29 @@ func together(clients []func(ctx context.Context) error) func(context.Context, *
 
 // measure measures a cell. It creates what the cell needs, and leaves the removal to remove. The error is that of ctx, of the
 // preparation or of the work, or it says that a commit that was reported is missing.
-func (s *site) measure(ctx context.Context, c cell, o *options) (measured, error) {
-	r, err := s.do(ctx, c, o)
-	if cause := context.Cause(ctx); cause != nil {
-		return measured{}, cause
-	}
-	if err != nil {
-		return measured{}, fmt.Errorf("%s: %w", c, err)
-	}
-	return r.result(c), nil
-}
-
-func (s *site) do(ctx context.Context, c cell, o *options) (*recorder, error) {
+func (s *site) measure(ctx context.Context, c cell, o *options) (_ measured, err error) {
+	defer func() {
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		} else if err != nil {
+			err = fmt.Errorf("%s: %w", c, err)
+		}
+	}()
 	m := &meter{bound: int64(o.MaxRequests)}
 	of := slices.IndexFunc(workloads, func(w workload) bool { return w.name == c.Workload })
 	w, err := workloads[of].prepare(s, ctx, c, m)
 	if err != nil {
-		return nil, err
+		return measured{}, err
 	}
 	inside, stop := context.WithCancel(ctx) // without a deadline, before which an update would give up
 	defer stop()
 	r := &recorder{meter: m, stop: stop, began: time.Now()}
 	m.full = r.end
 	defer time.AfterFunc(o.For, r.end).Stop()
-	if err := w.run(inside, r); err != nil {
-		return nil, err
-	}
-	if w.check != nil && ctx.Err() == nil {
+	if err = w.run(inside, r); err == nil && w.check != nil && ctx.Err() == nil {
 		err = w.check(ctx, r.stored)
 	}
-	return r, err
+	return r.result(c), err
 }
 
 // result returns the figures. The first fifth of the commits, in which the clients find their rhythm, is not counted, but for messages,

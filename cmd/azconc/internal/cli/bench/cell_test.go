@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/azaccount"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
@@ -35,8 +35,9 @@ func all(clients int, each time.Duration, requests int) *options {
 // removed removes what s has created, and looks whether anything is there.
 func removed(t *testing.T, s *site, service *aztest.Service) {
 	t.Helper()
-	if left, err := s.remove(t.Context()); err != nil || len(left) != 0 || len(open(service)) != 0 {
-		t.Errorf("%v is left: %v; %v is there", left, err, open(service))
+	streams, _, _, stderr := cli.TestStreams()
+	if s.remove(t.Context(), cli.NewFactory(streams, nil)); stderr.Len() > 0 || len(open(service)) != 0 {
+		t.Errorf("%s; %v is there", stderr, open(service))
 	}
 }
 
@@ -149,27 +150,6 @@ func TestAnInterruptedCellLeavesNothing(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestWhatCannotBeDeletedIsNamed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		service := far()
-		s := siteOf(t, service)
-		o := all(1, 100*time.Millisecond, 100)
-		for _, c := range o.cells() {
-			if _, err := s.measure(t.Context(), c, o); err != nil {
-				t.Fatal(err)
-			}
-		}
-		service.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: 403, Match: aztest.Op("Delete Container", "Delete Table")})
-		left, err := s.remove(t.Context())
-		want := []resource{{"container", s.name}, {"table", strings.ReplaceAll(s.name, "-", "")}}
-		if !slices.Equal(left, want) || err == nil {
-			t.Errorf("%v is left, %v; want %v and a reason", left, err, want)
-		}
-		service.SetFaults()
-		removed(t, s, service)
-	})
 }
 
 // A loop that writes without a condition loses increments. The check of a cell notices that.

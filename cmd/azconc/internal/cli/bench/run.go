@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"io"
 	"runtime"
 	"time"
 
@@ -40,7 +41,7 @@ func run(ctx context.Context, f *cli.Factory, opts *options) error {
 		r.Cells = append(r.Cells, m)
 	}
 	progress.End()
-	r.remove(ctx, f, s)
+	s.remove(ctx, f)
 	r.Cost = f.Cost()
 	if err == nil {
 		return f.Print(r)
@@ -51,19 +52,6 @@ func run(ctx context.Context, f *cli.Factory, opts *options) error {
 		}
 	}
 	return &endedError{err, r}
-}
-
-// remove deletes the resources of the run, and returns the names of those that are left.
-func (r *result) remove(ctx context.Context, f *cli.Factory, s *site) {
-	left, err := s.remove(ctx)
-	if len(left) == 0 {
-		return
-	}
-	r.Left = left
-	f.Notef("could not delete everything: %s", fail.Message(err, fail.Judge(err), "bench", ""))
-	for _, l := range left {
-		f.Notef("left: %s; azconc %s delete %s deletes it", l, l.Kind, l.Name)
-	}
 }
 
 // roundTrip is the least time that a request to the service in memory takes, as over a network.
@@ -118,11 +106,46 @@ type endedError struct {
 func (e *endedError) Error() string { return e.err.Error() }
 func (e *endedError) Unwrap() error { return e.err }
 
-// Facts has the figures, and the resources left in the account.
+// Facts has the figures.
 func (e *endedError) Facts() map[string]any {
-	facts := map[string]any{"service": e.result.Service, "cells": e.result.Cells, "requests": e.result.Requests, "elapsed_ms": e.result.ElapsedMS}
-	if len(e.result.Left) > 0 {
-		facts["left"] = e.result.Left
+	return map[string]any{"service": e.result.Service, "cells": e.result.Cells, "requests": e.result.Requests, "elapsed_ms": e.result.ElapsedMS}
+}
+
+type result struct {
+	Outcome string     `json:"outcome"` // done or declined
+	Service string     `json:"service"`
+	CPUs    int        `json:"cpus,omitempty"`
+	Cells   []measured `json:"cells"`
+	cli.Cost
+}
+
+// Text prints a table for each workload.
+func (r result) Text(w io.Writer) {
+	if r.Outcome == "declined" {
+		fmt.Fprintf(w, "declined %s\n", r.Service)
+		return
 	}
-	return facts
+	last := ""
+	for _, m := range r.Cells { // those of a workload stand together
+		if m.Workload != last {
+			last = m.Workload
+			fmt.Fprintf(w, "%s:\n%7s  %-11s %10s %16s %10s %10s %11s\n", last, "clients", "way", "commits/s", "requests/commit", "p50", "p99", "least/mean")
+		}
+		least := unknown
+		if m.Least != nil {
+			least = fmt.Sprintf("%.2f", *m.Least)
+		}
+		fmt.Fprintf(w, "%7d  %-11s %10.2f %16.2f %10s %10s %11s\n", m.Clients, m.Way, m.CommitsPerS, m.RequestsPerCommit, inMS(m.P50MS), inMS(m.P99MS), least)
+	}
+	fmt.Fprintf(w, "%s on %s, from a machine with %s\n", show.Plural(int(r.Requests), "request"), r.Service, show.Plural(r.CPUs, "processor"))
+}
+
+// unknown stands for a figure that is not known.
+const unknown = "–"
+
+func inMS(v float64) string {
+	if v == 0 {
+		return unknown
+	}
+	return fmt.Sprintf("%.2f ms", v)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -20,6 +19,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/azaccount"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/idempotent"
 	"github.com/azconc/azconc/pkg/azerr"
 )
@@ -32,13 +33,11 @@ type site struct {
 	created []resource
 }
 
-// resource is something that a site has created.
+// resource is something that a site has created: a container, a table or a queue.
 type resource struct {
-	Kind string `json:"kind"` // container, table or queue
-	Name string `json:"name"`
+	kind, name string
+	remove     func(context.Context) error
 }
-
-func (r resource) String() string { return r.Kind + " " + r.Name }
 
 // newSite returns a site with a name of its own. It sends nothing.
 func newSite(account *azaccount.Account, options func() azcore.ClientOptions) *site {
@@ -106,58 +105,52 @@ func (s *site) queue(m *meter) (*azqueue.QueueClient, error) {
 	return c.NewQueueClient(s.name), nil
 }
 
-// on returns what creates and what deletes the container, the table or the queue.
-func (s *site) on(kind string) (create, remove func(context.Context) error, err error) {
-	switch kind {
-	case "container":
-		c, err := s.container(nil)
-		return func(ctx context.Context) error { _, err := c.Create(ctx, nil); return err },
-			func(ctx context.Context) error { _, err := c.Delete(ctx, nil); return err }, err
-	case "queue":
-		c, err := s.queue(nil)
-		return func(ctx context.Context) error { _, err := c.Create(ctx, nil); return err },
-			func(ctx context.Context) error { _, err := c.Delete(ctx, nil); return err }, err
-	}
-	c, err := s.table(nil)
-	return func(ctx context.Context) error { _, err := c.CreateTable(ctx, nil); return err },
-		func(ctx context.Context) error { _, err := c.Delete(ctx, nil); return err }, err
-}
-
 // create creates the container, the table or the queue, unless it has done so before. After an error remove deletes what may have
 // been created.
 func (s *site) create(ctx context.Context, kind string) error {
-	r := resource{kind, s.name}
-	if kind == "table" {
-		r.Name = s.tableName()
-	}
-	if slices.Contains(s.created, r) {
+	if slices.ContainsFunc(s.created, func(r resource) bool { return r.kind == kind }) {
 		return nil
 	}
-	create, _, err := s.on(kind)
-	if err != nil {
-		return err
+	r, create := resource{kind: kind, name: s.name}, func() error { return nil }
+	switch kind {
+	case "container":
+		c, err := s.container(nil)
+		if err != nil {
+			return err
+		}
+		create = func() error { _, err := c.Create(ctx, nil); return err }
+		r.remove = func(ctx context.Context) error { _, err := c.Delete(ctx, nil); return err }
+	case "queue":
+		c, err := s.queue(nil)
+		if err != nil {
+			return err
+		}
+		create = func() error { _, err := c.Create(ctx, nil); return err }
+		r.remove = func(ctx context.Context) error { _, err := c.Delete(ctx, nil); return err }
+	case "table":
+		c, err := s.table(nil)
+		if err != nil {
+			return err
+		}
+		r.name = s.tableName()
+		create = func() error { _, err := c.CreateTable(ctx, nil); return err }
+		r.remove = func(ctx context.Context) error { _, err := c.Delete(ctx, nil); return err }
 	}
 	s.created = append(s.created, r)
-	err = create(ctx)
+	err := create()
 	if azerr.Has(err, "ContainerAlreadyExists", "QueueAlreadyExists", "TableAlreadyExists") { // a request that was sent twice
 		return nil
 	}
 	return err
 }
 
-// remove deletes everything that was created, even if ctx has ended, within half a minute. It returns what may be left, and why.
-func (s *site) remove(ctx context.Context) (left []resource, err error) {
+// remove deletes everything that was created, even if ctx has ended, within half a minute, and names what may be left.
+func (s *site) remove(ctx context.Context, f *cli.Factory) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	defer cancel()
 	for _, r := range s.created {
-		_, remove, problem := s.on(r.Kind)
-		if problem == nil {
-			problem = remove(ctx)
-		}
-		if problem != nil && azerr.Absent(problem) == "" {
-			left, err = append(left, r), errors.Join(err, problem)
+		if err := r.remove(ctx); err != nil && azerr.Absent(err) == "" {
+			f.Notef("left: %s %s, since %s; azconc %[1]s delete %[2]s deletes it", r.kind, r.name, fail.Message(err, fail.Judge(err), "bench", ""))
 		}
 	}
-	s.created = left
-	return left, err
 }

@@ -23,7 +23,6 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/optimistic"
-	"github.com/azconc/azconc/optimistic/blobs"
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
@@ -40,34 +39,40 @@ its file, and azconc prints the command that writes it.`,
 	}
 	set := cmd.Flags()
 	e := &editing{f: f}
+	o := optimistic.UpdateOptions{Attempts: -1, Elapsed: -1} // the user decides how often
+	// After a conflict the stored text is read and compared with the user's.
+	o.ConfirmConflicts = optimistic.ConfirmNever
 	var maxSize int64
-	set.BoolVar(&e.create, "create", false, "start with an empty text if the blob does not exist")
+	set.BoolVar(&o.Create, "create", false, "start with an empty text if the blob does not exist")
 	flags.AddMaxSize(set, &maxSize)
-	flags.WriteConditions(set, &e.conditions, flags.CondAll)
+	flags.WriteConditions(set, &o.Conditions, flags.CondAll)
 	parse := func(arg string) (on ref.Blob, err error) {
-		if e.on, err = ref.ParseWritable(arg); err != nil {
-			return e.on, err
+		if on, err = ref.ParseWritable(arg); err != nil {
+			return on, err
 		}
-		return e.on, creates(e.create, e.conditions)
+		return on, creates(o.Create, o.Conditions)
 	}
-	return cli.On(f, cmd, parse, f.BlockBlob, func(ctx context.Context, on ref.Blob, client *blockblob.Client) (_ cli.Result, err error) {
+	return cli.On(f, cmd, parse, f.BlockBlob, func(ctx context.Context, on ref.Blob, client *blockblob.Client) (cli.Result, error) {
 		if _, err := editor(f); err != nil {
 			return nil, err
 		}
-		e.create = e.create || e.conditions.IfNoneMatch == azcore.ETagAny
-		e.target = contentOf(client, on.Blob, flags.Headers{})
-		e.target.MaxSize = maxSize
-		if e.base, err = e.read(ctx); err != nil {
-			return nil, flags.MaxSizeHint(err)
+		o.Create = o.Create || o.Conditions.IfNoneMatch == azcore.ETagAny
+		o.Hooks = f.Monitor.Hooks()
+		target := contentOf(client, on.Blob, flags.Headers{})
+		target.MaxSize = maxSize
+		e.on, e.conditions = on, o.Conditions
+		r, err := optimistic.Update(ctx, target, e.change, &o)
+		if err != nil {
+			return nil, e.keep(fail.Tally(err, r))
 		}
-		e.current = e.base.ETag
-		if err := e.conditions.Check("edit", on.String(), e.base.State); err != nil {
-			return nil, err
+		if err := os.Remove(e.file); err != nil {
+			f.Notef("the temporary file was not removed: %v", err)
 		}
-		if e.file, err = tempCopy(on.Blob, e.base.Value); err != nil {
-			return nil, err
+		out := cli.NewWriteResult(on, "updated", r)
+		if e.cancelled {
+			out.Outcome = "cancelled"
 		}
-		return e.finish(e.run(ctx))
+		return out, nil
 	})
 }
 
@@ -75,136 +80,78 @@ its file, and azconc prints the command that writes it.`,
 type editing struct {
 	f          *cli.Factory
 	on         ref.Blob
-	create     bool
 	conditions optimistic.Conditions
-	target     blobs.Blob[[]byte]
-	base       *optimistic.Version[[]byte]
-	current    azcore.ETag // of the version that is there, as far as is known
+	before     []byte
+	base       azcore.ETag // of before
 	file       string
 	mine       []byte
-	total      optimistic.Result
+	cancelled  bool // the text has not changed
 }
 
-// finish returns the result of an edit, and removes the file unless its text was not written.
-func (e *editing) finish(outcome string, err error) (cli.Result, error) {
-	if err != nil {
-		return nil, e.keep(fail.Tally(err, e.total))
-	}
-	if err := os.Remove(e.file); err != nil {
-		e.f.Notef("the temporary file was not removed: %v", err)
-	}
-	r := cli.NewWriteResult(e.on, outcome, e.total)
-	if !e.total.Created {
-		r.Outcome = outcome
-	}
-	return r, nil
-}
-
-// read is optimistic.Read, but with --create a missing blob is an empty version.
-func (e *editing) read(ctx context.Context) (*optimistic.Version[[]byte], error) {
-	v, err := optimistic.Read(ctx, e.target, nil)
-	if errors.Is(err, optimistic.ErrNotFound) && e.create {
-		return &optimistic.Version[[]byte]{}, nil
-	}
-	if v != nil {
-		e.total.Requests++
-	}
-	return v, err
-}
-
-func (e *editing) run(ctx context.Context) (outcome string, err error) {
-	outcome, err = e.open(ctx)
-	for outcome == "" && err == nil {
-		err := e.write(ctx)
-		if err == nil {
-			return "updated", nil
+// change has the user change the content, which is that of another version when it is not called for the first time.
+func (e *editing) change(ctx context.Context, content *[]byte) (err error) {
+	base := optimistic.BaseOf(ctx)
+	if optimistic.EarlierRuns(ctx) == 0 {
+		if err := e.conditions.Check("edit", e.on.String(), base); err != nil {
+			return err
 		}
-		conflict, ok := errors.AsType[*optimistic.ConflictError](err)
-		if !ok {
-			return "", err
+		e.file, err = tempCopy(e.on.Blob, *content)
+	} else {
+		if bytes.Equal(*content, e.mine) && base.Exists {
+			e.f.Notef("another writer has written the same text")
+			return optimistic.ErrSkip
 		}
-		if conflict.Current != "" || conflict.Reason == azerr.Gone {
-			e.current = conflict.Current
-		}
-		pinned := e.conditions.IfMatch != "" && e.conditions.IfMatch != azcore.ETagAny
-		if pinned || conflict.Base != "" && conflict.Base == conflict.Current {
-			return "", err
-		}
-		if outcome, err = e.reconcile(ctx, conflict); err != nil {
-			return "", err
-		}
+		err = e.reconcile(ctx, *content, base.ETag)
 	}
-	return outcome, err
-}
-
-// open runs the editor, and returns "cancelled" if the text has not changed.
-func (e *editing) open(ctx context.Context) (outcome string, err error) {
+	if e.before, e.base = *content, base.ETag; err != nil {
+		return err
+	}
 	if err := runEditor(e.f, e.file); err != nil {
-		return "", err
+		return err
 	}
-	if err := ctx.Err(); err != nil {
-		return "", context.Cause(ctx)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	if e.mine, err = os.ReadFile(e.file); err != nil {
-		return "", err
+		return err
 	}
-	if bytes.Equal(e.mine, e.base.Value) {
-		return "cancelled", nil
+	if bytes.Equal(e.mine, *content) {
+		e.cancelled = true
+		return optimistic.ErrSkip
 	}
-	return "", nil
+	*content = e.mine
+	return nil
 }
 
-func (e *editing) write(ctx context.Context) error {
-	c := e.conditions
-	o := &optimistic.WriteOptions{Conditions: optimistic.Conditions{IfTags: c.IfTags, LeaseID: c.LeaseID}}
-	// After a conflict the stored text is read and compared with the user's.
-	o.ConfirmConflicts, o.Hooks = optimistic.ConfirmNever, e.f.Monitor.Hooks()
-	var r optimistic.Result
-	var err error
-	if e.base.Exists {
-		r, err = optimistic.Replace(ctx, e.target, e.base, e.mine, o)
-	} else {
-		r, err = optimistic.Create(ctx, e.target, e.mine, o)
-	}
-	t := &e.total
-	t.Changed, t.Created, t.ETag, t.BaseETag = r.Changed, r.Created, r.ETag, r.BaseETag
-	t.Attempts, t.Conflicts, t.Ambiguous = t.Attempts+r.Attempts, t.Conflicts+r.Conflicts, t.Ambiguous+r.Ambiguous
-	t.Resolved, t.Requests, t.Elapsed = t.Resolved+r.Resolved, t.Requests+r.Requests, t.Elapsed+r.Elapsed
-	return err
-}
-
-// reconcile shows what another writer has changed, and lets the user change the text, which may then replace that version.
-func (e *editing) reconcile(ctx context.Context, conflict error) (outcome string, err error) {
+// reconcile shows what another writer has changed, and asks whether the user's text may replace that. The error is a conflict if not.
+func (e *editing) reconcile(ctx context.Context, theirs []byte, etag azcore.ETag) error {
 	f := e.f
-	theirs, err := e.read(ctx)
-	if err != nil {
-		return "", err
-	}
-	if bytes.Equal(theirs.Value, e.mine) && theirs.Exists {
-		f.Notef("another writer has written the same text")
-		e.total.ETag = theirs.ETag
-		return "unchanged", nil
-	}
-	f.Notef("another writer has changed the blob (etag %s); your text is in %s", cmp.Or(theirs.ETag, "none"), e.file)
-	_, _ = io.WriteString(f.Err, change.Diff("before", "theirs", e.base.Value, theirs.Value))
-	e.base, e.current = theirs, theirs.ETag
-	again := false
+	f.Notef("another writer has changed the blob (etag %s); your text is in %s", cmp.Or(etag, "none"), e.file)
+	_, _ = io.WriteString(f.Err, change.Diff("before", "theirs", e.before, theirs))
+	again, err := false, error(nil)
 	if f.InTerminal && f.ErrTerminal {
 		again, err = f.Confirmed(ctx, "open your text again, to write it over theirs? yes or no: ")
 	}
-	if !again {
-		return "", errors.Join(conflict, err)
+	if again {
+		return nil
 	}
-	return e.open(ctx)
+	return errors.Join(&optimistic.ConflictError{Op: "edit", Resource: e.on.String(), Reason: azerr.Changed, Base: e.base, Current: etag}, err)
 }
 
-// keep adds to err the file with the text, and the command that overwrites the current version with it.
+// keep adds to err the file with the text, if there is one, and the command that overwrites the current version with it.
 func (e *editing) keep(err error) error {
+	if e.file == "" {
+		return flags.MaxSizeHint(err)
+	}
+	current := e.base
+	if conflict, ok := errors.AsType[*optimistic.ConflictError](err); ok && (conflict.Current != "" || conflict.Reason == azerr.Gone) {
+		current = conflict.Current
+	}
 	command := fmt.Sprintf("azconc blob update %s --file %s", show.Quote(e.on.String()), show.Quote(e.file))
-	if e.current == "" {
+	if current == "" {
 		command += " --create"
 	} else {
-		command += " --if-match " + show.Quote(string(e.current))
+		command += " --if-match " + show.Quote(string(current))
 	}
 	if c := e.conditions; c.LeaseID != "" {
 		command += " --lease-id " + c.LeaseID

@@ -106,15 +106,6 @@ func TestCopyFlags(t *testing.T) {
 	})
 }
 
-func TestTierFlags(t *testing.T) {
-	clitest.CheckUsage(t, NewCmd, []clitest.UsageCase{
-		{Args: words("tier set jobs/b cool"), Err: taken},
-		{Args: []string{"tier", "set", "jobs/b", "Hot", "--if-tags", `"a" = '1'`}, Err: taken},
-		{Args: words("tier set jobs/b"), Err: "is missing"},
-		{Args: words("tier set jobs/b tepid"), Err: "not a tier"},
-	})
-}
-
 func TestBlockAndPageFlags(t *testing.T) {
 	clitest.CheckUsage(t, NewCmd, []clitest.UsageCase{
 		{Args: words("block list jobs/a --lease-id x"), Err: "not a GUID"},

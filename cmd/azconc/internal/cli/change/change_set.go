@@ -9,8 +9,6 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/itchyny/gojq"
-
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/jsonform"
 )
@@ -25,9 +23,9 @@ type SetChange struct {
 }
 
 type assignment struct {
-	path []jsonform.Step
-	text []byte // JSON
-	as   string // the path as it was given
+	path  []jsonform.Step
+	value any
+	as    string // the path as it was given
 }
 
 func newSetChange(args []string) (*SetChange, error) {
@@ -41,9 +39,7 @@ func newSetChange(args []string) (*SetChange, error) {
 		if err != nil {
 			return nil, fail.WithHint(fail.Usagef("--set %q: %w", arg, err), `a path looks like a.b or a[0].b; a dot or a bracket in a name is written \. or \[`)
 		}
-		if err := c.add(path, steps, text); err != nil {
-			return nil, err
-		}
+		c.add(path, steps, text)
 	}
 	return c, nil
 }
@@ -62,21 +58,20 @@ func NewSetProperties(args []string) (*SetChange, error) {
 				return nil, fail.WithHint(fail.Usagef("--set %q: a property's name cannot have %q there", arg, r), "a name has letters, digits and underscores, and does not begin with a digit")
 			}
 		}
-		if err := c.add(name, []jsonform.Step{{Name: name}}, text); err != nil {
-			return nil, err
-		}
+		c.add(name, []jsonform.Step{{Name: name}}, text)
 	}
 	return c, nil
 }
 
 // add adds an assignment of text, which is a JSON value, or else a string without its quotes.
-func (c *SetChange) add(as string, path []jsonform.Step, text string) (err error) {
-	value := []byte(text)
-	if !json.Valid(value) {
-		value, err = gojq.Marshal(text)
+func (c *SetChange) add(as string, path []jsonform.Step, text string) {
+	value := any(text)
+	if json.Valid([]byte(text)) {
+		d := json.NewDecoder(strings.NewReader(text))
+		d.UseNumber()
+		_ = d.Decode(&value) // it is valid
 	}
-	c.assignments = append(c.assignments, assignment{path: path, text: value, as: as})
-	return err
+	c.assignments = append(c.assignments, assignment{path: path, value: value, as: as})
 }
 
 var (
@@ -118,7 +113,7 @@ func (c *SetChange) Apply(_ context.Context, base BaseContent) ([]byte, error) {
 		return nil, err
 	}
 	for _, a := range c.assignments {
-		if err := doc.Set(a.path, a.text); err != nil {
+		if err := doc.Set(a.path, a.value); err != nil {
 			return nil, &fail.FilterError{What: "--set " + a.as, Err: err}
 		}
 	}

@@ -22,7 +22,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
-	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 )
 
 // budget is the time from the start of the process to its answer.
@@ -129,17 +128,6 @@ func (c *completer) value(flag *pflag.Flag) cobra.CompletionFunc {
 		return func(_ *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
 			words := slices.DeleteFunc(strings.Split(m[1], " | "), func(w string) bool { return !strings.HasPrefix(w, word) })
 			return words, cobra.ShellCompDirectiveNoFileComp
-		}
-	}
-	if all := flags.WordsOf(flag); all != nil {
-		return func(_ *cobra.Command, _ []string, word string) (offered []string, _ cobra.ShellCompDirective) {
-			before := word[:strings.LastIndex(word, ",")+1]
-			for _, w := range all {
-				if strings.HasPrefix(before+w, word) {
-					offered = append(offered, before+w)
-				}
-			}
-			return offered, cobra.ShellCompDirectiveNoFileComp
 		}
 	}
 	kind, _ := pflag.UnquoteUsage(flag)

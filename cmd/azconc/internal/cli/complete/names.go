@@ -2,7 +2,6 @@ package complete
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"unicode"
 
@@ -43,12 +42,6 @@ var lists = map[string]list{
 	"queues":              queues,
 	"share":               shares,
 	"share/path":          under(shares, files),
-	"tier":                words("hot", "cool", "cold", "archive"),
-}
-
-// words lists words that are the same for every account.
-func words(all ...string) list {
-	return func(context.Context, *cli.Factory, string) ([]string, error) { return slices.Clone(all), nil }
 }
 
 // under lists names with two parts: those of containers, tables or shares with a slash, and behind the slash the names inside.

@@ -4,6 +4,7 @@ package demo
 import (
 	"context"
 	"io"
+	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
@@ -14,15 +15,13 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/engine"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
-	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/internal/demo/scene"
 )
 
 type options struct {
 	Engine    engine.Options
 	Scenes    []string // by name; empty: all
-	List      bool
-	OnAccount bool // flags name an account
+	OnAccount bool     // flags name an account
 	Trace     bool
 }
 
@@ -43,20 +42,19 @@ starts Microsoft's Azurite, which needs Node.js and npm and is installed first i
 skipped. --account-name or --connection-string plays the scenes on that account; an account in the environment is not used. What
 the scenes create has names of its own, begins with azconc, and is deleted at the end.
 
-Scenes are played at the same time. lease-expired, which waits 16 s for a lease to expire, is played if --scene names it.`,
+Scenes are played at the same time:
+
+` + strings.TrimSuffix(scene.List(), "\n"),
 		Example: `  azconc demo
-  azconc demo --list
   azconc demo --scene editors,lease -v
   azconc demo --engine azurite`,
 		Flags: func(opts *options, set *pflag.FlagSet) {
 			opts.Engine.Flag(set)
 			set.StringSliceVar(&opts.Scenes, "scene", nil, "play the scenes with these `names` only, with commas between them")
-			flags.Words(set, "scene", sceneNames())
-			set.BoolVar(&opts.List, "list", false, "list the scenes, and play none")
 		},
 		Parse: func(opts *options, in cli.Input) error {
 			if _, err := scene.Find(opts.Scenes...); err != nil {
-				return fail.WithHint(fail.Usagef("--scene %v", err), "azconc demo --list names them")
+				return fail.WithHint(fail.Usagef("--scene %v", err), "azconc demo --help names them")
 			}
 			for _, name := range []string{"account-name", "connection-string", "connection-string-file", "blob-endpoint"} {
 				opts.OnAccount = opts.OnAccount || in.Flags.Changed(name)
@@ -84,17 +82,7 @@ func (r result) Text(w io.Writer) {
 	}
 }
 
-type list struct {
-	Outcome string        `json:"outcome"`
-	Scenes  []scene.Scene `json:"scenes"`
-}
-
-func (l list) Text(w io.Writer) { scene.List(w) }
-
 func run(ctx context.Context, f *cli.Factory, opts *options) error {
-	if opts.List {
-		return f.Print(list{"listed", scene.All})
-	}
 	rig, stop, err := place(ctx, f, opts)
 	if err != nil {
 		return err
@@ -133,11 +121,4 @@ func place(ctx context.Context, f *cli.Factory, opts *options) (scene.Rig, func(
 	}
 	stop := func() { _ = server.Stop() } // an error at its end does not matter to the demo
 	return scene.OnConnection(server.ConnectionString(), clients), stop, nil
-}
-
-func sceneNames() (names []string) {
-	for _, s := range scene.All {
-		names = append(names, s.Name)
-	}
-	return names
 }

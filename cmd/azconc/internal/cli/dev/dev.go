@@ -3,7 +3,6 @@ package dev
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
@@ -12,7 +11,6 @@ import (
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/engine"
-	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 )
 
 const connectionVariable = "AZURE_STORAGE_CONNECTION_STRING"
@@ -45,7 +43,6 @@ It listens on 127.0.0.1 only, on free ports unless --default-ports is given. Whe
 		Flags: func(opts *upOptions, set *pflag.FlagSet) {
 			opts.Engine.Flag(set)
 			opts.Engine.FaultFlags(set)
-			opts.Engine.MemoryFlag(set)
 			set.StringVar(&opts.Engine.Location, "location", "", "`directory` for the data of Azurite, which are kept")
 			set.BoolVar(&opts.Engine.DefaultPorts, "default-ports", false, "listen on 10000, 10001 and 10002, where UseDevelopmentStorage=true looks, and on 10004 for files")
 			set.StringSliceVar(&opts.Engine.Accounts, "accounts", nil, "`names` of more accounts, with commas between them; each gets a key of its own")
@@ -99,7 +96,7 @@ func upRun(ctx context.Context, f *cli.Factory, opts *upOptions) (err error) {
 	case <-server.Done():
 		return nil // Stop says why
 	case <-ctx.Done():
-		if _, ok := errors.AsType[*fail.SignalError](context.Cause(ctx)); ok {
+		if signalled(ctx) {
 			return nil
 		}
 		return context.Cause(ctx)

@@ -3,10 +3,7 @@ package dev
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
 	"os"
-	"os/exec"
 	"os/signal"
 	"slices"
 	"strings"
@@ -19,6 +16,8 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/engine"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/lock"
+	"github.com/azconc/azconc/cmd/azconc/internal/proc"
 )
 
 type runOptions struct {
@@ -53,7 +52,6 @@ not be started.
 		Flags: func(opts *runOptions, set *pflag.FlagSet) {
 			opts.Engine.Flag(set)
 			opts.Engine.FaultFlags(set)
-			opts.Engine.MemoryFlag(set)
 			set.SetInterspersed(false)
 		},
 		Parse: func(opts *runOptions, in cli.Input) error {
@@ -72,10 +70,13 @@ const commandGrace = 10 * time.Second
 
 func runRun(ctx context.Context, f *cli.Factory, opts *runOptions) (err error) {
 	// Find the command before the emulator is started, which may take a while.
-	path, err := exec.LookPath(opts.Command[0])
-	if err != nil {
-		return commandNotStarted(err)
+	if _, err := proc.Look(opts.Command[0]); err != nil {
+		return lock.NotStarted(err)
 	}
+	// The frame has caught the signal that ends ctx. From here on no signal ends azconc before the command, which gets them all.
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
 	server, err := engine.Start(ctx, f, opts.Engine)
 	if err != nil {
 		return err
@@ -85,94 +86,43 @@ func runRun(ctx context.Context, f *cli.Factory, opts *runOptions) (err error) {
 			err = stopped
 		}
 	}()
-	cmd := exec.Command(path, opts.Command[1:]...)
-	cmd.Args[0] = opts.Command[0]
-	// The command writes to stderr directly: the redactor would hold back a prompt, and is not a terminal.
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = f.In, f.Out, f.Redactor.W
-	cmd.Env = append(withoutAccount(f.Env), connectionVariable+"="+server.ConnectionString())
-	cmd.WaitDelay = commandGrace
-	if err := cmd.Start(); err != nil {
-		return commandNotStarted(err)
+	command := lock.Job(f, opts.Command, append(withoutAccount(f.Env), connectionVariable+"="+server.ConnectionString()))
+	command.Signals, command.KillAfter = signals, commandGrace
+	stop := make(chan time.Duration)
+	finish := lock.Until(func(finished <-chan struct{}) {
+		ended := ctx.Done()
+		for {
+			select {
+			case <-ended:
+				if ended = nil; signalled(ctx) {
+					continue
+				}
+			case <-server.Done():
+			case <-finished:
+				return
+			}
+			select {
+			case stop <- commandGrace:
+			case <-finished:
+			}
+			return
+		}
+	})
+	status, err := command.Run(stop)
+	finish()
+	if err != nil {
+		return lock.NotStarted(err)
 	}
-	return accompany(f, ctx, cmd, server)
+	return lock.Ended(ctx, status)
 }
 
-// accompany waits for the command's end and passes signals on until then.
-func accompany(f *cli.Factory, ctx context.Context, cmd *exec.Cmd, server engine.Server) error {
-	done := make(chan error, 1)
-	go func() { done <- cmd.Wait() }()
-	signals := make(chan os.Signal, 1)
-	defer signal.Stop(signals)
-	ended, died := ctx.Done(), server.Done()
-	var kill <-chan time.Time
-	var why error
-	stop := func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		if kill == nil {
-			kill = time.After(commandGrace)
-		}
-	}
-	for {
-		select {
-		case err := <-done:
-			if why != nil {
-				return why
-			}
-			return commandEnded(err)
-		case <-ended:
-			ended = nil
-			s, ok := errors.AsType[*fail.SignalError](context.Cause(ctx))
-			if !ok {
-				why = context.Cause(ctx)
-				stop()
-				continue
-			}
-			// The frame has caught this signal and would let the next one end azconc before the command.
-			signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-			pass(f, cmd, s.Signal)
-		case s := <-signals:
-			pass(f, cmd, s)
-		case <-died:
-			died = nil
-			stop()
-		case <-kill:
-			_ = cmd.Process.Kill()
-		}
-	}
-}
-
-// pass sends a signal on to the command. It has already received an interrupt from the terminal, as a member of the
-// foreground group.
-func pass(f *cli.Factory, cmd *exec.Cmd, s os.Signal) {
-	if s == os.Interrupt && f.InTerminal {
-		return
-	}
-	_ = cmd.Process.Signal(s)
+// signalled reports whether a signal has ended ctx.
+func signalled(ctx context.Context) bool {
+	_, ok := errors.AsType[*fail.SignalError](context.Cause(ctx))
+	return ok
 }
 
 // withoutAccount returns env without the variables that could name another account than the connection string.
 func withoutAccount(env cli.Env) []string {
 	return slices.DeleteFunc(slices.Clone(env), func(v string) bool { return strings.HasPrefix(v, "AZURE_STORAGE_") })
-}
-
-func commandNotStarted(err error) error {
-	code := 126
-	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
-		code = 127
-	}
-	return &fail.CommandStatus{Code: code, Text: err.Error()}
-}
-
-func commandEnded(err error) error {
-	exit, ok := errors.AsType[*exec.ExitError](err)
-	switch {
-	case err == nil:
-		return nil
-	case !ok:
-		return fmt.Errorf("wait for the command: %w", err)
-	}
-	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		return &fail.CommandStatus{Code: 128 + int(status.Signal()), Text: "the command was ended by a signal: " + status.Signal().String()}
-	}
-	return &fail.CommandStatus{Code: exit.ExitCode()}
 }

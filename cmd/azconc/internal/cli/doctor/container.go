@@ -107,7 +107,7 @@ func (p *patient) conditional(ctx context.Context, client *blockblob.Client, on 
 		return err
 	})
 	if azerr.Classify(err).Kind == azerr.Conflict {
-		p.once("intermediary", failed, "have its operator turn that off; until then --confirm-conflicts always on every command",
+		p.add("intermediary", failed, "have its operator turn that off; until then --confirm-conflicts always on every command",
 			"something in between repeats writes: the only write of a new blob met a conflict")
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -142,28 +143,20 @@ type patient struct {
 	network network
 
 	findings []finding
-	reported map[string]bool // problems of an intermediary, each of which is reported once
+	ahead    []time.Duration // of the service's clock: that of this machine, by each response
 }
 
+// add reports what a check has found, once: many responses may show it.
 func (p *patient) add(check string, s status, cure, format string, args ...any) {
-	p.findings = append(p.findings, finding{Check: check, Status: s, Found: fmt.Sprintf(format, args...), Cure: cure})
-}
-
-// once reports a problem that many responses may show.
-func (p *patient) once(check string, s status, cure, found string) {
-	if p.reported == nil {
-		p.reported = make(map[string]bool)
-	}
-	if !p.reported[found] {
-		p.reported[found] = true
-		p.add(check, s, cure, "%s", found)
+	if f := (finding{Check: check, Status: s, Found: fmt.Sprintf(format, args...), Cure: cure}); !slices.Contains(p.findings, f) {
+		p.findings = append(p.findings, f)
 	}
 }
 
 // refused adds the failure of a request, as a command would report it. That of a proxy, or of TLS, is one of the way.
 func (p *patient) refused(check, on string, err error) {
 	if layer, found, cure := onTheWay(err); layer != "" {
-		p.once(layer, failed, cure, found)
+		p.add(layer, failed, cure, "%s", found)
 		p.add(check, failed, cure, "%s", found)
 		return
 	}

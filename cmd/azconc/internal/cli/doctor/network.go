@@ -102,11 +102,11 @@ func (p *patient) reach(ctx context.Context, account *azaccount.Account) (reacha
 		}
 		proxy, err := p.network.proxy(u)
 		if err != nil {
-			p.once("proxy", failed, proxyCure, err.Error())
+			p.add("proxy", failed, proxyCure, "%v", err)
 			continue
 		}
 		if proxy != nil {
-			p.once("proxy", warning, "NO_PROXY="+u.Hostname()+" goes past it", "requests go through the proxy "+proxy.Redacted())
+			p.add("proxy", warning, "NO_PROXY="+u.Hostname()+" goes past it", "requests go through the proxy %s", proxy.Redacted())
 		}
 		// A proxy resolves names itself.
 		if proxy != nil || p.named(ctx, s, u.Hostname()) {
@@ -142,16 +142,15 @@ func (p *patient) named(ctx context.Context, s azaccount.Service, host string) b
 
 // encrypted looks at which host ends TLS: that host can repeat requests, or change them.
 func (p *patient) encrypted(ctx context.Context, u *url.URL, proxied bool) {
-	const confirm = "every conflict has to be proved here: --confirm-conflicts always, or ConfirmAlways in Go"
 	switch {
 	case u.Scheme != "https" && !wire.DirectURL(u):
-		p.once("tls", warning, "use https", "requests to "+u.Host+" are not encrypted: whatever is in between can read and repeat them")
+		p.add("tls", warning, "use https", "requests to %s are not encrypted: whatever is in between can read and repeat them", u.Host)
 		return
 	case u.Scheme != "https":
 		return
 	case !wire.DirectURL(u):
-		p.once("tls", warning, "azconc doubts conflicts here by default, at one more request for some of them",
-			u.Hostname()+" is not one of the service's own domains: a front door may end TLS there, and repeat requests")
+		p.add("tls", warning, "azconc doubts conflicts here by default, at one more request for some of them",
+			"%s is not one of the service's own domains: a front door may end TLS there, and repeat requests", u.Hostname())
 		return
 	case proxied:
 		return // the connection is the proxy's
@@ -164,14 +163,13 @@ func (p *patient) encrypted(ctx context.Context, u *url.URL, proxied bool) {
 	switch {
 	case err != nil && ctx.Err() == nil:
 		if layer, found, cure := onTheWay(err); layer != "" {
-			p.once(layer, failed, cure, u.Host+": "+found)
+			p.add(layer, failed, cure, "%s: %s", u.Host, found)
 			return
 		}
-		v := fail.Judge(err)
-		p.once("tls", failed, "is the port open in the firewall?", fail.Message(err, v, "", ""))
+		p.add("tls", failed, "is the port open in the firewall?", "%s", fail.Message(err, fail.Judge(err), "", ""))
 	case err == nil && !slices.ContainsFunc(issuers, ofService):
-		p.once("tls", warning, confirm, "the certificate of "+u.Hostname()+" was issued by "+strings.Join(issuers, ", ")+
-			", not for the service: something in between ends TLS, and can repeat requests")
+		p.add("tls", warning, "every conflict has to be proved here: --confirm-conflicts always, or ConfirmAlways in Go",
+			"the certificate of %s was issued by %s, not for the service: something in between ends TLS, and can repeat requests", u.Hostname(), strings.Join(issuers, ", "))
 	}
 }
 

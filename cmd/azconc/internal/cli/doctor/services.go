@@ -29,16 +29,9 @@ const patience = 15 * time.Second
 
 // ask sends a request once, and looks at its response.
 func (p *patient) ask(ctx context.Context, send func(ctx context.Context) error) error {
-	_, _, _, err := p.timed(ctx, send)
-	return err
-}
-
-// timed is ask, and returns how long it took and by how much the clock of this machine is ahead of the service's.
-func (p *patient) timed(ctx context.Context, send func(ctx context.Context) error) (trip, ahead time.Duration, dated bool, err error) {
 	var resp *http.Response
 	sent := time.Now()
-	err = wire.Wire{}.Once(ctx, "", patience, func(ctx context.Context) error { return send(policy.WithCaptureResponse(ctx, &resp)) })
-	received := time.Now()
+	err := wire.Wire{}.Once(ctx, "", patience, func(ctx context.Context) error { return send(policy.WithCaptureResponse(ctx, &resp)) })
 	if refusal, ok := errors.AsType[*azcore.ResponseError](err); ok && resp == nil {
 		resp = refusal.RawResponse
 	}
@@ -47,12 +40,14 @@ func (p *patient) timed(ctx context.Context, send func(ctx context.Context) erro
 		if foreign.Redirect != "" {
 			found += ": something in between redirects to " + foreign.Redirect
 		}
-		p.once("intermediary", failed, foreignCure, found)
+		p.add("intermediary", failed, foreignCure, "%s", found)
 	} else if resp != nil {
 		p.intermediaries(resp)
-		ahead, dated = aheadOf(resp.Header.Get("Date"), sent, received)
+		if ahead, dated := aheadOf(resp.Header.Get("Date"), sent, time.Now()); dated {
+			p.ahead = append(p.ahead, ahead)
+		}
 	}
-	return received.Sub(sent), ahead, dated, err
+	return err
 }
 
 // aheadOf returns by how much the local clock is ahead of the one that wrote a Date, which has whole seconds and was seen to be up
@@ -77,25 +72,23 @@ func (p *patient) blobs(ctx context.Context) {
 		p.refused("blob", "", err)
 		return
 	}
-	var took, clock []time.Duration
+	var took []time.Duration
 	for range trips {
 		var hierarchical bool
 		var kind, sku string
-		trip, ahead, dated, err := p.timed(ctx, func(ctx context.Context) error {
+		began := time.Now()
+		err := p.ask(ctx, func(ctx context.Context) error {
 			r, err := service.GetAccountInfo(ctx, nil)
 			hierarchical, kind, sku = ptr.Value(r.IsHierarchicalNamespaceEnabled), string(ptr.Value(r.AccountKind)), string(ptr.Value(r.SKUName))
 			return err
 		})
-		if dated {
-			clock = append(clock, ahead)
-		}
 		if err != nil {
 			if !p.limited("blob", err) {
 				p.refused("blob", "", err)
 			}
 			break
 		}
-		if took = append(took, trip); len(took) == 1 {
+		if took = append(took, time.Since(began)); len(took) == 1 {
 			p.add("blob", ok, "", "%s, %s", cmp.Or(kind, "an account"), cmp.Or(sku, "of unknown redundancy"))
 			if hierarchical {
 				p.add("features", warning, "keep metadata and tags out of what must work: index tags, versions and Append Block with conditions on tags do not exist here",
@@ -103,7 +96,7 @@ func (p *patient) blobs(ctx context.Context) {
 			}
 		}
 	}
-	p.clock(clock)
+	p.clock()
 	if len(took) > 0 {
 		slices.Sort(took)
 		p.add("round trip", ok, "", "%v, the median of %d", took[len(took)/2].Round(100*time.Microsecond), len(took))
@@ -119,12 +112,12 @@ func (p *patient) blobs(ctx context.Context) {
 }
 
 // clock reports a clock that is so wrong that it matters.
-func (p *patient) clock(ahead []time.Duration) {
-	if len(ahead) == 0 {
+func (p *patient) clock() {
+	if len(p.ahead) == 0 {
 		return
 	}
-	slices.Sort(ahead)
-	median := ahead[len(ahead)/2].Round(time.Second)
+	slices.Sort(p.ahead)
+	median := p.ahead[len(p.ahead)/2].Round(time.Second)
 	off, way := median.Abs(), "ahead of"
 	if median < 0 {
 		way = "behind"
@@ -224,22 +217,22 @@ const foreignCure = "sign in to the network, or ask the operator of the proxy to
 func (p *patient) intermediaries(resp *http.Response) {
 	h := resp.Header
 	if h.Get("x-ms-request-id") == "" && h.Get("x-ms-version") == "" {
-		p.once("intermediary", failed, foreignCure,
+		p.add("intermediary", failed, foreignCure,
 			"a response did not come from the service: it lacks the headers of every response")
 		return
 	}
 	if h.Get("Date") == "" {
-		p.once("intermediary", warning, "ask the operator of the proxy to keep response headers; azconc then takes longer to prove what became of a write",
+		p.add("intermediary", warning, "ask the operator of the proxy to keep response headers; azconc then takes longer to prove what became of a write",
 			"something in between removes the Date of responses")
 	}
 	// A response with the id of another request is one that was kept.
 	if sent := resp.Request.Header.Get("x-ms-client-request-id"); sent != "" && h.Get("x-ms-client-request-id") != "" && h.Get("x-ms-client-request-id") != sent {
-		p.once("intermediary", failed, "turn its cache off for the account", "a response belongs to another request: something in between answers from a cache")
+		p.add("intermediary", failed, "turn its cache off for the account", "a response belongs to another request: something in between answers from a cache")
 	}
 	for _, name := range []string{"Via", "X-Cache", "Age"} {
 		if v := h.Get(name); v != "" {
-			p.once("intermediary", warning, "conflicts have to be proved here: --confirm-conflicts always, unless it never repeats a write",
-				"responses pass through an intermediary: "+name+": "+strings.TrimSpace(v))
+			p.add("intermediary", warning, "conflicts have to be proved here: --confirm-conflicts always, unless it never repeats a write",
+				"responses pass through an intermediary: %s: %s", name, strings.TrimSpace(v))
 		}
 	}
 }

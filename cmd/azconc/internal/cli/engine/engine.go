@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -35,18 +34,12 @@ type Options struct {
 	Accounts     []string // other than the well-known one
 	Faults       []aztest.Fault
 	Seed         uint64
-	MaxMemory    int64         // beyond which the service in memory refuses content, in bytes; 0 for no limit
 	RoundTrip    time.Duration // what every request takes, in the service in memory; 0 for what it takes
 }
 
 // Flag adds --engine.
 func (o *Options) Flag(set *pflag.FlagSet) {
 	flags.OneOf(set, &o.Engine, "engine", "the emulator", Memory, Azurite)
-}
-
-// MemoryFlag adds --max-memory.
-func (o *Options) MemoryFlag(set *pflag.FlagSet) {
-	flags.Int(set, &o.MaxMemory, "max-memory", 1, "let the service in memory refuse content with 507 while it holds so many `bytes`")
 }
 
 // FaultFlags adds --faults and --faults-seed.
@@ -88,8 +81,6 @@ func (o *Options) Check() error {
 		return fail.WithHint(fail.Usagef("--location %s keeps data, and the service in memory keeps none", o.Location), "give --engine azurite")
 	case o.Engine == Azurite && len(o.Faults) > 0:
 		return fail.WithHint(fail.Usagef("--faults are those of the service in memory"), "give --engine memory")
-	case o.Engine == Azurite && o.MaxMemory > 0:
-		return fail.WithHint(fail.Usagef("--max-memory is that of the service in memory"), "give --engine memory")
 	}
 	return nil
 }
@@ -118,10 +109,7 @@ func Start(ctx context.Context, f *cli.Factory, o Options) (*Running, error) {
 	if o.Engine == Azurite {
 		return startAzurite(ctx, f, o, accounts)
 	}
-	options := &emulator.Options{Accounts: accounts, Faults: o.Faults, Seed: o.Seed, MaxMemory: o.MaxMemory, Log: &notes{f: f}}
-	if o.MaxMemory > 0 {
-		debug.SetMemoryLimit(o.MaxMemory) // collect rather than grow
-	}
+	options := &emulator.Options{Accounts: accounts, Faults: o.Faults, Seed: o.Seed, Log: &notes{f: f}}
 	if o.RoundTrip > 0 {
 		options.Faults = append(slices.Clip(o.Faults), aztest.Fault{Kind: aztest.Slow, Delay: o.RoundTrip})
 	}

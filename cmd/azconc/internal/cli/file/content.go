@@ -53,7 +53,7 @@ lease acquire, then --lease-id) keeps all writers out.`,
 		p := f.Progress("get " + on.String())
 		var got files.DownloadResult
 		stdout, err := f.Into(*name, p, func(to io.Writer, restart func() error) (err error) {
-			counting := &counted{to: to, progress: p}
+			counting := &counted{progress: p}
 			download := &files.DownloadOptions{LeaseID: leaseID, IgnoreMetadata: *ignoreMetadata, Wait: waitingFor(f, wait)}
 			if restart != nil {
 				download.Restart = func() error {
@@ -61,7 +61,7 @@ lease acquire, then --lease-id) keeps all writers out.`,
 					return restart()
 				}
 			}
-			got, err = files.Download(ctx, client, counting, download)
+			got, err = files.Download(ctx, client, io.MultiWriter(to, counting), download)
 			return err
 		})
 		if stdout || err != nil {
@@ -74,30 +74,16 @@ lease acquire, then --lease-id) keeps all writers out.`,
 	})
 }
 
-// counted shows how much has gone through.
+// counted shows how much has gone through it.
 type counted struct {
-	to       io.Writer
-	from     io.Reader
-	progress *cli.Progress
-	done     int64
-	total    int64
+	progress    *cli.Progress
+	done, total int64
 }
 
 func (c *counted) Write(p []byte) (int, error) {
-	n, err := c.to.Write(p)
-	c.add(n)
-	return n, err
-}
-
-func (c *counted) Read(p []byte) (int, error) {
-	n, err := c.from.Read(p)
-	c.add(n)
-	return n, err
-}
-
-func (c *counted) add(n int) {
-	c.done += int64(n)
+	c.done += int64(len(p))
 	c.progress.Show(c.done, c.total)
+	return len(p), nil
 }
 
 // writeFlags are those of the verbs that write a file's content, under its lease.
@@ -182,13 +168,13 @@ can see a partly written file.`,
 			if err != nil {
 				return nil, err
 			}
-			if len(all) > maxStdin {
+			if size = int64(len(all)); size > maxStdin {
 				return nil, fail.WithHint(fail.Usagef("--file %s has more than %s, and its size is not known in advance", name, show.Bytes(maxStdin)), "write it into a file first")
 			}
-			from, size = bytes.NewReader(all), int64(len(all))
+			from = bytes.NewReader(all)
 		}
 		p := f.Progress("put " + on.String())
-		r, err := files.Upload(ctx, client, &counted{from: from, progress: p, total: size}, size, &files.UploadOptions{
+		r, err := files.Upload(ctx, client, io.TeeReader(from, &counted{progress: p, total: size}), size, &files.UploadOptions{
 			Create: true, Acquire: write.Acquire(f), LeaseID: write.LeaseID, Wait: waitingFor(f, write.Wait)})
 		p.End()
 		if err != nil {

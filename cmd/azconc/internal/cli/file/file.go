@@ -3,7 +3,6 @@ package file
 
 import (
 	"context"
-	"errors"
 	"io"
 	"maps"
 	"strings"
@@ -17,9 +16,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/lease"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
-	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pessimistic/files"
-	"github.com/azconc/azconc/pkg/azerr"
 	pkglease "github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/retry"
@@ -140,30 +137,19 @@ code is 4. The last writer wins: anything written since you last looked is delet
 func newWaitCmd(f *cli.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "wait <share/path>",
-		Short: "Wait until SMB clients have closed a file, or until it is gone",
-		Long: `Wait until no SMB client has a file open, or until the file is gone. The clients waited for are reported on stderr, again
-every 10 s. If --wait passes first, the exit code is 6.
-
-With --until gone, azconc waits for a deletion that an SMB client has begun; if the client withdraws the mark, the exit code
-is 4.`,
-		Example: "  azconc file wait reports/q3.xlsx --wait 10m\n  azconc file wait reports/q3.xlsx --until gone",
+		Short: "Wait until SMB clients have closed a file",
+		Long: `Wait until no SMB client has a file open. The clients waited for are reported on stderr, again every 10 s. If --wait passes
+first, the exit code is 6; if the file is gone, it is 3.`,
+		Example: "  azconc file wait reports/q3.xlsx --wait 10m",
 	}
-	var until string
 	var wait time.Duration
-	flags.OneOf(cmd.Flags(), &until, "until", "what to wait for", "closed", "gone")
 	flags.Duration(cmd.Flags(), &wait, "wait", true, "wait at most this long; 0 is no limit")
 	return cli.On(f, cmd, ref.ParseFile, f.File, func(ctx context.Context, on ref.File, client *file.Client) (cli.Result, error) {
 		began := time.Now()
-		o := &files.WaitOptions{
-			MaxWait: wait, Poll: retry.Backoff{Base: 250 * time.Millisecond, Cap: 2 * time.Second}, Waiting: func(e files.InUseError) { waiting(f, e) },
-		}
-		var err error
-		if until == "gone" {
-			err = waitGone(ctx, client, o)
-		} else {
-			err = files.WaitClosed(ctx, client, o)
-		}
-		return waited{f.Done(until, on.String(), 0), time.Since(began).Milliseconds()}, err
+		err := files.WaitClosed(ctx, client, &files.WaitOptions{
+			MaxWait: wait, Poll: retry.Backoff{Base: 250 * time.Millisecond, Cap: 2 * time.Second}, Waiting: waiting(f),
+		})
+		return waited{f.Done("closed", on.String(), 0), time.Since(began).Milliseconds()}, err
 	})
 }
 
@@ -173,44 +159,14 @@ func waitingFor(f *cli.Factory, wait time.Duration) *files.WaitOptions {
 	if wait == 0 {
 		return nil
 	}
-	return &files.WaitOptions{MaxWait: wait, Waiting: func(e files.InUseError) { waiting(f, e) }}
+	return &files.WaitOptions{MaxWait: wait, Waiting: waiting(f)}
 }
 
 // waiting reports the clients waited for.
-func waiting(f *cli.Factory, e files.InUseError) {
-	if !f.Quiet {
-		f.Notef("waiting: %s", show.FirstLine(e.Error()))
-	}
-}
-
-var errNotGone = errors.New("it is there")
-
-// waitGone polls until the file is not found. A file that is not marked for deletion may still be deleted.
-func waitGone(ctx context.Context, client *file.Client, o *files.WaitOptions) error {
-	wait := o.MaxWait
-	if wait == 0 {
-		wait = -1
-	}
-	marked, again := false, retry.Budget{Attempts: -1, Elapsed: wait, Backoff: o.Poll}.Start()
-	for {
-		err := files.WaitUnlocked(ctx, client, o, func(ctx context.Context) error {
-			_, err := client.GetProperties(ctx, nil)
-			marked = marked || azerr.Classify(err).Reason == azerr.DeletePending
-			return err
-		})
-		switch {
-		case azerr.Classify(err).Kind == azerr.NotFound:
-			return nil
-		case err != nil:
-			return err
-		case marked:
-			return files.ErrUndeleted
-		}
-		if err := again.Next(ctx, 0); err != nil {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			return &pessimistic.HeldError{Resource: client.URL(), Err: errNotGone}
+func waiting(f *cli.Factory) func(files.InUseError) {
+	return func(e files.InUseError) {
+		if !f.Quiet {
+			f.Notef("waiting: %s", show.FirstLine(e.Error()))
 		}
 	}
 }

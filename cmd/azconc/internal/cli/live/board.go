@@ -95,7 +95,7 @@ func redact(f *cli.Factory, rows []Row) {
 
 // text is the fault in a line, with its secrets.
 func (e fault) text() string {
-	text := fail.Message(e.err, fail.Judge(e.err), "", strings.TrimPrefix(strings.TrimPrefix(e.name, "sessions in "), "queue "))
+	text := fail.Message(e.err, fail.Judge(e.err), "", strings.TrimPrefix(e.name, "queue "))
 	var about []string
 	if e.name != "" {
 		about = append(about, e.name)
@@ -134,18 +134,6 @@ func flat(rows []Row) (lines []Row) {
 		lines = append(append(lines, r), r.Parts...)
 	}
 	return lines
-}
-
-// holding returns the rows of which a cell, or one of a part, contains a text, whatever the case. Of their parts those stay that do.
-func holding(rows []Row, text string) (kept []Row) {
-	text = strings.ToLower(text)
-	for _, r := range rows {
-		r.Parts = holding(r.Parts, text)
-		if len(r.Parts) > 0 || slices.ContainsFunc(r.Cells, func(c string) bool { return strings.Contains(strings.ToLower(c), text) }) {
-			kept = append(kept, r)
-		}
-	}
-	return kept
 }
 
 // longestFirst puts the rows in use for longest first, and those not in use last.

@@ -18,8 +18,7 @@ type model struct {
 	account string
 	redact  func(string) string
 
-	board  board
-	status string // what a message on stderr has said
+	board board
 
 	width, height int
 	at            int         // of the sections: the one that is shown
@@ -27,9 +26,7 @@ type model struct {
 	sections      []selection // as many as the view has
 	table         table.Model
 
-	filter  string // only rows that contain it
-	typing  bool   // the filter
-	longest bool   // the rows held for longest first
+	longest bool // the rows held for longest first
 
 	reading bool // page, in place of the rows
 	page    viewport.Model
@@ -66,12 +63,6 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		}
 	case board:
 		m.board = msg
-	case noteMsg:
-		m.status = string(msg)
-	case tea.PasteMsg:
-		if m.typing {
-			m.filter += msg.Content
-		}
 	case tea.KeyPressMsg:
 		cmd = m.key(msg)
 	}
@@ -82,10 +73,8 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 // key carries out a key.
 func (m *model) key(k tea.KeyPressMsg) (cmd tea.Cmd) {
 	switch name := k.String(); {
-	case name == "ctrl+c" || name == "q" && !m.typing && !m.reading:
+	case name == "ctrl+c" || name == "q" && !m.reading:
 		return tea.Quit
-	case m.typing:
-		m.typeFilter(k)
 	case m.reading:
 		if m.reading = key.Matches(k, scroll.LineUp, scroll.LineDown, scroll.PageUp, scroll.PageDown); m.reading {
 			m.page, cmd = m.page.Update(k)
@@ -96,10 +85,6 @@ func (m *model) key(k tea.KeyPressMsg) (cmd tea.Cmd) {
 		m.details()
 	case name == "s":
 		m.longest = !m.longest
-	case name == "/":
-		m.typing = true
-	case name == "esc":
-		m.filter = ""
 	default:
 		if s := &m.sections[m.at]; len(s.rows) > 0 {
 			m.table, cmd = m.table.Update(k)
@@ -107,21 +92,6 @@ func (m *model) key(k tea.KeyPressMsg) (cmd tea.Cmd) {
 		}
 	}
 	return cmd
-}
-
-func (m *model) typeFilter(k tea.KeyPressMsg) {
-	switch k.String() {
-	case "enter":
-		m.typing = false
-	case "esc":
-		m.typing, m.filter = false, ""
-	case "backspace":
-		if text := []rune(m.filter); len(text) > 0 {
-			m.filter = string(text[:len(text)-1])
-		}
-	default:
-		m.filter += k.Text
-	}
 }
 
 // turn shows the next section that has rows.
@@ -167,9 +137,6 @@ func (m *model) details() {
 func (m *model) layOut() {
 	for i, s := range m.view.Sections {
 		rows := m.board.rows(s.Key)
-		if m.filter != "" {
-			rows = holding(rows, m.filter)
-		}
 		if m.longest {
 			longestFirst(rows)
 		}

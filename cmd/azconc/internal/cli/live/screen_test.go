@@ -145,9 +145,8 @@ func TestAnAccountThatDoesNotAnswerDoesNotHoldTheScreen(t *testing.T) {
 	view := viewOf(Source{"locks in jobs", func(ctx context.Context) ([]Row, error) { <-ctx.Done(); return nil, ctx.Err() }})
 	out, keyboard, end := session(t, t.Context(), view)
 	out.until(t, "asking the service")
-	_, _ = io.WriteString(keyboard, "/a")
-	out.until(t, "enter: keep")
-	_, _ = io.WriteString(keyboard, "\r")
+	_, _ = io.WriteString(keyboard, "s")
+	out.until(t, "longest held first")
 	_, _ = io.WriteString(keyboard, "q")
 	if err := end(); err != nil {
 		t.Error(err)

@@ -1,21 +1,22 @@
-// Package monitor shows what a running command does: as spans in a file, as metrics and health on an HTTP endpoint, and to a collector
-// of OpenTelemetry.
+// Package monitor shows what a running command does: as metrics and health on an HTTP endpoint, and to a collector of OpenTelemetry.
 package monitor
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	otelprom "go.opentelemetry.io/otel/exporters/prometheus"
-	"go.opentelemetry.io/otel/exporters/stdout/stdouttrace"
 	"go.opentelemetry.io/otel/metric"
 	nometric "go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/propagation"
@@ -36,17 +37,15 @@ type Monitor struct {
 	tracer trace.Tracer
 	root   trace.Span
 
-	file    *sink                    // nil without a file
-	spans   *sdktrace.TracerProvider // nil without a file and a collector
+	spans   *sdktrace.TracerProvider // nil without a collector
 	metrics *sdkmetric.MeterProvider // nil without an endpoint and a collector
 	serving *endpoint                // nil without an address
 }
 
 // Options say what a Monitor shows.
 type Options struct {
-	Command   string // such as "blob update"
-	TraceFile string // a line of JSON is appended for each span; "" for none
-	Address   string // of the HTTP endpoint; "" for none
+	Command string // such as "blob update"
+	Address string // of the HTTP endpoint; "" for none
 
 	// Getenv returns variables of the environment. TRACEPARENT and TRACESTATE name the span that the command belongs to; those of
 	// OpenTelemetry name a collector.
@@ -56,31 +55,20 @@ type Options struct {
 
 // Needed reports whether there is anything to show.
 func (o *Options) Needed() bool {
-	return o.TraceFile != "" || o.Address != "" || exported("TRACES", o.Getenv) || exported("METRICS", o.Getenv)
+	return o.Address != "" || exported("TRACES", o.Getenv) || exported("METRICS", o.Getenv)
 }
 
-// Open opens the file, the endpoint and the exporters. It returns the context of the command, which Close ends nothing of.
+// Open opens the endpoint and the exporters. It returns the context of the command, which Close ends nothing of.
 func Open(ctx context.Context, o Options) (_ context.Context, _ *Monitor, err error) {
 	m := new(Monitor)
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, m.Close(nil))
+			m.Close(nil)
 		}
 	}()
 	spans, readers, err := exporters(ctx, o)
 	if err != nil {
 		return ctx, nil, err
-	}
-	if o.TraceFile != "" {
-		if m.file, err = openSink(o.TraceFile); err != nil {
-			return ctx, nil, err
-		}
-		// One write for each span, as it ends: commands can share a file, and one that is killed leaves what it has done.
-		exporter, err := stdouttrace.New(stdouttrace.WithWriter(m.file))
-		if err != nil {
-			return ctx, nil, err
-		}
-		spans = append(spans, sdktrace.WithSyncer(exporter))
 	}
 	if o.Address != "" {
 		if _, port, err := net.SplitHostPort(o.Address); err != nil || port == "" {
@@ -138,17 +126,17 @@ func (m *Monitor) Hooks() observe.Hooks {
 // farewell bounds what a collector that does not answer adds to a command.
 const farewell = 5 * time.Second
 
-// Close ends the command's span with its error, sends what is left to the collector, and closes the file and the endpoint.
-func (m *Monitor) Close(failure error) error {
+// Close ends the command's span with its error, sends what is left to the collector, and closes the endpoint. What cannot be sent is a
+// warning: telemetry does not decide how a command ends.
+func (m *Monitor) Close(failure error) {
 	if m == nil {
-		return nil
+		return
 	}
 	if m.root != nil {
 		end(m.root, failure)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), farewell) // the command's context may have ended
 	defer cancel()
-	// What cannot be sent is a warning: telemetry does not decide how a command ends.
 	if m.spans != nil {
 		if err := m.spans.Shutdown(ctx); err != nil {
 			otel.Handle(err)
@@ -162,8 +150,71 @@ func (m *Monitor) Close(failure error) error {
 			otel.Handle(err)
 		}
 	}
-	if m.file != nil {
-		return m.file.close()
+}
+
+// endpoint serves /metrics, /livez and /readyz.
+type endpoint struct {
+	server *http.Server
+	at     net.Addr
+	ready  atomic.Bool
+	drains atomic.Bool
+	done   sync.WaitGroup
+}
+
+func serve(ctx context.Context, address string, metrics prometheus.Gatherer) (*endpoint, error) {
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	e := &endpoint{at: listener.Addr()}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if !e.ready.Load() || e.drains.Load() {
+			http.Error(w, "not ready", http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprintln(w, "ok")
+	})
+	e.server = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, WriteTimeout: 30 * time.Second}
+	e.done.Go(func() { _ = e.server.Serve(listener) })
+	return e, nil
+}
+
+// close ends the requests under way: a scraper that reads slowly must not keep a command from ending.
+func (e *endpoint) close() {
+	_ = e.server.Close()
+	e.done.Wait()
+}
+
+// Ready says whether the command is at work, which /readyz shows: it holds its lock, or receives messages.
+func (m *Monitor) Ready(ready bool) {
+	if m != nil && m.serving != nil {
+		m.serving.ready.Store(ready)
+	}
+}
+
+// Drain says that the command takes no more work: it is not ready from now on.
+func (m *Monitor) Drain() {
+	if m != nil && m.serving != nil {
+		m.serving.drains.Store(true)
+	}
+}
+
+// Receiving is a hook for spans: a consumer is ready while the service answers its receives.
+func (m *Monitor) Receiving(ctx context.Context, s observe.Span) (context.Context, func(error)) {
+	if s.Name != "Get Messages" {
+		return ctx, nil
+	}
+	return ctx, func(err error) { m.Ready(err == nil) }
+}
+
+// Address returns where the endpoint listens, or "" if there is none.
+func (m *Monitor) Address() string {
+	if m == nil || m.serving == nil {
+		return ""
+	}
+	return m.serving.at.String()
 }

@@ -29,7 +29,6 @@ type consumeOptions struct {
 	Inbox    ref.Table
 	SendTo   []string // queues
 	Claims   ref.Blob // container
-	Session  ref.Blob // container
 	Poison   string   // queue
 	Options  idempotent.ConsumerOptions
 	Backoff  time.Duration
@@ -69,9 +68,6 @@ The table --markers, which is created if it is missing, records messages. --dedu
   redelivery  only a message that was handled and could not be deleted is recorded; copies are handled like other messages
   none        no table is used, and copies are handled like other messages
 
-A redelivered message is handled at once, even though its previous consumer may only be slow. With --sessions, a consumer that
-is still alive keeps its messages.
-
 With --inbox a message takes effect once, however often it is sent and delivered, even if processes are killed: the command
 prints writes to one table partition, in the format of azconc table transact, and azconc carries them out in one transaction
 with a mark that the message was applied. The command itself can run again, so it should do nothing else. The
@@ -103,7 +99,6 @@ are given: a ScaledJob of KEDA, a Deployment with a ScaledObject, or a job of Az
 			flags.OneOf(set, (*string)(&o.Dedupe), "dedupe", "what --markers records; none with --inbox", string(idempotent.DedupeOwner), string(idempotent.DedupeRedelivery), string(idempotent.DedupeNone))
 			named(set, &opts.Inbox, "inbox", "`table/partition` to which the command's output is applied, once per message", parseInbox)
 			named(set, &opts.SendTo, "send-to", "`queues`, with commas between them, that the command's output can send to; needs --inbox", parseQueues)
-			named(set, &opts.Session, "sessions", "`container` for a lease that shows other consumers whether this one is alive", ref.ParseContainer)
 			named(set, &opts.Claims, "claim-check", "`container` with bodies that are too large for a message", ref.ParseContainer)
 			NameFlag(set, &opts.Poison, "poison", "`queue` for messages that cannot be handled; created if it is missing (default <queue>"+poisonSuffix+")")
 			set.BoolVar(&opts.Create, "create", false, "create the queue if it is missing, and those of --send-to")
@@ -159,8 +154,6 @@ func (opts *consumeOptions) check() error {
 		return fail.Usagef("--poison %s is the queue itself", opts.Poison)
 	case opts.SendTo != nil && opts.Inbox.Table == "":
 		return fail.Usagef("--send-to needs --inbox, which stores the messages with the writes")
-	case opts.Session.Container != "" && !o.Dedupe.AllowsSessions():
-		return fail.WithHint(fail.Usagef("--sessions needs --markers, with --dedupe owner"), "the marker of a message names the session")
 	}
 	return nil
 }
@@ -182,11 +175,6 @@ func consumeRun(ctx context.Context, f *cli.Factory, opts *consumeOptions) error
 	o.CreateQueue = opts.Create
 	if o.Dedupe.NeedsMarkers() {
 		if o.Markers, err = openMarkers(f, cmp.Or(opts.Markers, defaultMarkers)); err != nil {
-			return err
-		}
-	}
-	if opts.Session.Container != "" {
-		if o.Sessions, err = openSessions(f, opts.Session); err != nil {
 			return err
 		}
 	}

@@ -21,20 +21,19 @@ type gcResult struct {
 	Markers  int    `json:"markers"`
 	Inbox    int    `json:"inbox"`
 	Bodies   int    `json:"bodies"`
-	Sessions int    `json:"sessions"`
 	Requests int64  `json:"requests"`
 }
 
 func (r gcResult) Text(w io.Writer) {
-	fmt.Fprintf(w, "deleted %s, %s of an inbox, %s, %s\n", show.Plural(r.Markers, "marker"), show.Plural(r.Inbox, "mark"), show.Plural(r.Bodies, "stored message"), show.Plural(r.Sessions, "session"))
+	fmt.Fprintf(w, "deleted %s, %s of an inbox, %s\n", show.Plural(r.Markers, "marker"), show.Plural(r.Inbox, "mark"), show.Plural(r.Bodies, "stored message"))
 }
 
 // collection names the places that gc collects in.
 type collection struct {
-	markers          string
-	inbox            ref.Table
-	claims, sessions ref.Blob
-	age              time.Duration
+	markers string
+	inbox   ref.Table
+	claims  ref.Blob
+	age     time.Duration
 }
 
 func newGCCmd(f *cli.Factory) *cobra.Command {
@@ -42,8 +41,8 @@ func newGCCmd(f *cli.Factory) *cobra.Command {
 		Use:   "gc <queue>",
 		Short: "Delete the records of messages that can no longer be delivered",
 		Long: `Delete the records of messages that can no longer be delivered: the markers of the queue and the marks of an inbox a day after
-their messages have expired, the sessions of consumers that have died, and bodies in a container whose messages expired longer
-ago than --claim-age. For a body whose message never expires, --claim-age begins when the body was stored.
+their messages have expired, and bodies in a container whose messages expired longer ago than --claim-age. For a body whose message
+never expires, --claim-age begins when the body was stored.
 Consumers delete expired markers in passing, so that gc is for those of a queue that nobody consumes any more.
 It is safe while senders and consumers are running.`,
 		Example: "  azconc queue gc orders\n  azconc queue gc orders --markers azconcmarkers --inbox orders/eu --claim-check bodies",
@@ -53,7 +52,6 @@ It is safe while senders and consumers are running.`,
 	TableFlag(set, &c.markers, "markers", "`table` with the queue's markers (default "+defaultMarkers+", if nothing else is given)")
 	named(set, &c.inbox, "inbox", "`table/partition` that messages were applied to", parseInbox)
 	named(set, &c.claims, "claim-check", "`container` with bodies", ref.ParseContainer)
-	named(set, &c.sessions, "sessions", "`container` with sessions", ref.ParseContainer)
 	set.DurationVar(&c.age, "claim-age", 14*24*time.Hour, "delete bodies whose messages expired longer ago than this; longer than poison messages are kept")
 	parse := func(arg string) (string, error) {
 		if c.age < time.Hour {
@@ -102,15 +100,6 @@ func (c *collection) collect(ctx context.Context, f *cli.Factory, r *gcResult) e
 			return err
 		}
 		if r.Bodies, err = k.GC(ctx, c.age); err != nil {
-			return err
-		}
-	}
-	if c.sessions.Container != "" {
-		k, err := openSessions(f, c.sessions)
-		if err != nil {
-			return err
-		}
-		if r.Sessions, err = k.GC(ctx); err != nil {
 			return err
 		}
 	}

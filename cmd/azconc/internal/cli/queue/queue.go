@@ -13,7 +13,6 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/idempotent"
-	"github.com/azconc/azconc/idempotent/claimcheck"
 )
 
 func NewCmd(f *cli.Factory) *cobra.Command {
@@ -113,19 +112,11 @@ func openInbox(f *cli.Factory, at ref.Table, outbox map[string]*idempotent.Produ
 	return idempotent.NewInbox(tables.NewClient(at.Table), &idempotent.InboxOptions{Outbox: outbox})
 }
 
-func openSessions(f *cli.Factory, in ref.Blob) (*idempotent.Sessions, error) {
-	c, err := f.Container(in)
-	if err != nil {
-		return nil, err
-	}
-	return idempotent.NewSessions(c, nil)
-}
-
 // maxClaimed is the longest body that is stored beside its message.
 const maxClaimed = 64 << 20
 
 // openClaims returns the ClaimCheck on a container, or nil if none is given.
-func openClaims(f *cli.Factory, in ref.Blob) (*claimcheck.ClaimCheck, error) {
+func openClaims(f *cli.Factory, in ref.Blob) (*idempotent.ClaimCheck, error) {
 	if in.Container == "" {
 		return nil, nil
 	}
@@ -133,5 +124,5 @@ func openClaims(f *cli.Factory, in ref.Blob) (*claimcheck.ClaimCheck, error) {
 	if err != nil {
 		return nil, err
 	}
-	return claimcheck.New(c, &claimcheck.Options{MaxBody: maxClaimed})
+	return idempotent.NewClaimCheck(c, &idempotent.ClaimCheckOptions{MaxBody: maxClaimed})
 }

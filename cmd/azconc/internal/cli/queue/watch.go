@@ -8,9 +8,7 @@ import (
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/live"
-	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
-	"github.com/azconc/azconc/idempotent"
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
@@ -119,37 +117,4 @@ func queueRow(name string, d depth) live.Row {
 		count = "~" + count // approximate (REST: "Get Queue Metadata")
 	}
 	return live.Row{Section: "queues", ID: name, Idle: d.Messages == 0, Cells: []string{count, visible, name}, Commands: []string{"azconc queue peek " + name}}
-}
-
-// session is a session as the view prints it in JSON.
-type session struct {
-	Session string `json:"resource"`
-	Alive   bool   `json:"alive"`
-	Owner   string `json:"owner,omitempty"`
-	Since   string `json:"since,omitempty"`
-}
-
-// SessionsIn fetches the sessions of the consumers that use a container: those of the section "sessions", with columns for state,
-// since, name and owner. Requests: 1 per 5,000 sessions.
-func SessionsIn(f *cli.Factory, in ref.Blob) live.Source {
-	return live.Source{Name: "sessions in " + in.Container, Fetch: func(ctx context.Context) (rows []live.Row, err error) {
-		c, err := f.Container(in)
-		if err != nil {
-			return nil, err
-		}
-		k, err := idempotent.NewSessions(c, nil)
-		if err != nil {
-			return nil, err
-		}
-		found, err := k.List(ctx)
-		for _, s := range found {
-			v := session{Session: in.Container + "/" + s.Name, Alive: s.Alive, Owner: s.Owner, Since: show.Time(s.Since)}
-			state := "over"
-			if s.Alive {
-				state = "alive"
-			}
-			rows = append(rows, live.Row{Section: "sessions", ID: v.Session, Idle: !s.Alive, Value: v, Since: s.Since, Cells: []string{state, v.Since, v.Session, v.Owner}})
-		}
-		return rows, err
-	}}
 }

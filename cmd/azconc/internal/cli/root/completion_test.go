@@ -198,7 +198,6 @@ func TestNamesOfTheAccountAreCompleted(t *testing.T) {
 			{"tf run jobs/state.json -- ./", ":0"},
 			{"once forget jobs/inv --results o", "orders :4"},
 			{"semaphore show l", "logs/ :6"},
-			{"blob tier set jobs/status a", "archive :4"},
 			{"blob edit jobs/status ", ":4"},
 			{"file show jobs/q", "jobs/q3.txt :4"},
 			{"share show o", "orders :4"},

@@ -23,7 +23,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
 
 	"github.com/azconc/azconc/idempotent"
-	"github.com/azconc/azconc/idempotent/claimcheck"
 	idem "github.com/azconc/azconc/idempotent/once"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/blobs"
@@ -47,7 +46,6 @@ func TestGoldenStored(t *testing.T) {
 		"files":    storeFiles,
 		"queues":   storeQueues,
 		"large":    storeLarge,
-		"sessions": storeSessions,
 		"once":     storeOnce,
 	}
 	for name, write := range tests {
@@ -204,7 +202,7 @@ func storeQueues(t *testing.T, s *shelf) {
 func storeLarge(t *testing.T, s *shelf) {
 	s.check(s.Queue("orders").Create(t.Context(), nil))
 	s.check(s.Container("bodies").Create(t.Context(), nil))
-	claims, err := claimcheck.New(s.Container("bodies"), nil)
+	claims, err := idempotent.NewClaimCheck(s.Container("bodies"), nil)
 	s.fail(err)
 	random := make([]byte, 100<<10)
 	for i, x := 0, uint32(1); i < len(random); i++ {
@@ -214,25 +212,6 @@ func storeLarge(t *testing.T, s *shelf) {
 	s.send("orders", &idempotent.ProducerOptions{ClaimCheck: claims}, idempotent.Outgoing{ID: "stored", Body: random}, idempotent.Outgoing{ID: "compressed", Body: bytes.Repeat([]byte("text"), 25<<10)})
 	s.messages("orders")
 	s.blobs("bodies")
-}
-
-func storeSessions(t *testing.T, s *shelf) {
-	s.check(s.Queue("orders").Create(t.Context(), nil))
-	s.check(s.Container("sessions").Create(t.Context(), nil))
-	sessions, err := idempotent.NewSessions(s.Container("sessions"), nil)
-	s.fail(err)
-	markers, err := idempotent.NewMarkers(s.Table("markers"), nil)
-	s.fail(err)
-	s.send("orders", nil, idempotent.Outgoing{ID: "m", Body: []byte("m")})
-	s.consume("orders", func(context.Context, *idempotent.Message) error {
-		s.blobs("sessions")
-		s.entities("markers")
-		return idempotent.RetryAfter(errors.New("not yet"), time.Hour)
-	}, idempotent.ConsumerOptions{Markers: markers, Sessions: sessions})
-	s.blobs("sessions")
-	s.entities("markers")
-	bubble.Sleep(2 * time.Hour)
-	s.messages("orders")
 }
 
 func storeOnce(t *testing.T, s *shelf) {

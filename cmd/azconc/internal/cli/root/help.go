@@ -146,7 +146,7 @@ const environmentHelp = `Connection settings are those of the Azure CLI: a flag,
   --blob-endpoint, --table-endpoint, --queue-endpoint, --file-endpoint
 
 A file keeps a secret out of the shell's history and the list of processes: --account-key-file FILE, or AZURE_STORAGE_KEY_FILE, has
-the key, and -file or _FILE does the same for a connection string and a SAS. With the flags, - is stdin.
+the key, and -file or _FILE does the same for a connection string and a SAS.
 
 A connection string in the environment takes precedence over the other variables. With an account and no credential azconc signs in
 with Entra ID: AZURE_TENANT_ID, AZURE_CLIENT_ID, AZURE_CLIENT_SECRET, a managed identity, or the Azure CLI's login.

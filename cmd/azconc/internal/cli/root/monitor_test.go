@@ -3,6 +3,7 @@ package root
 import (
 	"bufio"
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -11,99 +12,69 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
+
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
-type fileSpan struct {
-	Name        string
-	SpanContext struct{ TraceID, SpanID string }
-	Parent      struct{ TraceID, SpanID string }
-	Status      struct{ Code string }
-	Attributes  []struct {
-		Key   string
-		Value struct{ Value any }
-	}
-	Events []struct{ Name string }
-}
-
-func readSpans(t *testing.T, file string) (all []fileSpan) {
-	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
+// TestACollectorSeesEachRequestOfACommand below its operation, that below the command, and that below the span that the environment
+// names.
+func TestACollectorSeesEachRequestOfACommand(t *testing.T) {
+	s := aztest.New(nil)
+	if _, err := s.BlockBlob("jobs", "n").UploadBuffer(t.Context(), []byte(`{"n":0}`), nil); err != nil {
 		t.Fatal(err)
 	}
-	for line := range strings.Lines(string(text)) {
-		var s fileSpan
-		if err := json.Unmarshal([]byte(line), &s); err != nil {
-			t.Fatalf("%q: %v", line, err)
-		}
-		all = append(all, s)
+	s.Reset()
+	s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Op("Put Blob"), Count: 1})
+	c := newCollector(t, http.StatusOK)
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", c.URL)
+	const trace = "0af7651916cd43dd8448eb211c80319c"
+	env := cli.Env{"TRACEPARENT=00-" + trace + "-b7ad6b7169203331-01", "AZURE_STORAGE_CONNECTION_STRING=UseDevelopmentStorage=true", "OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL}
+	if r := runOn(t.Context(), s, nil, env, "blob", "update", "jobs/n", "--jq", ".n += 1"); r.code != 0 {
+		t.Fatalf("%+v", r)
 	}
-	return all
-}
-
-// TestATraceFileShowsEachRequestOfACommand below its operation, that below the command, and that below the span that the environment
-// names. A second command appends to the file.
-func TestATraceFileShowsEachRequestOfACommand(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := aztest.New(nil)
-		file := filepath.Join(t.TempDir(), "trace")
-		if _, err := s.BlockBlob("jobs", "n").UploadBuffer(t.Context(), []byte(`{"n":0}`), nil); err != nil {
-			t.Fatal(err)
+	byID, http, lost := map[string]*tracepb.Span{}, 0, 0
+	spans := c.spans(t)
+	for _, s := range spans {
+		byID[string(s.SpanId)] = s
+		if got := hex.EncodeToString(s.TraceId); got != trace {
+			t.Errorf("%s is in the trace %s", s.Name, got)
 		}
-		s.Reset()
-		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Op("Put Blob"), Count: 1})
-		const trace = "0af7651916cd43dd8448eb211c80319c"
-		env := cli.Env{"TRACEPARENT=00-" + trace + "-b7ad6b7169203331-01", "AZURE_STORAGE_CONNECTION_STRING=UseDevelopmentStorage=true"}
-		if r := runOn(t.Context(), s, nil, env, "blob", "update", "jobs/n", "--jq", ".n += 1", "--trace-file", file); r.code != 0 {
-			t.Fatalf("%+v", r)
-		}
-		spans := readSpans(t, file)
-		byID, http, lost := map[string]fileSpan{}, 0, 0
-		for _, s := range spans {
-			byID[s.SpanContext.SpanID] = s
-			if s.SpanContext.TraceID != trace {
-				t.Errorf("%s is in the trace %s", s.Name, s.SpanContext.TraceID)
-			}
-			for _, e := range s.Events {
-				if e.Name == "change lost-response" {
-					lost++
-				}
+		for _, e := range s.Events {
+			if e.Name == "change lost-response" {
+				lost++
 			}
 		}
-		for _, s := range spans {
-			if strings.HasPrefix(s.Name, "HTTP ") {
-				http++
-				rest := byID[s.Parent.SpanID]
-				update := byID[rest.Parent.SpanID]
-				if !strings.Contains(rest.Name, " Blob") || update.Name != "optimistic.Update" || byID[update.Parent.SpanID].Name != "azconc blob update" {
-					t.Errorf("%s is below %s, %s, %s", s.Name, rest.Name, update.Name, byID[update.Parent.SpanID].Name)
-				}
+	}
+	for _, s := range spans {
+		if strings.HasPrefix(s.Name, "HTTP ") {
+			http++
+			rest := byID[string(s.ParentSpanId)]
+			update := byID[string(rest.GetParentSpanId())]
+			if !strings.Contains(rest.GetName(), " Blob") || update.GetName() != "optimistic.Update" || byID[string(update.ParentSpanId)].GetName() != "azconc blob update" {
+				t.Errorf("%s is below %s, %s, %s", s.Name, rest.GetName(), update.GetName(), byID[string(update.GetParentSpanId())].GetName())
 			}
 		}
-		if http != s.Requests() || http < 3 || lost != 1 {
-			t.Errorf("%d spans of %d requests, %d lost responses", http, s.Requests(), lost)
-		}
-		r := runOn(t.Context(), s, nil, nil, "blob", "get", "jobs/missing", "--trace-file", file)
-		if all := readSpans(t, file); r.code != 3 || len(all) <= len(spans) || all[len(all)-1].Name != "azconc blob get" || all[len(all)-1].Status.Code != "Error" {
-			t.Errorf("exit %d; the file ends with %+v", r.code, all[len(all)-1])
-		}
-	})
-}
-
-func TestATraceFileThatCannotBeWrittenIsNamed(t *testing.T) {
-	r := runOn(t.Context(), aztest.New(nil), nil, nil, "blob", "get", "jobs/a", "--trace-file", t.TempDir())
-	if r.code == 0 || !strings.Contains(r.stderr, "--trace-file") {
-		t.Errorf("%+v", r)
+	}
+	if http != s.Requests() || http < 3 || lost != 1 {
+		t.Errorf("%d spans of %d requests, %d lost responses", http, s.Requests(), lost)
+	}
+	clear(c.received)
+	r := runOn(t.Context(), s, nil, env[1:], "blob", "get", "jobs/missing")
+	if r.code != 3 || !slices.ContainsFunc(c.spans(t), func(s *tracepb.Span) bool {
+		return s.Name == "azconc blob get" && s.Status.GetCode() == tracepb.Status_STATUS_CODE_ERROR
+	}) {
+		t.Errorf("exit %d; the spans are %v", r.code, c.spans(t))
 	}
 }
 
@@ -314,6 +285,21 @@ func newCollector(t *testing.T, status int) *collector {
 	}))
 	t.Cleanup(c.Close)
 	return c
+}
+
+// spans returns those that have been received.
+func (c *collector) spans(t *testing.T) (all []*tracepb.Span) {
+	t.Helper()
+	var received tracepb.TracesData // the form of an export request, too
+	if err := proto.Unmarshal([]byte(c.received["/v1/traces"]), &received); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range received.ResourceSpans {
+		for _, scope := range r.ScopeSpans {
+			all = append(all, scope.Spans...)
+		}
+	}
+	return all
 }
 
 // TestACollectorOfTheEnvironmentReceivesSpansAndMetrics, also those of a short command, and none when the environment says so.

@@ -9,14 +9,13 @@ import (
 	"testing/synctest"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
-	"github.com/azconc/azconc/idempotent"
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pessimistic/shared"
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
 // busy returns a service on which a lock is held and another was, two slots of a semaphore are held and one was, a queue has three
-// messages and its poison queue one, and a consumer has a session. What it starts ends with the test.
+// messages and its poison queue one. What it starts ends with the test.
 func busy(t *testing.T) *aztest.Service {
 	t.Helper()
 	s := aztest.New(nil)
@@ -62,26 +61,6 @@ func busy(t *testing.T) *aztest.Service {
 			}
 		}
 	}
-	sessions, err := idempotent.NewSessions(s.Container("jobs"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	markers, err := idempotent.NewMarkers(s.Table("markers"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	consumer, err := idempotent.NewConsumer(s.Queue("mail"), func(context.Context, *idempotent.Message) error { return nil },
-		&idempotent.ConsumerOptions{Sessions: sessions, Markers: markers})
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan error, 1)
-	consuming, stop := context.WithCancel(ctx)
-	go func() { done <- consumer.Run(consuming) }()
-	t.Cleanup(func() {
-		stop()
-		<-done
-	})
 	synctest.Wait()
 	return s
 }
@@ -95,12 +74,11 @@ func TestTopShowsWhatTheServiceSaysAndCountsItsRequests(t *testing.T) {
 			has      []string
 			hasNot   []string
 		}{
-			// 1 page of containers, 1 of queues, 1 for the locks and 1 for the sessions of jobs, 2 for each of the queues
-			{"top", 2 + 2 + 3*2, []string{"held ", " jobs/nightly ", "last web-1", "2 of 3 ", "  slot ", "      ~3        3  orders\n      ~1        1    poison: orders-poison\n", "alive  "}, nil},
-			{"top jobs", 1, []string{"jobs/nightly", "jobs/encoders"}, []string{"orders", "alive", "MESSAGES"}},
+			// 1 page of containers, 1 of queues, 1 for the locks of jobs, 2 for each of the queues
+			{"top", 2 + 1 + 3*2, []string{"held ", " jobs/nightly ", "last web-1", "2 of 3 ", "  slot ", "      ~3        3  orders\n      ~1        1    poison: orders-poison\n"}, nil},
+			{"top jobs", 1, []string{"jobs/nightly", "jobs/encoders"}, []string{"orders", "MESSAGES"}},
 			{"top --queue orders", 4, []string{"orders-poison"}, []string{"nightly", "mail"}},
 			{"top --queue mail", 3, []string{"mail"}, []string{"poison"}},
-			{"top --sessions jobs", 1, []string{"jobs/azconcsession/"}, []string{"nightly"}},
 		} {
 			before := s.Requests()
 			r := runOn(t.Context(), s, nil, nil, strings.Fields(c.args)...)
@@ -119,7 +97,7 @@ func TestTopShowsWhatTheServiceSaysAndCountsItsRequests(t *testing.T) {
 			}
 		}
 		v := runOn(t.Context(), s, nil, nil, "top", "-o", "json").json(t)
-		if v["requests"] != 10.0 || len(v["locks"].([]any)) != 2 || len(v["queues"].([]any)) != 2 {
+		if v["requests"] != 9.0 || len(v["locks"].([]any)) != 2 || len(v["queues"].([]any)) != 2 {
 			t.Errorf("%v", v)
 		}
 	})
@@ -176,7 +154,6 @@ func TestAWrongFlagOfTopSendsNothing(t *testing.T) {
 		"top jobs/a":           "jobs/a",
 		"top jobs jobs":        "jobs is named twice",
 		"top --queue Orders":   "--queue",
-		"top --sessions a/b":   "--sessions",
 		"top --interval 100ms": "--interval 100ms is less than 1s",
 	} {
 		if r := runOn(t.Context(), silent(t), nil, nil, strings.Fields(args)...); r.code != fail.ExitUsage || !strings.Contains(r.stderr, want) {

@@ -1,7 +1,6 @@
 package root
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -30,16 +29,6 @@ func TestAWordThatIsNearlyRightIsAnsweredByTheRightOne(t *testing.T) {
 	}
 	if r := runOn(t.Context(), nil, nil, nil, "blob", "update", "jobs/a", "--nothing-like-it"); r.code != fail.ExitUsage || strings.Contains(r.stderr, "did you mean") {
 		t.Error(r.stderr)
-	}
-}
-
-func TestWorkloadsAndScenesAreCompleted(t *testing.T) {
-	for _, c := range []struct{ words, want string }{
-		{"bench --workload b", "blob"}, {"bench --workload blob,l", "blob,lock"}, {"demo --scene edi", "editors"},
-	} {
-		if offered := completed(t, silent(t), strings.Split(c.words, " ")...); !slices.Contains(offered, c.want) {
-			t.Errorf("%s: %q, want %s", c.words, offered, c.want)
-		}
 	}
 }
 

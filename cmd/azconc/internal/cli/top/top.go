@@ -1,4 +1,4 @@
-// Package top has azconc top: locks, semaphores, queues and sessions of an account, live.
+// Package top has azconc top: locks, semaphores and queues of an account, live.
 package top
 
 import (
@@ -22,7 +22,6 @@ import (
 
 type options struct {
 	Containers []ref.Blob // with locks
-	Sessions   []ref.Blob // containers with sessions
 	Queues     []string
 	Interval   time.Duration
 }
@@ -31,18 +30,16 @@ type options struct {
 func NewCmd(f *cli.Factory) *cobra.Command { return verb().Command(f) }
 
 func verb() cli.Verb[options] {
-	var sessions []string
 	return cli.Verb[options]{
 		Use:   "top [<container>]... [flags]",
-		Short: "Watch locks, elections, semaphores, queues and sessions",
-		Long: `Watch the locks, elections and semaphores of containers, queues with their poison queues, and the sessions of consumers.
+		Short: "Watch locks, elections, semaphores and queues",
+		Long: `Watch the locks, elections and semaphores of containers, and queues with their poison queues.
 
 Without names, everything in the account is shown, up to 20 containers and 20 queues; with names, these alone. Keys: tab shows the
-next section, enter all of a row with the commands that act on it, s what is held for longest first, and / filters. On a narrow
+next section, enter all of a row with the commands that act on it, and s what is held for longest first. On a narrow
 screen columns are left out, and names are shortened where they are alike.
 
-A round of requests costs 1 per container of locks and 1 per container of sessions, for up to 5,000 blobs each, and 2 per queue;
-without names 1 more for each page of containers and of queues. The screen counts them. It has at most 200 requests a minute, and
+A round of requests costs 1 per container of locks, for up to 5,000 blobs, and 2 per queue; without names 1 more for each page of containers and of queues. The screen counts them. It has at most 200 requests a minute, and
 fewer when nothing changes: rounds are then up to four times as far apart.
 
 It shows what the service says. An election is stored as a lock: its holder leads, and its fence is the term. A free lock shows its
@@ -52,20 +49,16 @@ lasts is known to its holder alone.
 
 In a pipe and with -o json, what one round has fetched is printed.`,
 		Example: `  azconc top
-  azconc top jobs --queue orders --sessions jobs
+  azconc top jobs --queue orders
   azconc top -o json --query locks`,
 		Args: cobra.ArbitraryArgs,
 		Flags: func(opts *options, set *pflag.FlagSet) {
 			set.StringSliceVar(&opts.Queues, "queue", nil, "show this `queue` with its poison queue; may be repeated")
-			set.StringSliceVar(&sessions, "sessions", nil, "show the sessions in this `container`; may be repeated")
 			set.DurationVar(&opts.Interval, "interval", 5*time.Second, "time between two rounds of requests, at least 1s; longer if a minute had more than 200 requests, or nothing changes")
 		},
 		Parse: func(opts *options, in cli.Input) (err error) {
 			if opts.Containers, err = containers(in.Args); err != nil {
 				return err
-			}
-			if opts.Sessions, err = containers(sessions); err != nil {
-				return fail.WithHint(fail.Usagef("--sessions: %v", err), fail.HintOf(err))
 			}
 			for _, name := range opts.Queues {
 				if err := queue.CheckFlag("--queue", name); err != nil {
@@ -79,7 +72,7 @@ In a pipe and with -o json, what one round has fetched is printed.`,
 		},
 		Run: func(ctx context.Context, f *cli.Factory, opts *options) error {
 			return live.Show(ctx, f, live.View{Title: "azconc top", Sections: sections(), Interval: opts.Interval, Sources: func(ctx context.Context) ([]live.Source, string, error) {
-				if len(opts.Containers)+len(opts.Sessions)+len(opts.Queues) == 0 {
+				if len(opts.Containers)+len(opts.Queues) == 0 {
 					return everything(ctx, f)
 				}
 				return named(f, opts), "", nil
@@ -106,9 +99,7 @@ func containers(args []string) (found []ref.Blob, err error) {
 }
 
 func sections() []live.Section {
-	return append(append(lock.Sections(), queue.Sections()...), live.Section{Key: "sessions", Title: "Sessions", Columns: []live.Column{
-		{Title: "state"}, {Title: "since", Drop: 2}, {Title: "age", Age: true, Right: true}, {Title: "session", Long: true}, {Title: "owner", Long: true, Drop: 1},
-	}})
+	return append(lock.Sections(), queue.Sections()...)
 }
 
 func named(f *cli.Factory, opts *options) (parts []live.Source) {
@@ -117,9 +108,6 @@ func named(f *cli.Factory, opts *options) (parts []live.Source) {
 	}
 	for _, q := range opts.Queues {
 		parts = append(parts, queue.Named(f, q))
-	}
-	for _, c := range opts.Sessions {
-		parts = append(parts, queue.SessionsIn(f, c))
 	}
 	return parts
 }
@@ -133,7 +121,7 @@ func everything(ctx context.Context, f *cli.Factory) (parts []live.Source, note 
 	if err != nil {
 		return nil, "", err
 	}
-	var locks, sessions []live.Source
+	var locks []live.Source
 	seen := 0
 	for pages := service.NewListContainersPager(nil); pages.More(); {
 		page, err := pages.NextPage(ctx)
@@ -147,7 +135,6 @@ func everything(ctx context.Context, f *cli.Factory) (parts []live.Source, note 
 			}
 			if seen++; seen <= most {
 				locks = append(locks, lock.LocksIn(f, c))
-				sessions = append(sessions, queue.SessionsIn(f, c))
 			}
 		}
 	}
@@ -159,5 +146,5 @@ func everything(ctx context.Context, f *cli.Factory) (parts []live.Source, note 
 	if note != "" {
 		notes = append(notes, note)
 	}
-	return append(append(locks, queues...), sessions...), strings.Join(notes, "; "), err
+	return append(locks, queues...), strings.Join(notes, "; "), err
 }
