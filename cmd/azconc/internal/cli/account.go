@@ -60,6 +60,13 @@ func (f *Factory) Account() (*azaccount.Account, error) {
 	return a, nil
 }
 
+// Use makes the account of a connection string that of the run.
+func (f *Factory) Use(connection string) (*azaccount.Account, error) {
+	a, err := azaccount.Resolve(azaccount.Flags{ConnectionString: connection}, func(string) string { return "" })
+	f.resolved = a
+	return a, connectionError(err)
+}
+
 // connectionError turns an error of azaccount into a usage error with its hint.
 func connectionError(err error) error {
 	e, ok := errors.AsType[*azaccount.Error](err)

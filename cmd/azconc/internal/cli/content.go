@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -96,19 +97,41 @@ func (f *Factory) Into(name string, p *Progress, read func(to io.Writer, restart
 		p.hidden = f.OutTerminal // which shows the content itself
 		return true, read(f.Content(), nil)
 	}
-	out, err := createOutput(name)
+	if real, err := filepath.EvalSymlinks(name); err == nil {
+		name = real
+	}
+	mode := fs.FileMode(0o666)
+	switch info, err := os.Stat(name); {
+	case err == nil && info.IsDir():
+		return false, fail.Usagef("--file %s is a directory", name)
+	case err == nil && !info.Mode().IsRegular(): // a device or a pipe, which cannot be replaced
+		out, err := os.OpenFile(name, os.O_WRONLY, 0)
+		if err != nil {
+			return false, err
+		}
+		return false, cmp.Or(read(out, nil), out.Close())
+	case err == nil:
+		mode = info.Mode().Perm()
+	}
+	temp := filepath.Join(filepath.Dir(name), fmt.Sprintf(".%s.%s.part", filepath.Base(name), rand.Text()[:8]))
+	out, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return false, err
 	}
-	restart := out.restart
-	if out.direct { // it cannot be rewound
-		restart = nil
+	err = read(out, func() error {
+		_, err := out.Seek(0, io.SeekStart)
+		return cmp.Or(err, out.Truncate(0))
+	})
+	if err == nil {
+		err = out.Sync()
 	}
-	if err := read(out, restart); err != nil {
-		out.discard()
-		return false, err
+	if err = cmp.Or(err, out.Close()); err == nil {
+		err = os.Rename(temp, name)
 	}
-	return false, out.keep()
+	if err != nil {
+		_ = os.Remove(temp)
+	}
+	return false, err
 }
 
 // Downloaded is the result of a read into a file.
@@ -146,69 +169,4 @@ func untilEnd(ctx context.Context, r io.Reader) io.ReadCloser {
 		stop()
 	}()
 	return out
-}
-
-// outputFile receives content that is not known to be complete until the end. It is a temporary file in the same directory
-// until keep renames it, so partial content never appears under the final name.
-type outputFile struct {
-	*os.File
-	final  string
-	direct bool // a device or a pipe, which cannot be replaced
-}
-
-func createOutput(name string) (*outputFile, error) {
-	mode := fs.FileMode(0o666)
-	if real, err := filepath.EvalSymlinks(name); err == nil {
-		name = real
-	}
-	switch info, err := os.Stat(name); {
-	case err == nil && info.IsDir():
-		return nil, fail.Usagef("--file %s is a directory", name)
-	case err == nil && !info.Mode().IsRegular():
-		file, err := os.OpenFile(name, os.O_WRONLY, 0)
-		return &outputFile{File: file, direct: true}, err
-	case err == nil:
-		mode = info.Mode().Perm()
-	}
-	temp := filepath.Join(filepath.Dir(name), fmt.Sprintf(".%s.%s.part", filepath.Base(name), rand.Text()[:8]))
-	file, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-	if err != nil {
-		return nil, err
-	}
-	return &outputFile{File: file, final: name}, nil
-}
-
-// restart discards what was written so far.
-func (o *outputFile) restart() error {
-	if err := o.Truncate(0); err != nil {
-		return err
-	}
-	_, err := o.Seek(0, io.SeekStart)
-	return err
-}
-
-func (o *outputFile) keep() error {
-	if o.direct {
-		return o.Close()
-	}
-	if err := o.Sync(); err != nil {
-		o.discard()
-		return err
-	}
-	if err := o.Close(); err != nil {
-		_ = os.Remove(o.Name())
-		return err
-	}
-	if err := os.Rename(o.Name(), o.final); err != nil {
-		_ = os.Remove(o.Name())
-		return err
-	}
-	return nil
-}
-
-func (o *outputFile) discard() {
-	_ = o.Close()
-	if !o.direct {
-		_ = os.Remove(o.Name())
-	}
 }

@@ -10,7 +10,7 @@
 //   - On, and OnAccount for verbs without a resource, is that of new verbs. A function returns the command; its flags are variables of that
 //     function, and three functions follow one another: parse reads the name of the resource, open makes a client for it, and do carries
 //     out the verb and returns a Result, which is printed.
-//   - Verb is for verbs whose options are worth a type and tests of their own, such as those that run a command: a function xVerb says how
+//   - Verb is for verbs whose options are worth a type and tests of their own: a function xVerb says how
 //     flags and arguments become options, and xRun carries the options out and never sees cobra. xRun prints by Factory.Print.
 //
 // Either way, the flags are checked before anything is sent, and an error is returned as it is: Factory.Report makes of it the message, the

@@ -30,11 +30,7 @@ import (
 // Factory gives a command its streams, settings and clients. Clients are built on first use, so that help and flag errors
 // need no connection.
 type Factory struct {
-	In  io.Reader
-	Out io.Writer // content of blobs, not redacted; everything else goes through Print
-	Err io.Writer // redacted, in whole lines
-
-	InTerminal, OutTerminal, ErrTerminal bool
+	Streams // Out is for content of blobs, not redacted; everything else goes through Print. Err is redacted, in whole lines.
 
 	Env    Env
 	Quiet  bool
@@ -42,7 +38,6 @@ type Factory struct {
 	form   string // -o
 	query  string
 
-	Terminal  io.Writer // what an editor draws on
 	verbose   bool
 	timeout   time.Duration
 	Monitor   *monitor.Monitor
@@ -56,22 +51,16 @@ type Factory struct {
 	transport *http.Transport
 	Wire      policy.Transporter // in place of transport, for tests
 	Requests  atomic.Int64
+	OnRequest func() // is called with each request; nil for nothing
 	Began     time.Time
 	ctx       context.Context
 	cancel    context.CancelFunc
 }
 
 func NewFactory(s *Streams, env Env) *Factory {
-	r := &redactor{W: s.Err}
-	terminal := s.Err
-	if s.OutTerminal {
-		terminal = s.Out
-	}
-	return &Factory{
-		In: s.In, Out: s.Out, Err: r,
-		InTerminal: s.InTerminal, OutTerminal: s.OutTerminal, ErrTerminal: s.ErrTerminal,
-		Env: env, Terminal: terminal, Redactor: r, Began: time.Now(), cancel: func() {},
-	}
+	f := &Factory{Streams: *s, Env: env, Redactor: &redactor{W: s.Err}, Began: time.Now(), cancel: func() {}}
+	f.Err = f.Redactor
+	return f
 }
 
 func (f *Factory) Close() {
@@ -226,6 +215,9 @@ type requestLog struct{ f *Factory }
 
 func (l *requestLog) Do(req *policy.Request) (*http.Response, error) {
 	l.f.Requests.Add(1)
+	if l.f.OnRequest != nil {
+		l.f.OnRequest()
+	}
 	began := time.Now()
 	resp, err := req.Next()
 	if !l.f.verbose {

@@ -67,7 +67,6 @@ func (w *watchdog) pass(s syscall.Signal, typed bool) {
 // kill ends everything at once. What it misses because it was being started is left to the next call.
 func (w *watchdog) kill() {
 	w.busy()
-	w.cgroup.kill()
 	hurry()
 	if left := killAll(w.descendants, w.busy); left < w.fewest {
 		w.fewest, w.at = left, time.Now() // there is hope: see hopeless

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
@@ -16,8 +15,7 @@ import (
 )
 
 // hindrance names the environment variable that hinders azconc and its watchdog: with the names of system calls that are
-// refused, with "proc", which makes /proc unreadable, with "cgroup", which makes cgroups unavailable, and with "unprivileged",
-// which makes processes of other users unreachable.
+// refused, with "proc", which makes /proc unreadable, and with "unprivileged", which makes processes of other users unreachable.
 const hindrance = "AZCONC_TEST_HINDER"
 
 var refusable = map[string]int{"kill": unix.SYS_KILL, "pidfd_open": unix.SYS_PIDFD_OPEN, "pidfd_send_signal": unix.SYS_PIDFD_SEND_SIGNAL}
@@ -27,8 +25,6 @@ func hinder() {
 	for _, name := range strings.Fields(os.Getenv(hindrance)) {
 		if name == "proc" {
 			procfs = "/nonexistent"
-		} else if name == "cgroup" {
-			cgroups = nil
 		} else if name == "unprivileged" {
 			continue // it was started so
 		} else if err := refuse(refusable[name]); err != nil {
@@ -101,7 +97,7 @@ func living(pids []int) (left []int) {
 // Container runtimes whose filters do not know the system calls for process descriptors refuse them with EPERM.
 func TestEverythingIsEndedWhereProcessDescriptorsAreRefused(t *testing.T) {
 	for _, calls := range []string{"pidfd_open", "pidfd_send_signal", "pidfd_open pidfd_send_signal"} {
-		if !hindered(t, "cgroup "+calls) {
+		if !hindered(t, calls) {
 			continue
 		}
 		r := start(t, away)
@@ -139,38 +135,13 @@ func TestAnUnreadableProcIsNotAnEmptyOne(t *testing.T) {
 	}
 }
 
-// A cgroup ends what no signal of this process can end.
-func TestEverythingInACgroupIsEndedAtOnce(t *testing.T) {
-	c := newCgroup()
-	if c == nil {
-		t.Skip("SKIP: no cgroup can be created here")
-	}
-	c.remove()
-	if !hindered(t, "kill pidfd_send_signal") {
-		return
-	}
-	r := start(t, away)
-	all := pids(r.out.wait(3))
-	dir := filepath.Join(filepath.Dir(c.dir), fmt.Sprint(cgroupPrefix, all[0]))
-	if _, err := os.Stat(dir); err != nil {
-		t.Error(err)
-	}
-	r.stop <- 0
-	if s := <-r.status; s.Signal != "killed" || s.Left {
-		t.Errorf("%+v", s)
-	}
-	if _, err := os.Stat(dir); err == nil {
-		t.Errorf("%s is left", dir)
-	}
-}
-
 // A process of another user cannot be killed. The watchdog takes its time to find out, and reports it; azconc awaits that.
 func TestAProcessThatCannotBeKilledIsReported(t *testing.T) {
 	setpriv, err := exec.LookPath("setpriv")
 	if err != nil || os.Getuid() != 0 {
 		t.Skip("SKIP: root and setpriv are needed to run a process as another user")
 	}
-	if !hindered(t, "cgroup unprivileged") {
+	if !hindered(t, "unprivileged") {
 		return
 	}
 	r := start(t, `echo $PPID $$; `+setpriv+` --reuid=65534 --regid=65534 --clear-groups sh -c 'echo $$; exec sleep 60' & trap '' TERM; while :; do sleep 0.02; done`)

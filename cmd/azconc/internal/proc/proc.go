@@ -7,12 +7,9 @@
 // when the pipe closes, which is when azconc has died. If the watchdog itself is killed, its descendants become azconc's, which
 // kills them. A watchdog that is silent when it should be at work is killed by azconc.
 //
-// Where a cgroup can be created (by root, or in a delegated one), the command gets one, because the kernel ends all that is in
-// a cgroup at once, whatever user it runs as.
-//
 // What can still escape on Linux: everything, if azconc and the watchdog are killed at the same time (the command itself is
-// killed even then, by PDEATHSIG); a process that azconc may not signal, such as one that runs as another user, if there is no
-// cgroup, which is reported (see Status); a process that a service outside of the tree starts on behalf of the command (a
+// killed even then, by PDEATHSIG); a process that azconc may not signal, such as one that runs as another user, which is reported (see
+// Status); a process that a service outside of the tree starts on behalf of the command (a
 // container, a systemd unit, a cron or at job).
 //
 // On other Unix systems the command gets a process group of its own, and on Windows a job object. A process that leaves the

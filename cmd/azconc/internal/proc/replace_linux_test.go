@@ -15,7 +15,7 @@ const replacing = `$SIG{TERM} = "IGNORE"; my $end = time + 8; my $mark = $ARGV[0
 for (1..100) { if (!fork) { while (time < $end) { exit if fork; select undef, undef, undef, 0.002 } exit } }
 $| = 1; print "up\n"; sleep 8;`
 
-// A process whose parent had ended between two reads of /proc counted as another's. Without a cgroup, most of 500 processes that
+// A process whose parent had ended between two reads of /proc counted as another's. Most of 500 processes that
 // replaced themselves were not found, and went on for 2 s after the lease was free.
 func TestAProcessWhoseParentEndedMeanwhileIsFound(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "sleep", "60")
@@ -39,14 +39,11 @@ func TestAProcessWhoseParentEndedMeanwhileIsFound(t *testing.T) {
 	}
 }
 
-// Processes that replace themselves are ended, too, where there is no cgroup.
+// Processes that replace themselves are ended, too.
 func TestProcessesThatReplaceThemselvesAreEnded(t *testing.T) {
 	perl, err := exec.LookPath("perl")
 	if err != nil {
 		t.Skip("SKIP: no perl here, which starts processes quickly enough")
-	}
-	if !hindered(t, "cgroup") {
-		return
 	}
 	mark := fmt.Sprintf("replacing-%d", os.Getpid())
 	var s Status

@@ -38,7 +38,6 @@ type run struct {
 	orders   *os.File
 	events   chan event // closed when the watchdog has closed its end
 	tty      *os.File   // the controlling terminal if the command is part of azconc's job, or nil
-	cgroup   *cgroup    // the command's, if the watchdog could create one
 
 	heard  time.Time        // when the last event came
 	answer <-chan time.Time // an event is due that answers a deadline, or nil
@@ -93,7 +92,6 @@ func (c *Command) Run(stop <-chan time.Duration) (Status, error) {
 	}
 	_ = r.orders.Close()
 	waited := r.watchdog.Wait()
-	r.cgroup.remove()
 	s := Status{Code: end.Code, Left: end.Left, Cut: end.Cut || errors.Is(waited, exec.ErrWaitDelay)}
 	if end.Signal != 0 {
 		s.Signal = end.Signal.String()
@@ -158,7 +156,9 @@ func (r *run) accompany(stop <-chan time.Duration) (endedEvent, error) {
 			case e.Refused != 0:
 				return endedEvent{}, startError(&os.PathError{Op: "fork/exec", Path: r.Args[0], Err: e.Refused})
 			case e.Started != 0:
-				r.started(e)
+				if r.Started != nil {
+					r.Started(e.Started)
+				}
 			case e.Ended != nil:
 				return *e.Ended, nil
 			}
@@ -213,15 +213,6 @@ func (r *run) typed(s syscall.Signal) bool {
 // hear notes that the watchdog is at work.
 func (r *run) hear() { r.heard, r.late, r.answer = time.Now(), false, nil }
 
-func (r *run) started(e event) {
-	if e.Cgroup != "" {
-		r.cgroup = openCgroup(e.Cgroup)
-	}
-	if r.Started != nil {
-		r.Started(e.Started)
-	}
-}
-
 // end orders the end, and forces it if the watchdog is silent when it is due.
 func (r *run) end(after time.Duration) {
 	r.order(order{Stop: &after})
@@ -257,7 +248,6 @@ func (r *run) orphaned() (endedEvent, error) {
 		return all
 	}
 	for began := time.Now(); ; <-time.After(killEvery) {
-		r.cgroup.kill()
 		left := killAll(find, nothing)
 		switch {
 		case left == 0 && err == nil && r.killed: // the end was ordered

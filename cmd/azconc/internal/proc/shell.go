@@ -1,7 +1,6 @@
 package proc
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -15,17 +14,16 @@ type Shell struct {
 	Line   string
 	Env    []string
 	Stdin  io.Reader
-	Stdout io.Writer // nil keeps it in ShellEnd.Out
+	Stdout io.Writer
 	Stderr io.Writer
 	What   string // for messages: "the filter"
 
 	Grace func(cause error) time.Duration // between TERM and KILL when ctx ends
 }
 
-// ShellEnd is how a Shell ended, with its output.
+// ShellEnd is how a Shell ended.
 type ShellEnd struct {
 	Status
-	Out  []byte
 	Said string // the end of its stderr
 	what string
 }
@@ -33,14 +31,9 @@ type ShellEnd struct {
 // Run runs the command line and ends every process that it leaves. When ctx ends, it ends the command. The error says that it could not
 // be started.
 func (c *Shell) Run(ctx context.Context) (ShellEnd, error) {
-	var out bytes.Buffer
-	stdout := c.Stdout
-	if stdout == nil {
-		stdout = &out
-	}
 	said := &Tail{Limit: 4 << 10}
 	command := &Command{
-		Args: []string{"sh", "-c", c.Line}, Env: c.Env, Stdin: c.Stdin, Stdout: stdout, Stderr: io.MultiWriter(c.Stderr, said),
+		Args: []string{"sh", "-c", c.Line}, Env: c.Env, Stdin: c.Stdin, Stdout: c.Stdout, Stderr: io.MultiWriter(c.Stderr, said),
 	}
 	stop, done := make(chan time.Duration, 1), make(chan struct{})
 	var watch sync.WaitGroup
@@ -54,7 +47,7 @@ func (c *Shell) Run(ctx context.Context) (ShellEnd, error) {
 	s, err := command.Run(stop)
 	close(done)
 	watch.Wait()
-	return ShellEnd{Status: s, Out: out.Bytes(), Said: strings.TrimSpace(said.String()), what: c.What}, err
+	return ShellEnd{Status: s, Said: strings.TrimSpace(said.String()), what: c.What}, err
 }
 
 // Failure returns why the command failed, "" if it succeeded. If whole is set, incomplete output is a failure.

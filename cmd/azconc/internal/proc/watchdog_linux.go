@@ -36,7 +36,6 @@ type order struct {
 type event struct {
 	Refused syscall.Errno `json:",omitempty"` // it could not be started
 	Started int           `json:",omitempty"` // the process id
-	Cgroup  string        `json:",omitempty"` // with Started: the directory of its cgroup, if it has one of its own
 	Busy    bool          `json:",omitempty"` // the processes are being ended
 	Noted   bool          `json:",omitempty"` // a deadline has arrived
 	Ended   *endedEvent   `json:",omitempty"` // the last event
@@ -140,7 +139,6 @@ type watchdog struct {
 	groupAsked bool                         // the process group has, as it was then
 	passed     map[syscall.Signal]time.Time // when a signal was last passed on
 
-	cgroup *cgroup
 	fewest int       // processes that were left at any time since KILL was due
 	told   time.Time // when the last Busy event was sent
 }
@@ -184,28 +182,18 @@ func (w *watchdog) run(in *json.Decoder, argv []string) {
 		w.tell(event{Refused: errno})
 		return
 	}
-	w.tell(event{Started: w.pid, Cgroup: w.cgroup.path()})
+	w.tell(event{Started: w.pid})
 	w.watch(orders, relayed, children)
-	w.cgroup.remove()
 	w.tell(event{Ended: w.ended})
 }
 
-// launch starts the command, in a cgroup of its own if that is possible.
+// launch starts the command.
 func (w *watchdog) launch(argv []string) (err error) {
 	sys := &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if w.Job {
 		sys.Pgid = w.Group
 	}
-	attr := &syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2}, Sys: sys}
-	if w.cgroup = newCgroup(); w.cgroup != nil {
-		if w.pid, err = w.cgroup.launch(w.Path, argv, attr); err != nil { // that of the cgroup, or of the command
-			w.cgroup.remove()
-			w.cgroup = nil
-		}
-	}
-	if w.cgroup == nil {
-		w.pid, err = syscall.ForkExec(w.Path, argv, attr)
-	}
+	w.pid, err = syscall.ForkExec(w.Path, argv, &syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2}, Sys: sys})
 	if w.job = w.pid; w.Job {
 		w.job = w.Group
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
 
+	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
 	"github.com/azconc/azconc/pkg/ptr"
@@ -164,7 +165,7 @@ func TestAzurermKilledAtEveryRequest(t *testing.T) {
 					t.Errorf("killed at request %d: %+v", n, l)
 				}
 				if errors.Is(l.Problem, ErrNoInfo) {
-					err = BreakUnnamed(ctx, ada.blob.BlobClient(), l.ETag)
+					_, err = pessimistic.Break(ctx, pessimistic.NewBlob(ada.blob.BlobClient()), &pessimistic.BreakOptions{Now: true})
 				} else {
 					err = Release(ctx, ada.blob.BlobClient(), l.Info.ID)
 				}

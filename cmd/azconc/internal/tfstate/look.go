@@ -2,11 +2,8 @@ package tfstate
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
 	"github.com/azconc/azconc/optimistic"
@@ -56,40 +53,6 @@ func Release(ctx context.Context, client *blob.Client, id string) error {
 	// Without the id of a lease, the service refuses the change while the blob is leased.
 	_, _ = forget(ctx, client, id, optimistic.Conditions{})
 	return nil
-}
-
-// settle is how long the metadata must have been empty before a lock without a description is broken: a client that acquires
-// the lease describes itself right after that.
-const settle = 5 * time.Second
-
-// ErrChanged means that the lock is not the one that was looked at.
-var ErrChanged = errors.New("the lock has changed meanwhile")
-
-// BreakUnnamed ends a lock whose metadata are empty, as seen at a version: nobody knows its id. It looks again 5 s later, and
-// breaks the lease on the condition that the version is the same: a client that has described itself since has changed it. A client
-// that has acquired the lease at that very moment, and not described itself yet, fails when it does, before it works. Errors:
-// ErrChanged. Cost: 2 requests.
-func BreakUnnamed(ctx context.Context, client *blob.Client, seen azcore.ETag) error {
-	if err := retry.Sleep(ctx, settle); err != nil {
-		return err
-	}
-	l, err := Look(ctx, client)
-	switch {
-	case err != nil:
-		return err
-	case l.ETag != seen, !errors.Is(l.Problem, ErrNoInfo):
-		return ErrChanged
-	case !l.Held:
-		return nil
-	}
-	_, err = pessimistic.Break(ctx, pessimistic.NewBlob(client), &pessimistic.BreakOptions{Now: true, Conditions: lease.Conditions{IfMatch: seen}})
-	switch {
-	case errors.Is(err, pessimistic.ErrConflict):
-		return fmt.Errorf("%w: %w", ErrChanged, err)
-	case azerr.NotLeased(err):
-		return nil
-	}
-	return err
 }
 
 // describe stores the description of the holder of the lease.

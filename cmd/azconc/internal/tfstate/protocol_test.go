@@ -268,27 +268,24 @@ func TestANoteIsOneLineWhateverTheHolderIsCalled(t *testing.T) {
 
 // The version before the first write of each lock is kept.
 func TestTheVersionBeforeIsKept(t *testing.T) {
-	for _, without := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t)
-			w.put("old")
-			v, _ := w.run()
-			v.session.opts.NoSnapshots = without
-			c := newClient(t, v, adas, "ada@ci")
-			if err := errors.Join(c.apply("one"), c.apply("two")); err != nil {
-				t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.put("old")
+		v, _ := w.run()
+		c := newClient(t, v, adas, "ada@ci")
+		if err := errors.Join(c.apply("one"), c.apply("two")); err != nil {
+			t.Fatal(err)
+		}
+		taken := 0
+		for _, r := range w.service.Log() {
+			if r.Op == "Snapshot Blob" {
+				taken++
 			}
-			taken := 0
-			for _, r := range w.service.Log() {
-				if r.Op == "Snapshot Blob" {
-					taken++
-				}
-			}
-			if want := 2; without && taken != 0 || !without && taken != want {
-				t.Errorf("%d snapshots, want %d, or none without: %t", taken, want, without)
-			}
-		})
-	}
+		}
+		if taken != 2 {
+			t.Errorf("%d snapshots, want 2", taken)
+		}
+	})
 }
 
 // A state is stored although no snapshot of it may be taken.
@@ -349,4 +346,28 @@ func TestAStateThatWasReadBeforeItWasLocked(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestWhoHoldsTheLockIsSaidOnce: Terraform shows its own name in place of the holder's.
+func TestWhoHoldsTheLockIsSaidOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		one, _ := w.run()
+		two, _ := w.run()
+		a, b := newClient(t, one, adas, "ada@ci"), newClient(t, two, bobs, "bob@ci")
+		if err := a.lock(); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			if b.lock() == nil {
+				t.Fatal("locked twice")
+			}
+		}
+		if len(w.notes) != 1 || !strings.Contains(w.notes[0], "locked by ada@ci (OperationTypeApply, ID "+adas) || !strings.Contains(w.notes[0], "ends with its run") {
+			t.Errorf("notes %q", w.notes)
+		}
+		if err := a.unlock(); err != nil {
+			t.Error(err)
+		}
+	})
 }

@@ -29,9 +29,6 @@ type Options struct {
 	// to 45 s.
 	Duration time.Duration
 
-	// NoSnapshots keeps no version before the first write of each lock. Defaults to false.
-	NoSnapshots bool
-
 	// Lost is called, from a goroutine of the Session, when a lock may end although the client has not unlocked: it could not be
 	// renewed in time, or the service reports that it is over. Defaults to nothing.
 	Lost func(error)
@@ -66,7 +63,6 @@ type Session struct {
 	kept     bool   // the version before has been kept under this lock
 	noted    string // the ID of the last holder about which the user got a note
 	lost     error  // why a lock was over before it was released
-	refused  *base  // what the client had read when its last write was refused
 }
 
 // held is a lock that the client has.
@@ -166,17 +162,6 @@ func (s *Session) follow(from, to azcore.ETag) {
 	if s.base.known && s.base.etag == from && to != "" {
 		s.base.etag = to
 	}
-}
-
-// Unstored returns the state that the client had read when its last write was refused, and whether one was: the client is left with a
-// state that nothing has stored. It may be called after Close.
-func (s *Session) Unstored() (read []byte, unstored bool) {
-	s.turn.Lock()
-	defer s.turn.Unlock()
-	if s.refused == nil || !s.refused.known {
-		return nil, false
-	}
-	return s.refused.content, true
 }
 
 // Close ends the session, and releases the lock if the client has died without UNLOCK. It must not be called while a process of

@@ -25,19 +25,8 @@ var (
 )
 
 // write answers a POST. id is the lock's, and empty for a client that does not lock. A write whose bytes are stored already
-// is a success: a client whose answer was lost sends it again, and a first apply may send the same serial twice. After a refusal,
-// Unstored returns what the client had read.
+// is a success: a client whose answer was lost sends it again, and a first apply may send the same serial twice.
 func (s *Session) write(id string, body []byte) answer {
-	read := s.base
-	a := s.tryWrite(id, body)
-	s.refused = nil
-	if a.status != http.StatusOK {
-		s.refused = &read
-	}
-	return a
-}
-
-func (s *Session) tryWrite(id string, body []byte) answer {
 	h := s.held
 	switch {
 	case h != nil && h.info.ID != id:
@@ -46,7 +35,7 @@ func (s *Session) tryWrite(id string, body []byte) answer {
 		return s.refuse(http.StatusConflict, "the state was not written: the lock with the ID %s is not held", id)
 	}
 	until := time.Now().Add(patience)
-	if !s.kept && !s.opts.NoSnapshots {
+	if !s.kept {
 		s.keep(until)
 	}
 	write := func() error { return s.writeOnce(id, body) }

@@ -1,12 +1,15 @@
 // Package bench has azconc bench, which measures azconc beside the loops that programs use without it, on one blob, one lock and
 // one queue.
 //
-// Clients are goroutines with SDK clients of their own, in one process. On a service that is near, such as an emulator on the same
+// Clients are goroutines in one process. On a service that is near, such as an emulator on the same
 // machine, its processors limit every way alike.
 package bench
 
 import (
+	"context"
 	"fmt"
+	"io"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -14,9 +17,12 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/azconc/azconc/cmd/azconc/internal/azaccount"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/engine"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 )
 
 type options struct {
@@ -103,4 +109,140 @@ func parse(opts *options, _ cli.Input) error {
 		}
 	}
 	return nil
+}
+
+func run(ctx context.Context, f *cli.Factory, opts *options) error {
+	account, where, stop, err := accountOf(ctx, f)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	cells := opts.cells()
+	if !account.Emulator(azaccount.Blob) {
+		if agreed, err := agreed(ctx, f, opts, where); err != nil {
+			return err
+		} else if !agreed {
+			return f.Print(result{Outcome: "declined", Service: where, Cells: []measured{}, Cost: f.Cost()})
+		}
+	}
+	s := newSite(f)
+	r := result{Outcome: "done", Service: where, Cells: []measured{}, CPUs: runtime.NumCPU()}
+	f.Notef("measuring %s on %s, for up to %s", show.Plural(len(cells), "cell"), where, show.Duration(time.Duration(len(cells))*opts.For))
+	progress := f.Progress("measuring")
+	for i, c := range cells {
+		progress.Say(fmt.Sprintf("%d of %d: %s", i+1, len(cells), c))
+		var m measured
+		if m, err = s.measure(ctx, c, opts); err != nil {
+			break
+		}
+		r.Cells = append(r.Cells, m)
+	}
+	progress.End()
+	s.remove(ctx)
+	r.Cost = f.Cost()
+	if err == nil {
+		return f.Print(r)
+	}
+	if !f.JSON() && len(r.Cells) > 0 { // with JSON, the object of the error has them
+		if problem := f.Print(r); problem != nil {
+			return problem
+		}
+	}
+	return &endedError{err, r}
+}
+
+// roundTrip is the least time that a request to the service in memory takes, as over a network.
+const roundTrip = 5 * time.Millisecond
+
+// accountOf returns the account that flags and environment name, or the service in memory if there is none, what to call it, and what
+// stops it at the end.
+func accountOf(ctx context.Context, f *cli.Factory) (account *azaccount.Account, name string, stop func(), err error) {
+	if account, err = f.Account(); err != nil {
+		return nil, "", nil, err
+	}
+	blobs := account.Endpoint(azaccount.Blob)
+	switch {
+	case account.Emulator(azaccount.Blob):
+		return account, "the emulator at " + blobs, func() {}, nil
+	case account.Name() != "":
+		return account, "the account " + account.Name(), func() {}, nil
+	case blobs != "" || account.Endpoint(azaccount.Table) != "" || account.Endpoint(azaccount.Queue) != "":
+		return account, blobs, func() {}, nil
+	}
+	server, err := engine.Start(ctx, f, engine.Options{RoundTrip: roundTrip})
+	if err != nil {
+		return nil, "", nil, err
+	}
+	account, err = f.Use(server.ConnectionString())
+	return account, server.Name + ", " + show.Duration(roundTrip) + " away", func() { _ = server.Stop() }, err
+}
+
+// pricePerWrite is the most that a write of a blob costs in the price lists that .github/docs/capacity.md uses. Reads, and requests to
+// tables and queues, are cheaper.
+const pricePerWrite = 0.05 / 10_000
+
+// agreed says what the run may cost, and asks whether to go on, unless --yes is given.
+func agreed(ctx context.Context, f *cli.Factory, opts *options, where string) (bool, error) {
+	f.Notef("%s on %s: up to %d requests, which may cost up to $%.2f if all were writes of blobs at $0.05 for 10,000",
+		show.Plural(len(opts.cells()), "cell"), where, opts.most(), float64(opts.most())*pricePerWrite)
+	if opts.Yes {
+		return true, nil
+	}
+	if !f.InTerminal {
+		return false, fail.WithHint(fail.Usagef("stdin is not a terminal, so nobody can be asked"), "--yes answers the question; azconc dev run -- azconc bench measures the service in memory")
+	}
+	return f.Confirmed(ctx, "Go on? Only yes sends them: ")
+}
+
+// endedError is the end of a run that has not measured every cell.
+type endedError struct {
+	err    error
+	result result
+}
+
+func (e *endedError) Error() string { return e.err.Error() }
+func (e *endedError) Unwrap() error { return e.err }
+
+// Facts has the figures.
+func (e *endedError) Facts() map[string]any {
+	return map[string]any{"service": e.result.Service, "cells": e.result.Cells, "requests": e.result.Requests, "elapsed_ms": e.result.ElapsedMS}
+}
+
+type result struct {
+	Outcome string     `json:"outcome"` // done or declined
+	Service string     `json:"service"`
+	CPUs    int        `json:"cpus,omitempty"`
+	Cells   []measured `json:"cells"`
+	cli.Cost
+}
+
+// Text prints a table for each workload.
+func (r result) Text(w io.Writer) {
+	if r.Outcome == "declined" {
+		fmt.Fprintf(w, "declined %s\n", r.Service)
+		return
+	}
+	last := ""
+	for _, m := range r.Cells { // those of a workload stand together
+		if m.Workload != last {
+			last = m.Workload
+			fmt.Fprintf(w, "%s:\n%7s  %-11s %10s %16s %10s %10s %11s\n", last, "clients", "way", "commits/s", "requests/commit", "p50", "p99", "least/mean")
+		}
+		least := unknown
+		if m.Least != nil {
+			least = fmt.Sprintf("%.2f", *m.Least)
+		}
+		fmt.Fprintf(w, "%7d  %-11s %10.2f %16.2f %10s %10s %11s\n", m.Clients, m.Way, m.CommitsPerS, m.RequestsPerCommit, inMS(m.P50MS), inMS(m.P99MS), least)
+	}
+	fmt.Fprintf(w, "%s on %s, from a machine with %s\n", show.Plural(int(r.Requests), "request"), r.Service, show.Plural(r.CPUs, "processor"))
+}
+
+// unknown stands for a figure that is not known.
+const unknown = "–"
+
+func inMS(v float64) string {
+	if v == 0 {
+		return unknown
+	}
+	return fmt.Sprintf("%.2f ms", v)
 }

@@ -29,7 +29,7 @@ const (
 type workload struct {
 	name, what string // one commit, in words
 	ways       []string
-	prepare    func(s *site, ctx context.Context, c cell, m *meter) (work, error)
+	prepare    func(s *site, ctx context.Context, c cell, maxRequests int) (work, error)
 }
 
 // workloads are the workloads that can be measured: one for each library.
@@ -156,14 +156,14 @@ func (r *recorder) failing() bool {
 }
 
 // together returns the work of clients that each make one commit in a call, and are called again and again.
-func together(clients []func(ctx context.Context) error) func(context.Context, *recorder) error {
+func together(clients int, commit func(ctx context.Context, client int) error) func(context.Context, *recorder) error {
 	return func(ctx context.Context, r *recorder) error {
 		var all errgroup.Group
-		for i, commit := range clients {
+		for i := range clients {
 			all.Go(func() error {
 				for ctx.Err() == nil {
 					began := time.Now()
-					err := commit(ctx)
+					err := commit(ctx, i)
 					switch {
 					case err == nil:
 						r.committed(i, time.Since(began))
@@ -189,16 +189,17 @@ func (s *site) measure(ctx context.Context, c cell, o *options) (_ measured, err
 			err = fmt.Errorf("%s: %w", c, err)
 		}
 	}()
-	m := &meter{bound: int64(o.MaxRequests)}
 	of := slices.IndexFunc(workloads, func(w workload) bool { return w.name == c.Workload })
-	w, err := workloads[of].prepare(s, ctx, c, m)
+	w, err := workloads[of].prepare(s, ctx, c, o.MaxRequests)
 	if err != nil {
 		return measured{}, err
 	}
 	inside, stop := context.WithCancel(ctx) // without a deadline, before which an update would give up
 	defer stop()
-	r := &recorder{meter: m, stop: stop, began: time.Now()}
-	m.full = r.end
+	r := &recorder{meter: &meter{bound: int64(o.MaxRequests)}, stop: stop, began: time.Now()}
+	r.meter.full = r.end
+	s.meter.Store(r.meter)
+	defer s.meter.Store(nil)
 	defer time.AfterFunc(o.For, r.end).Stop()
 	if err = w.run(inside, r); err == nil && w.check != nil && ctx.Err() == nil {
 		err = w.check(ctx, r.stored)

@@ -10,7 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/azconc/azconc/cmd/azconc/internal/azaccount"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/pkg/aztest"
 )
@@ -18,13 +17,20 @@ import (
 // siteOf returns a site on the service in memory.
 func siteOf(tb testing.TB, s *aztest.Service) *site {
 	tb.Helper()
-	account, err := azaccount.Resolve(azaccount.Flags{ConnectionString: fmt.Sprintf(
-		"DefaultEndpointsProtocol=http;AccountName=%s;AccountKey=%s;BlobEndpoint=%s;QueueEndpoint=%s;TableEndpoint=%s;",
-		aztest.Account, aztest.Key, s.BlobURL(), s.QueueURL(), s.TableURL())}, func(string) string { return "" })
-	if err != nil {
+	streams, _, _, stderr := cli.TestStreams()
+	f := cli.NewFactory(streams, nil)
+	if _, err := f.Use(fmt.Sprintf("DefaultEndpointsProtocol=http;AccountName=%s;AccountKey=%s;BlobEndpoint=%s;QueueEndpoint=%s;TableEndpoint=%s;",
+		aztest.Account, aztest.Key, s.BlobURL(), s.QueueURL(), s.TableURL())); err != nil {
 		tb.Fatal(err)
 	}
-	return newSite(account, s.ClientOptions)
+	f.Wire = s
+	site := newSite(f)
+	tb.Cleanup(func() {
+		if f.Close(); stderr.Len() > 0 {
+			tb.Error(stderr)
+		}
+	})
+	return site
 }
 
 // all returns options for every workload with that many clients.
@@ -35,9 +41,8 @@ func all(clients int, each time.Duration, requests int) *options {
 // removed removes what s has created, and looks whether anything is there.
 func removed(t *testing.T, s *site, service *aztest.Service) {
 	t.Helper()
-	streams, _, _, stderr := cli.TestStreams()
-	if s.remove(t.Context(), cli.NewFactory(streams, nil)); stderr.Len() > 0 || len(open(service)) != 0 {
-		t.Errorf("%s; %v is there", stderr, open(service))
+	if s.remove(t.Context()); len(open(service)) != 0 {
+		t.Errorf("%v is there", open(service))
 	}
 }
 
@@ -158,11 +163,11 @@ func TestALostCommitIsNoticed(t *testing.T) {
 		service := far()
 		s := siteOf(t, service)
 		c := cell{"blob", plain, 2}
-		w, err := s.counters(t.Context(), c, &meter{})
+		w, err := s.counters(t.Context(), c, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := s.blob(c, nil)
+		p, err := s.blob(c)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -101,55 +101,45 @@ func underLease(ctx context.Context, client *blockblob.Client, do func(leaseID *
 }
 
 // counters prepares the clients of blob.
-func (s *site) counters(ctx context.Context, c cell, m *meter) (work, error) {
+func (s *site) counters(ctx context.Context, c cell, _ int) (work, error) {
 	if err := s.create(ctx, "container"); err != nil {
 		return work{}, err
 	}
-	stored, err := s.blob(c, nil)
+	b, err := s.blob(c)
 	if err == nil {
-		err = write(ctx, stored, counter{}, nil, nil)
+		err = write(ctx, b, counter{}, nil, nil)
 	}
 	if err != nil {
 		return work{}, err
 	}
-	var clients []func(context.Context) error
-	var document *optimistic.Document[counter]
-	for range c.Clients {
-		b, err := s.blob(c, m)
+	var commit func(context.Context) error
+	switch c.Way {
+	case azconc:
+		commit = func(ctx context.Context) error {
+			_, err := optimistic.Update(ctx, blobs.NewJSON[counter](b), increment, unbounded())
+			return err
+		}
+	case shared:
+		document, err := optimistic.NewDocument(blobs.NewJSON[counter](b), &optimistic.DocumentOptions{Update: *unbounded()})
 		if err != nil {
 			return work{}, err
 		}
-		var commit func(context.Context) error
-		switch c.Way {
-		case azconc:
-			commit = func(ctx context.Context) error {
-				_, err := optimistic.Update(ctx, blobs.NewJSON[counter](b), increment, unbounded())
-				return err
-			}
-		case shared:
-			if document == nil {
-				if document, err = optimistic.NewDocument(blobs.NewJSON[counter](b), &optimistic.DocumentOptions{Update: *unbounded()}); err != nil {
-					return work{}, err
-				}
-			}
-			commit = func(ctx context.Context) error { _, err := document.Update(ctx, increment); return err }
-		case plain:
-			commit = func(ctx context.Context) error {
-				return again(ctx, retry.Backoff{}, func() error { return try(ctx, b, nil) })
-			}
-		case jitter:
-			commit = func(ctx context.Context) error {
-				return again(ctx, fullJitter, func() error { return try(ctx, b, nil) })
-			}
-		case leased:
-			commit = func(ctx context.Context) error {
-				return underLease(ctx, b, func(leaseID *string) error { return try(ctx, b, leaseID) })
-			}
+		commit = func(ctx context.Context) error { _, err := document.Update(ctx, increment); return err }
+	case plain:
+		commit = func(ctx context.Context) error {
+			return again(ctx, retry.Backoff{}, func() error { return try(ctx, b, nil) })
 		}
-		clients = append(clients, commit)
+	case jitter:
+		commit = func(ctx context.Context) error {
+			return again(ctx, fullJitter, func() error { return try(ctx, b, nil) })
+		}
+	case leased:
+		commit = func(ctx context.Context) error {
+			return underLease(ctx, b, func(leaseID *string) error { return try(ctx, b, leaseID) })
+		}
 	}
-	return work{together(clients), func(ctx context.Context, commits int) error {
-		got, _, err := read(ctx, stored)
+	return work{together(c.Clients, func(ctx context.Context, _ int) error { return commit(ctx) }), func(ctx context.Context, commits int) error {
+		got, _, err := read(ctx, b)
 		if err == nil && got.N < commits {
 			err = fmt.Errorf("%d commits were reported, and %d are stored: some are lost", commits, got.N)
 		}
@@ -163,54 +153,36 @@ func unbounded() *optimistic.UpdateOptions {
 }
 
 // locks prepares the clients of lock: they hold a lock, or the lease of a blob, and do nothing under it.
-func (s *site) locks(ctx context.Context, c cell, m *meter) (work, error) {
+func (s *site) locks(ctx context.Context, c cell, _ int) (work, error) {
 	if err := s.create(ctx, "container"); err != nil {
 		return work{}, err
 	}
-	locker := func(m *meter, owner string) (*pessimistic.Locker, error) {
-		box, err := s.container(m)
-		if err != nil {
-			return nil, err
-		}
-		return pessimistic.NewLocker(box, &pessimistic.LockerOptions{Owner: owner})
-	}
-	hold := func(ctx context.Context, k *pessimistic.Locker) error {
-		return k.Do(ctx, c.name(), nil, func(context.Context, *pessimistic.Hold) error { return nil })
-	}
 	if c.Way == leased {
-		b, err := s.blob(c, nil)
+		b, err := s.blob(c)
 		if err == nil {
 			err = write(ctx, b, counter{}, nil, nil)
 		}
-		if err != nil {
-			return work{}, err
-		}
-	} else { // the first holder of a lock waits for the next second of the service's clock, which is not measured
-		k, err := locker(nil, "preparation")
-		if err == nil {
-			err = hold(ctx, k)
-		}
-		if err != nil {
+		return work{run: together(c.Clients, func(ctx context.Context, _ int) error {
+			return underLease(ctx, b, func(*string) error { return nil })
+		})}, err
+	}
+	box, err := s.f.Container(s.in)
+	if err != nil {
+		return work{}, err
+	}
+	lockers := make([]*pessimistic.Locker, c.Clients+1)
+	for i := range lockers {
+		if lockers[i], err = pessimistic.NewLocker(box, &pessimistic.LockerOptions{Owner: fmt.Sprintf("client %d", i)}); err != nil {
 			return work{}, err
 		}
 	}
-	var clients []func(context.Context) error
-	var k *pessimistic.Locker
-	for i := range c.Clients {
-		b, err := s.blob(c, m)
-		if err == nil && (i == 0 || c.Way != shared) {
-			k, err = locker(m, fmt.Sprintf("client %d", i))
+	hold := func(ctx context.Context, client int) error {
+		if c.Way == shared {
+			client = 0
 		}
-		if err != nil {
-			return work{}, err
-		}
-		mine := k
-		clients = append(clients, func(ctx context.Context) error {
-			if c.Way == leased {
-				return underLease(ctx, b, func(*string) error { return nil })
-			}
-			return hold(ctx, mine)
-		})
+		return lockers[client].Do(ctx, c.name(), nil, func(context.Context, *pessimistic.Hold) error { return nil })
 	}
-	return work{run: together(clients)}, nil
+	// The first holder of a lock waits for the next second of the service's clock, which is not measured.
+	err = lockers[c.Clients].Do(ctx, c.name(), nil, func(context.Context, *pessimistic.Hold) error { return nil })
+	return work{run: together(c.Clients, hold)}, err
 }

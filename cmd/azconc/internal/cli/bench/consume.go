@@ -17,27 +17,24 @@ import (
 func messages(maxRequests int) int { return min(960, max(1, maxRequests/5)) }
 
 // consumers prepares the handling of a queue that is filled before: the sending is not measured.
-func (s *site) consumers(ctx context.Context, c cell, m *meter) (work, error) {
+func (s *site) consumers(ctx context.Context, c cell, maxRequests int) (work, error) {
 	if err := s.create(ctx, "queue"); err != nil {
 		return work{}, err
 	}
-	queue, err := s.queue(nil)
+	queue, err := s.f.Queue(s.in.Container)
 	if err != nil {
 		return work{}, err
 	}
 	if _, err := queue.ClearMessages(ctx, nil); err != nil { // what the cell before has left
 		return work{}, err
 	}
-	n := messages(int(m.bound))
+	n := messages(maxRequests)
 	if err := fill(ctx, queue, n); err != nil {
-		return work{}, err
-	}
-	if queue, err = s.queue(m); err != nil {
 		return work{}, err
 	}
 	run := func(ctx context.Context, handled func()) error { return bare(ctx, c.Clients, queue, handled) }
 	if c.Way != bareLoop {
-		o, handler, err := s.dedupe(ctx, c.Way, m)
+		o, handler, err := s.dedupe(ctx, c.Way)
 		if err != nil {
 			return work{}, err
 		}
@@ -69,7 +66,7 @@ func (s *site) consumers(ctx context.Context, c cell, m *meter) (work, error) {
 }
 
 // dedupe returns the options and the handler of a Consumer that deduplicates in a way.
-func (s *site) dedupe(ctx context.Context, way string, m *meter) (*idempotent.ConsumerOptions, idempotent.Handler, error) {
+func (s *site) dedupe(ctx context.Context, way string) (*idempotent.ConsumerOptions, idempotent.Handler, error) {
 	o := &idempotent.ConsumerOptions{Dedupe: idempotent.DedupeNone}
 	handler := func(context.Context, *idempotent.Message) error { return nil }
 	if way == none {
@@ -78,7 +75,7 @@ func (s *site) dedupe(ctx context.Context, way string, m *meter) (*idempotent.Co
 	if err := s.create(ctx, "table"); err != nil {
 		return nil, nil, err
 	}
-	table, err := s.table(m)
+	table, err := s.table()
 	if err != nil {
 		return nil, nil, err
 	}

@@ -63,7 +63,7 @@ its file, and azconc prints the command that writes it.`,
 		e.on, e.conditions = on, o.Conditions
 		r, err := optimistic.Update(ctx, target, e.change, &o)
 		if err != nil {
-			return nil, e.keep(fail.Tally(err, r))
+			return nil, e.keep(fail.Tally(flags.MaxSizeHint(err), r))
 		}
 		if err := os.Remove(e.file); err != nil {
 			f.Notef("the temporary file was not removed: %v", err)
@@ -141,7 +141,7 @@ func (e *editing) reconcile(ctx context.Context, theirs []byte, etag azcore.ETag
 // keep adds to err the file with the text, if there is one, and the command that overwrites the current version with it.
 func (e *editing) keep(err error) error {
 	if e.file == "" {
-		return flags.MaxSizeHint(err)
+		return err
 	}
 	current := e.base
 	if conflict, ok := errors.AsType[*optimistic.ConflictError](err); ok && (conflict.Current != "" || conflict.Reason == azerr.Gone) {
@@ -179,7 +179,11 @@ func runEditor(f *cli.Factory, file string) error {
 	if stdin, ok := f.In.(*os.File); ok {
 		cmd.Stdin = stdin // os/exec would read ahead from anything else, and consume the answers to later questions
 	}
-	cmd.Stdout, cmd.Stderr, cmd.Env = f.Terminal, f.Terminal, f.Env
+	terminal := f.Redactor.W // an editor is no reader of lines
+	if f.OutTerminal {
+		terminal = f.Out
+	}
+	cmd.Stdout, cmd.Stderr, cmd.Env = terminal, terminal, f.Env
 	err = cmd.Run()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		return fmt.Errorf("the editor ended with status %d", exit.ExitCode())
@@ -189,12 +193,10 @@ func runEditor(f *cli.Factory, file string) error {
 
 // tempCopy writes content to a file that only its owner can read, with the blob's extension, so that the editor knows the language.
 func tempCopy(name string, content []byte) (string, error) {
-	extension := strings.Map(func(r rune) rune {
-		if r == '*' || r == '/' || r == '\\' || r < ' ' {
-			return '_'
-		}
-		return r
-	}, path.Ext(name))
+	extension := path.Ext(name)
+	if strings.ContainsFunc(extension, func(r rune) bool { return r == '*' || r == '\\' || r < ' ' }) {
+		extension = "" // no name of a file
+	}
 	file, err := os.CreateTemp("", "azconc-*"+extension)
 	if err != nil {
 		return "", err

@@ -152,30 +152,21 @@ const tagCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234
 
 // parseTags reads name=value pairs. Names of tags differ by case, unlike those of metadata.
 func parseTags(pairs []string) (map[string]string, error) {
-	tags := make(map[string]string, len(pairs))
-	for _, p := range pairs {
-		name, value, ok := strings.Cut(p, "=")
-		if !ok || name == "" {
-			return nil, fail.Usagef("tag %q is not name=value", p)
-		}
-		if _, twice := tags[name]; twice {
-			return nil, fail.Usagef("tag %s is given twice", name)
-		}
+	if len(pairs) > 10 {
+		return nil, fail.Usagef("%d tags are given: a blob can have at most 10", len(pairs))
+	}
+	return flags.ParsePairs("tag", pairs, func(name, value string) (string, error) {
 		if strings.EqualFold(name, optimistic.LineageKey) {
-			return nil, fail.Usagef("tag %s: the name is reserved for azconc", name)
+			return "", fail.Usagef("tag %s: the name is reserved for azconc", name)
 		}
 		for _, c := range name + value {
 			if !strings.ContainsRune(tagCharacters, c) {
-				return nil, fail.WithHint(fail.Usagef("tag %q cannot have %q", p, c), "letters, digits, space and + - . / : = _ are allowed")
+				return "", fail.WithHint(fail.Usagef("tag %q cannot have %q", name+"="+value, c), "letters, digits, space and + - . / : = _ are allowed")
 			}
 		}
 		if len(name) > 128 || len(value) > 256 {
-			return nil, fail.Usagef("tag %s is too long: a name has at most 128 characters, a value 256", name)
+			return "", fail.Usagef("tag %s is too long: a name has at most 128 characters, a value 256", name)
 		}
-		tags[name] = value
-	}
-	if len(tags) > 10 {
-		return nil, fail.Usagef("%d tags are given: a blob can have at most 10", len(tags))
-	}
-	return tags, nil
+		return name, nil
+	})
 }

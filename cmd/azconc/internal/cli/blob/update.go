@@ -78,7 +78,7 @@ regular expressions have no look-around and no backreferences.`,
 		content.MaxSize = maxSize
 		r, before, after, err := u.run(ctx, content)
 		if err != nil {
-			return nil, change.CreateHint(flags.MaxSizeHint(fail.Tally(err, r)), &u.UpdateOptions)
+			return nil, fail.Tally(change.CreateHint(flags.MaxSizeHint(err), &u.UpdateOptions), r)
 		}
 		result := cli.NewWriteResult(on, "updated", r)
 		if u.DryRun {

@@ -1,5 +1,5 @@
 // Package complete answers the request for completions that a shell sends when TAB is pressed: words that the help lists, and
-// names of containers, blobs, locks, tables, queues, shares and files that the account has.
+// names of containers, blobs, tables, queues and shares that the account has.
 //
 // The placeholders in a usage line, such as <container/blob>, say what each argument is, and those in the help of a flag what
 // its value is. A verb therefore needs nothing but its usage line to be completed.

@@ -9,13 +9,11 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	azservice "github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/directory"
 	azfiles "github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/service"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
-	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/ptr"
 )
 
@@ -31,7 +29,7 @@ var lists = map[string]list{
 	"container/blob":      under(containers, blobs),
 	"container/state":     under(containers, blobs),
 	"container/counter":   under(containers, blobs),
-	"container/name":      under(containers, locks),
+	"container/name":      under(containers, blobs),
 	"container/key":       under(containers, nil),
 	"table":               tables,
 	"table[/partition]":   tables,
@@ -41,7 +39,7 @@ var lists = map[string]list{
 	"poison-queue":        queues,
 	"queues":              queues,
 	"share":               shares,
-	"share/path":          under(shares, files),
+	"share/path":          under(shares, nil),
 }
 
 // under lists names with two parts: those of containers, tables or shares with a slash, and behind the slash the names inside.
@@ -67,24 +65,18 @@ func under(outer list, inner func(ctx context.Context, f *cli.Factory, in, word 
 	}
 }
 
-// collect gathers names from the pages of a list, up to the first page that has some.
-func collect[P any](ctx context.Context, pages *runtime.Pager[P], of func(P) []string) (names []string, err error) {
+// named returns the names of items, on the first page that has some.
+func named[P, T any](ctx context.Context, pages *runtime.Pager[P], items func(P) []T, name func(T) *string) (names []string, err error) {
 	for pages.More() && len(names) == 0 {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
 			return names, err
 		}
-		names = append(names, of(page)...)
+		for _, item := range items(page) {
+			names = append(names, ptr.Value(name(item)))
+		}
 	}
 	return names, nil
-}
-
-// named returns the names of items, after a prefix.
-func named[T any](prefix string, items []*T, name func(*T) *string) (names []string) {
-	for _, item := range items {
-		names = append(names, prefix+ptr.Value(name(item)))
-	}
-	return names
 }
 
 func containers(ctx context.Context, f *cli.Factory, word string) ([]string, error) {
@@ -93,9 +85,8 @@ func containers(ctx context.Context, f *cli.Factory, word string) ([]string, err
 		return nil, err
 	}
 	pages := service.NewListContainersPager(&azservice.ListContainersOptions{Prefix: ptr.Optional(word), MaxResults: ptr.Optional(int32(most))})
-	return collect(ctx, pages, func(page azservice.ListContainersResponse) []string {
-		return named("", page.ContainerItems, func(c *azservice.ContainerItem) *string { return c.Name })
-	})
+	return named(ctx, pages, func(page azservice.ListContainersResponse) []*azservice.ContainerItem { return page.ContainerItems },
+		func(c *azservice.ContainerItem) *string { return c.Name })
 }
 
 // blobs lists one level of names at a time, because a container can have millions.
@@ -105,30 +96,15 @@ func blobs(ctx context.Context, f *cli.Factory, in, word string) ([]string, erro
 		return nil, err
 	}
 	pages := client.NewListBlobsHierarchyPager("/", &container.ListBlobsHierarchyOptions{Prefix: ptr.Optional(word), MaxResults: ptr.Optional(int32(most))})
-	return collect(ctx, pages, func(page container.ListBlobsHierarchyResponse) []string {
-		return append(named("", page.Segment.BlobPrefixes, func(p *container.BlobPrefix) *string { return p.Name }),
-			named("", page.Segment.BlobItems, func(b *container.BlobItem) *string { return b.Name })...)
-	})
-}
-
-func locks(ctx context.Context, f *cli.Factory, in, word string) (names []string, err error) {
-	client, err := f.Container(ref.Blob{Container: in})
-	if err != nil {
-		return nil, err
-	}
-	locker, err := pessimistic.NewLocker(client, nil)
-	if err != nil {
-		return nil, err
-	}
-	for lock, err := range locker.List(ctx, &pessimistic.ListOptions{Prefix: word}) {
-		if err != nil {
-			return names, err
+	return named(ctx, pages, func(page container.ListBlobsHierarchyResponse) (names []*string) {
+		for _, p := range page.Segment.BlobPrefixes {
+			names = append(names, p.Name)
 		}
-		if names = append(names, lock.Name); len(names) == most {
-			break
+		for _, b := range page.Segment.BlobItems {
+			names = append(names, b.Name)
 		}
-	}
-	return names, nil
+		return names
+	}, func(name *string) *string { return name })
 }
 
 func tables(ctx context.Context, f *cli.Factory, _ string) ([]string, error) {
@@ -136,9 +112,8 @@ func tables(ctx context.Context, f *cli.Factory, _ string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return collect(ctx, service.NewListTablesPager(nil), func(page aztables.ListTablesResponse) []string {
-		return named("", page.Tables, func(t *aztables.TableProperties) *string { return t.Name })
-	})
+	return named(ctx, service.NewListTablesPager(nil), func(page aztables.ListTablesResponse) []*aztables.TableProperties { return page.Tables },
+		func(t *aztables.TableProperties) *string { return t.Name })
 }
 
 func queues(ctx context.Context, f *cli.Factory, word string) ([]string, error) {
@@ -147,9 +122,7 @@ func queues(ctx context.Context, f *cli.Factory, word string) ([]string, error) 
 		return nil, err
 	}
 	pages := service.NewListQueuesPager(&azqueue.ListQueuesOptions{Prefix: ptr.Optional(word), MaxResults: ptr.Optional(int32(most))})
-	return collect(ctx, pages, func(page azqueue.ListQueuesResponse) []string {
-		return named("", page.Queues, func(q *azqueue.Queue) *string { return q.Name })
-	})
+	return named(ctx, pages, func(page azqueue.ListQueuesResponse) []*azqueue.Queue { return page.Queues }, func(q *azqueue.Queue) *string { return q.Name })
 }
 
 func shares(ctx context.Context, f *cli.Factory, word string) ([]string, error) {
@@ -158,24 +131,7 @@ func shares(ctx context.Context, f *cli.Factory, word string) ([]string, error) 
 		return nil, err
 	}
 	pages := service.NewListSharesPager(&azfiles.ListSharesOptions{Prefix: ptr.Optional(word), MaxResults: ptr.Optional(int32(most))})
-	return collect(ctx, pages, func(page azfiles.ListSharesSegmentResponse) []string {
-		return named("", page.Shares, func(s *azfiles.Share) *string { return s.Name })
-	})
-}
-
-func files(ctx context.Context, f *cli.Factory, in, word string) ([]string, error) {
-	slash := strings.LastIndexByte(word, '/') + 1
-	dir, err := f.Directory(ref.File{Share: in, Path: strings.TrimSuffix(word[:slash], "/")})
-	if err != nil {
-		return nil, err
-	}
-	pages := dir.NewListFilesAndDirectoriesPager(&directory.ListFilesAndDirectoriesOptions{Prefix: ptr.Optional(word[slash:]), MaxResults: ptr.Optional(int32(most))})
-	return collect(ctx, pages, func(page directory.ListFilesAndDirectoriesResponse) (names []string) {
-		for _, name := range named(word[:slash], page.Segment.Directories, func(d *directory.Directory) *string { return d.Name }) {
-			names = append(names, name+"/")
-		}
-		return append(names, named(word[:slash], page.Segment.Files, func(f *directory.File) *string { return f.Name })...)
-	})
+	return named(ctx, pages, func(page azfiles.ListSharesSegmentResponse) []*azfiles.Share { return page.Shares }, func(s *azfiles.Share) *string { return s.Name })
 }
 
 // needsQuotes reports whether a shell would take name for more than a word. Such names are not offered: shells insert the

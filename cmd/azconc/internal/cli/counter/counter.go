@@ -162,9 +162,7 @@ type addResult struct {
 	Counter   string `json:"resource"`
 	Added     int64  `json:"added"`
 	Conflicts int    `json:"conflicts"`
-	Ambiguous int    `json:"ambiguous"`
-	Resolved  int    `json:"resolved"`
-	cli.Cost
+	cli.Sent
 }
 
 func (r addResult) Text(w io.Writer) { fmt.Fprintf(w, "%s %d to %s\n", r.Outcome, r.Added, r.Counter) }
@@ -202,8 +200,7 @@ conflicts. With --op-id it is made to the first of the counter's blobs, at 2 req
 		if r.AlreadyApplied {
 			outcome = "already_applied"
 		}
-		return addResult{
-			Outcome: outcome, Counter: name.String(), Added: n, Conflicts: r.Conflicts, Ambiguous: r.Ambiguous, Resolved: r.Resolved, Cost: f.Cost(),
-		}, err
+		sent := cli.Sent{Ambiguous: r.Ambiguous, Resolved: r.Resolved, Cost: f.Cost()}
+		return addResult{Outcome: outcome, Counter: name.String(), Added: n, Conflicts: r.Conflicts, Sent: sent}, err
 	})
 }

@@ -3,14 +3,24 @@ package dev
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/engine"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/lock"
+	"github.com/azconc/azconc/cmd/azconc/internal/proc"
 )
 
 const connectionVariable = "AZURE_STORAGE_CONNECTION_STRING"
@@ -120,4 +130,111 @@ func connections(server *engine.Running, name string) upResult {
 		r.Accounts, r.names = append(r.Accounts, a.ConnectionString()), append(r.names, a.Name)
 	}
 	return r
+}
+
+type runOptions struct {
+	Engine  engine.Options
+	Command []string
+}
+
+func runVerb() cli.Verb[runOptions] {
+	return cli.Verb[runOptions]{
+		Use:   "run -- <command> [<arg>...]",
+		Short: "Run a command with its own emulator",
+		Long: `Run a command with its own emulator, which starts empty and whose data is gone afterwards.
+
+It is a service in memory with blobs, queues, tables and files, which starts at once and keeps nothing. --engine azurite runs
+Microsoft's Azurite instead, which needs Node.js and has no files.
+
+The command gets it in AZURE_STORAGE_CONNECTION_STRING; other variables that name a storage account are removed from its
+environment. Signals are passed on to it. azconc exits with its status: 128+n if a signal killed it, 126 or 127 if it could
+not be started.
+
+--faults makes the service in memory fail, so that you see what your command does then; azconc dev up --help lists the faults.`,
+		Example: `  azconc dev run -- go test ./...
+  azconc dev run -- sh -c 'azconc container create jobs && azconc container list'
+  azconc dev run --faults lose-answer=10%@writes -- go test ./...
+  azconc dev run --engine azurite -- go test ./...`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return fail.Usagef("<command> is missing")
+			}
+			return nil
+		},
+		Flags: func(opts *runOptions, set *pflag.FlagSet) {
+			opts.Engine.Flag(set)
+			opts.Engine.FaultFlags(set)
+			set.SetInterspersed(false)
+		},
+		Parse: func(opts *runOptions, in cli.Input) error {
+			if in.Form != "" {
+				return fail.Usagef("%s and the command's output cannot both go to stdout", in.Form)
+			}
+			opts.Command = in.Args
+			return opts.Engine.Check()
+		},
+		Run: runRun,
+	}
+}
+
+// commandGrace is the time between TERM and KILL for the command when it timed out or its emulator has ended.
+const commandGrace = 10 * time.Second
+
+func runRun(ctx context.Context, f *cli.Factory, opts *runOptions) (err error) {
+	// Find the command before the emulator is started, which may take a while.
+	if _, err := proc.Look(opts.Command[0]); err != nil {
+		return lock.NotStarted(err)
+	}
+	// The frame has caught the signal that ends ctx. From here on no signal ends azconc before the command, which gets them all.
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	server, err := engine.Start(ctx, f, opts.Engine)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if stopped := server.Stop(); stopped != nil {
+			err = stopped
+		}
+	}()
+	command := lock.Job(f, opts.Command, append(withoutAccount(f.Env), connectionVariable+"="+server.ConnectionString()))
+	command.Signals, command.KillAfter = signals, commandGrace
+	stop := make(chan time.Duration)
+	finish := lock.Until(func(finished <-chan struct{}) {
+		ended := ctx.Done()
+		for {
+			select {
+			case <-ended:
+				if ended = nil; signalled(ctx) {
+					continue
+				}
+			case <-server.Done():
+			case <-finished:
+				return
+			}
+			select {
+			case stop <- commandGrace:
+			case <-finished:
+			}
+			return
+		}
+	})
+	status, err := command.Run(stop)
+	finish()
+	if err != nil {
+		return lock.NotStarted(err)
+	}
+	return lock.Ended(ctx, status)
+}
+
+// signalled reports whether a signal has ended ctx.
+func signalled(ctx context.Context) bool {
+	_, ok := errors.AsType[*fail.SignalError](context.Cause(ctx))
+	return ok
+}
+
+// withoutAccount returns env without the variables that could name another account than the connection string.
+func withoutAccount(env cli.Env) []string {
+	return slices.DeleteFunc(slices.Clone(env), func(v string) bool { return strings.HasPrefix(v, "AZURE_STORAGE_") })
 }

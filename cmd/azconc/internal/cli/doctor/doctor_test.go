@@ -178,7 +178,7 @@ func (e examination) find(check, text string) (finding, bool) {
 func TestAHealthyAccountHasNoFindings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, s := examine(t, office{}, nil)
-		if e.Outcome != "healthy" || e.Failed != 0 || e.Warnings != 0 || e.Requests != 18 {
+		if e.Outcome != "healthy" || e.Failed != 0 || e.Warnings != 0 || e.Requests != 17 {
 			t.Errorf("%+v", e)
 		}
 		for _, check := range []string{"blob create", "blob get", "blob put --if-match", "blob lease", "blob delete", "blob list", "clock", "round trip", "queue", "table", "file"} {

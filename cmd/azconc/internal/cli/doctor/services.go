@@ -100,11 +100,6 @@ func (p *patient) blobs(ctx context.Context) {
 	if len(took) > 0 {
 		slices.Sort(took)
 		p.add("round trip", ok, "", "%v, the median of %d", took[len(took)/2].Round(100*time.Microsecond), len(took))
-		if properties, err := service.GetProperties(ctx, nil); err == nil {
-			if retention := properties.DeleteRetentionPolicy; retention != nil && ptr.Value(retention.Enabled) {
-				p.add("features", ok, "", "deleted blobs are kept for %d days", ptr.Value(retention.Days))
-			}
-		}
 	}
 	if p.opts.Container.Container != "" {
 		p.container(ctx)

@@ -114,6 +114,19 @@ type exitStatus interface {
 	Verdict() Verdict
 }
 
+// Judged gives an error an exit code and an outcome of its own.
+func Judged(code int, outcome string, err error) error {
+	return &judged{err, Verdict{Code: code, Outcome: outcome}}
+}
+
+type judged struct {
+	error
+	verdict Verdict
+}
+
+func (e *judged) Unwrap() error    { return e.error }
+func (e *judged) Verdict() Verdict { return e.verdict }
+
 // Ended puts the cause of ctx in front of an error that only says that ctx has ended.
 func Ended(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)

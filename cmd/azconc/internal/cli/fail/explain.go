@@ -204,7 +204,7 @@ func absent(err error, command, on string) (noun, name string) {
 	case !ok || answer.RawResponse == nil || answer.RawResponse.Request == nil:
 		return "", ""
 	case azerr.Has(err, "BlobNotFound") && group != "blob":
-		return map[string]string{"lock": "lock", "elect": "election", "tf": "state"}[group], on
+		return map[string]string{"lock": "lock", "tf": "state"}[group], on
 	case azerr.Has(err, "BlobNotFound"), azerr.Has(err, "ResourceNotFound") && group == "file":
 		asked := answer.RawResponse.Request
 		if q := asked.URL.Query(); !q.Has("snapshot") && !q.Has("versionid") && asked.Header.Get("x-ms-copy-source") == "" {

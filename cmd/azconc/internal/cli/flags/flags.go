@@ -162,6 +162,20 @@ func (p *pairsValue) Set(text string) (err error) {
 
 // ParseMetadata reads metadata, given as name=value.
 func ParseMetadata(pairs []string) (map[string]string, error) {
+	return ParsePairs("metadata", pairs, func(name, value string) (string, error) {
+		if !metadataName.MatchString(name) {
+			return "", fail.WithHint(fail.Usagef("metadata %q is not a name", name), "a name has letters, digits and underscores, and does not begin with a digit")
+		}
+		name = strings.ToLower(name)
+		if name == optimistic.LineageKey || name == optimistic.OperationsKey || name == settings.CreationKey {
+			return "", fail.Usagef("metadata %s: the name is reserved for azconc", name)
+		}
+		return name, headerText("metadata "+name, value)
+	})
+}
+
+// ParsePairs reads name=value pairs. check refuses one, or returns the name under which it is stored.
+func ParsePairs(what string, pairs []string, check func(name, value string) (string, error)) (map[string]string, error) {
 	if len(pairs) == 0 {
 		return nil, nil
 	}
@@ -169,20 +183,14 @@ func ParseMetadata(pairs []string) (map[string]string, error) {
 	for _, p := range pairs {
 		name, value, ok := strings.Cut(p, "=")
 		if !ok || name == "" {
-			return nil, fail.Usagef("metadata %q is not name=value", p)
+			return nil, fail.Usagef("%s %q is not name=value", what, p)
 		}
-		if !metadataName.MatchString(name) {
-			return nil, fail.WithHint(fail.Usagef("metadata %q is not a name", name), "a name has letters, digits and underscores, and does not begin with a digit")
-		}
-		name = strings.ToLower(name)
-		if _, twice := out[name]; twice {
-			return nil, fail.Usagef("metadata %s is given twice", name)
-		}
-		if name == optimistic.LineageKey || name == optimistic.OperationsKey || name == settings.CreationKey {
-			return nil, fail.Usagef("metadata %s: the name is reserved for azconc", name)
-		}
-		if err := headerText("metadata "+name, value); err != nil {
+		name, err := check(name, value)
+		if err != nil {
 			return nil, err
+		}
+		if _, twice := out[name]; twice {
+			return nil, fail.Usagef("%s %s is given twice", what, name)
 		}
 		out[name] = value
 	}

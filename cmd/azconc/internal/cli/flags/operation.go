@@ -67,19 +67,9 @@ func MaxSizeHint(err error) error {
 	if !ok {
 		return err
 	}
-	return fail.WithHint(&tooLargeError{limit: large.MaxSize(), err: err}, "--max-size raises the limit; azconc blob get and put stream content of any size")
+	return fail.WithHint(fmt.Errorf("the content has more than the %s that --max-size allows", show.Bytes(large.MaxSize())),
+		"--max-size raises the limit; azconc blob get and put stream content of any size")
 }
-
-// tooLargeError is content that is not read into memory.
-type tooLargeError struct {
-	limit int64
-	err   error
-}
-
-func (e *tooLargeError) Error() string {
-	return "the content has more than the " + show.Bytes(e.limit) + " that --max-size allows"
-}
-func (e *tooLargeError) Unwrap() error { return e.err }
 
 // AddConfirmConflicts adds the flag of the verbs that confirm a refusal before they report a conflict.
 func AddConfirmConflicts(set *pflag.FlagSet, confirm *optimistic.Confirm) {

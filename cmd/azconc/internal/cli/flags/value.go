@@ -94,6 +94,27 @@ func Duration(set *pflag.FlagSet, to *time.Duration, name string, zero bool, usa
 	})
 }
 
+// Prefix adds the flag --prefix of a list.
+func Prefix(set *pflag.FlagSet, to *string) {
+	set.StringVar(to, "prefix", "", "only names that begin with this `text`")
+	AllowEmpty(set, "prefix")
+}
+
+// Within adds a flag that takes a duration of at least least, and of whole seconds up to most if that is not 0. Its default is *to.
+func Within(set *pflag.FlagSet, to *time.Duration, name string, least, most time.Duration, usage string) {
+	add(set, to, name, "duration", usage, func(text string) (time.Duration, error) {
+		d, err := time.ParseDuration(text)
+		switch {
+		case err != nil:
+		case most == 0 && d < least:
+			err = fail.Usagef("--%s %s is less than %s", name, show.Duration(d), show.Duration(least))
+		case most != 0 && (d < least || d > most || d%time.Second != 0):
+			err = fail.Usagef("--%s %s is not between %s and %s, in whole seconds", name, show.Duration(d), show.Duration(least), show.Duration(most))
+		}
+		return d, err
+	})
+}
+
 func tooSmall(err error, name string, small bool, value any, zero bool) error {
 	switch {
 	case err != nil || !small:

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -196,16 +197,21 @@ func (r result) Text(w io.Writer) {
 	}
 }
 
-// ParseDuration reads a duration that the service takes: 15 to 60 whole seconds, or "infinite".
-func ParseDuration(flag, s string) (time.Duration, error) {
-	if s == "infinite" {
-		return pessimistic.Infinite, nil
+// AddDuration adds the flag --duration, for what the service takes: 15 to 60 whole seconds, or "infinite".
+func AddDuration(set *pflag.FlagSet, to *time.Duration, byDefault, usage string) {
+	parse := func(text string) (time.Duration, error) {
+		if text == "infinite" {
+			return pessimistic.Infinite, nil
+		}
+		d, err := flags.ParseDuration(text)
+		if err != nil || d < 15*time.Second || d > 60*time.Second || d%time.Second != 0 {
+			return 0, fail.WithHint(fail.Usagef("--duration %s is not between 15s and 60s, in whole seconds, nor \"infinite\"", text), "a lease can be renewed for as long as needed")
+		}
+		return d, nil
 	}
-	d, err := flags.ParseDuration(s)
-	if err != nil || d < 15*time.Second || d > 60*time.Second || d%time.Second != 0 {
-		return 0, fail.WithHint(fail.Usagef("%s %s is not between 15s and 60s, in whole seconds, nor \"infinite\"", flag, s), "a lease can be renewed for as long as needed")
-	}
-	return d, nil
+	*to, _ = parse(byDefault)
+	flags.Text(set, to, "duration", usage, parse)
+	set.Lookup("duration").DefValue = byDefault
 }
 
 func Text[S ~string](s *S) string { return string(ptr.Value(s)) }

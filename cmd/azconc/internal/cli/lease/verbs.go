@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -40,14 +41,14 @@ again under the same --lease-id `+again+`.`, example)
 	cmd.Example = "  LEASE=$(azconc " + n.name + " lease acquire " + n.example + ")\n" + cmd.Example
 	set := cmd.Flags()
 	var o manual.AcquireOptions
-	set.StringVar(&lasts, "duration", lasts, "how long it lasts: "+most)
+	AddDuration(set, &o.Duration, lasts, "how long it lasts: "+most)
 	flags.LeaseID(set, &o.LeaseID, "`id` to hold it under, a GUID (default a new one)")
 	flags.Duration(set, &o.Wait, "wait", true, "wait this long for another holder to release it")
-	check := func() (err error) {
-		if o.Duration, err = ParseDuration("--duration", lasts); err == nil && n.file() && o.Duration != pessimistic.Infinite {
-			err = fail.WithHint(fail.Usagef("--duration %s: a file's lease does not expire", lasts), "omit --duration, and release the lease at the end")
+	check := func() error {
+		if n.file() && o.Duration != pessimistic.Infinite {
+			return fail.WithHint(fail.Usagef("--duration %s: a file's lease does not expire", show.Duration(o.Duration)), "omit --duration, and release the lease at the end")
 		}
-		return err
+		return nil
 	}
 	return n.verb(cmd, "Acquire", check, func(ctx context.Context, c *call) (result, error) {
 		o.Options = c.options
@@ -124,21 +125,24 @@ func (n noun) newBreakCmd() *cobra.Command {
 By default its remaining time runs out first (an infinite lease ends at once), so that a holder that tracks its time has
 stopped by then. With --now it ends at once, and the holder learns of it only from its next request. Breaking a lease that is
 already broken or free changes nothing.`, "--period 10s")
-	set := cmd.Flags()
-	period := set.Duration("period", 0, "how long it may still last at most: 0s to 60s")
+	ends := AddEnding(cmd.Flags())
+	var grace time.Duration
+	var now bool
+	check := func() (err error) { grace, now, err = ends(); return err }
+	return n.verb(cmd, "Break", check, func(ctx context.Context, c *call) (result, error) { return c.breakLease(ctx, grace, now) })
+}
+
+// AddEnding adds the flags that say how long a broken lease may still last, and returns what reads them.
+func AddEnding(set *pflag.FlagSet) func() (grace time.Duration, now bool, err error) {
+	var grace time.Duration
+	flags.Within(set, &grace, "period", 0, time.Minute, "how long it may still last at most: 0s to 60s")
 	now := set.Bool("now", false, "end it at once")
-	check := func() error {
-		switch {
-		case set.Changed("period") && *now:
-			return fail.Usagef("--period and --now cannot both be given")
-		case *period < 0 || *period > time.Minute || *period%time.Second != 0:
-			return fail.Usagef("--period %s is not between 0s and 60s, in whole seconds", show.Duration(*period))
+	return func() (time.Duration, bool, error) {
+		if set.Changed("period") && *now {
+			return 0, false, fail.Usagef("--period and --now cannot both be given")
 		}
-		return nil
+		return grace, *now || set.Changed("period") && grace == 0, nil
 	}
-	return n.verb(cmd, "Break", check, func(ctx context.Context, c *call) (result, error) {
-		return c.breakLease(ctx, *period, *now || set.Changed("period") && *period == 0)
-	})
 }
 
 func (c *call) breakLease(ctx context.Context, grace time.Duration, now bool) (result, error) {
@@ -161,22 +165,17 @@ func (n noun) newBreakFileCmd() *cobra.Command {
 A file's lease does not expire, so the lease of a holder that died stays. azconc writes a heartbeat into the file's metadata
 every 10 s while it holds the lease: with --stale the lease is broken only if the last heartbeat is that old and none arrives
 within another 15 s; otherwise the exit code is 6.`, "--stale 2m")
-	stale := cmd.Flags().Duration("stale", 0, "only if the last heartbeat is at least this old; 30s or more")
-	check := func() error {
-		if cmd.Flags().Changed("stale") && *stale < 30*time.Second {
-			return fail.Usagef("--stale %v is less than 30s: a heartbeat may be missed", *stale)
-		}
-		return nil
-	}
-	return n.verb(cmd, "Break", check, func(ctx context.Context, c *call) (result, error) {
-		if *stale == 0 {
+	var stale time.Duration
+	flags.Within(cmd.Flags(), &stale, "stale", 30*time.Second, 0, "only if the last heartbeat is at least this old; 30s or more")
+	return n.verb(cmd, "Break", nil, func(ctx context.Context, c *call) (result, error) {
+		if stale == 0 {
 			return c.breakLease(ctx, 0, false)
 		}
 		client, err := n.f.File(c.on.(ref.File)) //nolint:forcetypeassert // as parsed
 		if err != nil {
 			return result{}, err
 		}
-		return result{Outcome: "broken"}, files.BreakStale(ctx, client, *stale, nil)
+		return result{Outcome: "broken"}, files.BreakStale(ctx, client, stale, nil)
 	})
 }
 

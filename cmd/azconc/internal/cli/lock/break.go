@@ -7,29 +7,20 @@ import (
 	"io"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
-	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/lease"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/pessimistic"
-	"github.com/azconc/azconc/pkg/lease"
 )
 
 // endlessGrace is how long a holder has to stop by default: the rest of its lease, but no longer than this, the longest that the
 // service accepts (REST: "Lease Blob"). The holder of an infinite lease renews it every 10 s, and would not know of a break that
 // left it no time.
 const endlessGrace = time.Minute
-
-type breakOptions struct {
-	Lock    ref.Blob
-	IfMatch azcore.ETag
-	Period  time.Duration
-	Now     bool
-}
 
 type breakResult struct {
 	Outcome string `json:"outcome"` // broken, breaking or free
@@ -50,11 +41,10 @@ func (r breakResult) Text(w io.Writer) {
 }
 
 func newBreakCmd(f *cli.Factory) *cobra.Command {
-	var opts breakOptions
 	cmd := &cobra.Command{
 		Use:   "break <container/name> [--if-match <etag>] [--period <duration> | --now]",
 		Short: "Break a lock that another client holds",
-		Long: `Break a lock that another client holds. Breaking a free lock changes nothing.
+		Long: `Break a lock that another client holds: a named lock, an election, or a slot of a semaphore. Breaking a free lock changes nothing.
 
 By default the lease's remaining time runs out first, a minute at most, so that a holder that tracks its time has stopped by then;
 azconc lock run sends its command TERM at its next renewal, and KILL before the time is over. With --now the lease ends at once, and the
@@ -62,73 +52,33 @@ holder continues until its next renewal: use it only if the holder is known to b
 lock show, breaks that acquisition and no later one; if there is a new holder by then, the exit code is 4.`,
 		Example: "  azconc lock break jobs/nightly\n  azconc lock break jobs/nightly --if-match 0x8DE4A1B2C3D4E5F --now",
 	}
-	set := cmd.Flags()
-	flags.ETag(set, &opts.IfMatch, "if-match", "`etag` of the acquisition to break")
-	set.DurationVar(&opts.Period, "period", 0, "how long it may still last at most: 0s to 60s")
-	set.BoolVar(&opts.Now, "now", false, "end it at once")
-	return breakCmd(f, cmd, &opts)
-}
-
-func newResignCmd(f *cli.Factory) *cobra.Command {
-	var opts breakOptions
-	cmd := &cobra.Command{
-		Use:   "resign <container/name> [--if-match <etag>]",
-		Short: "Make the leader step down",
-		Long: `Make the leader step down, on whichever machine it is. Without a leader nothing changes. It is azconc lock break of the election's lock.
-
-The remaining time of the leader's lease runs out first, a minute at most. The leader notices at its next renewal, within
-a third of the lease: azconc elect run sends its command TERM, and KILL before the time is over, so no other candidate leads
-before the command has ended. It then runs for election again, unless it was started with --once, and may win again.
-
-The ETag from azconc elect show, as --if-match, ends that term and no later one; if there is a new leader by then, the exit
-code is 4.`,
-		Example: "  azconc elect resign jobs/scheduler",
-	}
-	flags.ETag(cmd.Flags(), &opts.IfMatch, "if-match", "`etag` of the term to end")
-	return breakCmd(f, cmd, &opts)
-}
-
-func breakCmd(f *cli.Factory, cmd *cobra.Command, opts *breakOptions) *cobra.Command {
-	check := func(on ref.Blob) (*breakOptions, error) {
-		given := cmd.Flags().Changed("period")
-		switch {
-		case opts.Now && given:
-			return nil, fail.Usagef("--period and --now cannot both be given")
-		case opts.Period < 0 || opts.Period > time.Minute || opts.Period%time.Second != 0:
-			return nil, fail.Usagef("--period %s is not between 0s and 60s, in whole seconds", show.Duration(opts.Period))
-		case given && opts.Period == 0:
-			opts.Now = true
+	var o pessimistic.BreakOptions
+	flags.ETag(cmd.Flags(), &o.Conditions.IfMatch, "if-match", "`etag` of the acquisition to break")
+	ends := lease.AddEnding(cmd.Flags())
+	parse := func(arg string) (ref.Blob, error) {
+		on, err := ParseLock(arg)
+		if err == nil {
+			o.Grace, o.Now, err = ends()
 		}
-		opts.Lock = on
-		return opts, nil
+		return on, err
 	}
-	return cli.On(f, cmd, ParseLock, check, func(ctx context.Context, _ ref.Blob, opts *breakOptions) (cli.Result, error) {
-		r, err := breakOne(ctx, f, opts)
-		return r, err
+	return cli.On(f, cmd, parse, opener(f), func(ctx context.Context, on ref.Blob, k *pessimistic.Locker) (cli.Result, error) {
+		if !o.Now {
+			o.Grace = cmp.Or(o.Grace, endlessGrace)
+		}
+		b, err := k.Break(ctx, on.Blob, &o)
+		if err != nil {
+			return nil, err
+		}
+		r := breakResult{Outcome: "free", shown: showLock(on.Container, b.LockInfo), RemainingMS: b.After.Milliseconds(), Requests: f.Requests.Load()}
+		switch {
+		case b.Broken && b.After > 0:
+			r.Outcome = "breaking"
+		case b.Broken:
+			r.Outcome = "broken"
+		}
+		return r, nil
 	})
-}
-
-func breakOne(ctx context.Context, f *cli.Factory, opts *breakOptions) (r breakResult, err error) {
-	k, err := Locker(f, opts.Lock, nil)
-	if err != nil {
-		return r, err
-	}
-	o := pessimistic.BreakOptions{Conditions: lease.Conditions{IfMatch: opts.IfMatch}, Now: opts.Now}
-	if !opts.Now {
-		o.Grace = cmp.Or(opts.Period, endlessGrace)
-	}
-	b, err := k.Break(ctx, opts.Lock.Blob, &o)
-	if err != nil {
-		return r, err
-	}
-	r = breakResult{Outcome: "free", shown: showLock(opts.Lock.Container, b.LockInfo), RemainingMS: b.After.Milliseconds(), Requests: f.Requests.Load()}
-	switch {
-	case b.Broken && b.After > 0:
-		r.Outcome = "breaking"
-	case b.Broken:
-		r.Outcome = "broken"
-	}
-	return r, nil
 }
 
 type gcResult struct {
@@ -164,13 +114,11 @@ while gc runs, stay as well. Fences keep growing: a new lock of the same name st
 		Example: "  azconc lock gc jobs --unused 30d --dry-run",
 	}
 	set := cmd.Flags()
-	set.StringVar(&opts.Prefix, "prefix", "", "only names that begin with this `text`")
-	set.DurationVar(&opts.Unused, "unused", 7*24*time.Hour, "time since it was last acquired, at least 1m")
+	flags.Prefix(set, &opts.Prefix)
+	opts.Unused = 7 * show.Day
+	flags.Within(set, &opts.Unused, "unused", time.Minute, 0, "time since it was last acquired, at least 1m")
 	set.BoolVar(&opts.DryRun, "dry-run", false, "print what would be deleted, and delete nothing")
 	return cli.On(f, cmd, ref.ParseContainer, opener(f), func(ctx context.Context, in ref.Blob, k *pessimistic.Locker) (cli.Result, error) {
-		if opts.Unused < time.Minute {
-			return nil, fail.Usagef("--unused %s is less than 1m", show.Duration(opts.Unused))
-		}
 		locks := []string{}
 		opts.Each = func(i pessimistic.LockInfo) { locks = append(locks, in.Container+"/"+i.Name) }
 		got, err := k.GC(ctx, &opts)

@@ -12,18 +12,6 @@ import (
 // ExitLost is the exit code of the run verbs for what was lost while the command ran.
 const ExitLost = 76
 
-// NotAcquired reports that another holder had the lease for the whole time.
-type NotAcquired struct {
-	Err  error
-	Code int
-}
-
-func (e *NotAcquired) Error() string { return e.Err.Error() }
-func (e *NotAcquired) Unwrap() error { return e.Err }
-func (e *NotAcquired) Verdict() fail.Verdict {
-	return fail.Verdict{Code: e.Code, Outcome: "not_acquired"}
-}
-
 // LostRunning reports that the command was stopped because its lease was lost.
 type LostRunning struct{ Err error }
 

@@ -39,8 +39,8 @@ type Acquisition struct {
 }
 
 // RunUnder acquires, runs the command, stops it if the lock is lost, and releases it when nothing of the command is left.
-func RunUnder(f *cli.Factory, ctx context.Context, u *UnderFlags, a Acquisition) error {
-	return begin(f, ctx, u, a, func(r *running) error {
+func RunUnder(ctx context.Context, f *cli.Factory, u *UnderFlags, a Acquisition) error {
+	return begin(ctx, f, u, a, func(r *running) error {
 		holding, acquired := r.waiting()
 		h, err := a.Acquire(holding)
 		acquired()
@@ -66,7 +66,7 @@ type running struct {
 }
 
 // begin prepares to run a command under a lease, and calls run, which acquires the lease.
-func begin(f *cli.Factory, ctx context.Context, u *UnderFlags, a Acquisition, run func(*running) error) error {
+func begin(ctx context.Context, f *cli.Factory, u *UnderFlags, a Acquisition, run func(*running) error) error {
 	// Find the command before anything is held.
 	if _, err := proc.Look(u.Command[0]); err != nil {
 		return NotStarted(err)
@@ -94,7 +94,7 @@ func (r *running) notAcquired(err error) error {
 		return err
 	}
 	r.status.write("not_acquired", nil)
-	return &NotAcquired{Err: err, Code: r.u.NotAcquired}
+	return fail.Judged(r.u.NotAcquired, "not_acquired", err)
 }
 
 // waiting returns a context that ends with the command's context, or on a signal, until acquired is called. The

@@ -52,7 +52,7 @@ has to notice that azconc has exited.`,
 		return Locker(f, on, a.lockerOptions(f))
 	}
 	return cli.On(f, cmd, ParseLock, open, func(ctx context.Context, on ref.Blob, k *pessimistic.Locker) (cli.Result, error) {
-		h, err := k.Lock(ctx, on.Blob, a.lockOptions())
+		h, err := k.Lock(ctx, on.Blob, &a.Lock)
 		if err != nil {
 			return nil, err
 		}

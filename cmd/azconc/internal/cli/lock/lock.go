@@ -1,3 +1,5 @@
+// Package lock has azconc lock, semaphore, elect and table lock: holding something while a command runs, and ending the command before it
+// is lost.
 package lock
 
 import (
@@ -27,19 +29,11 @@ func NewCmd(f *cli.Factory) *cobra.Command {
 }
 
 func NewElectCmd(f *cli.Factory) *cobra.Command {
-	return cli.NewGroupCmd("elect", "Elect one leader among many candidates",
-		newElectRunCmd(f),
-		newElectShowCmd(f),
-		newResignCmd(f),
-	)
+	return cli.NewGroupCmd("elect", "Elect one leader among many candidates", newElectRunCmd(f))
 }
 
 func NewSemaphoreCmd(f *cli.Factory) *cobra.Command {
-	return cli.NewGroupCmd("semaphore", "Admit at most n holders at a time",
-		newSemaphoreRunCmd(f),
-		newSemaphoreShowCmd(f),
-		newSemaphoreListCmd(f),
-	)
+	return cli.NewGroupCmd("semaphore", "Admit at most n holders at a time", newSemaphoreRunCmd(f))
 }
 
 func NewTableLockCmd(f *cli.Factory) *cobra.Command {
@@ -73,7 +67,7 @@ func opener(f *cli.Factory) func(ref.Blob) (*pessimistic.Locker, error) {
 	return func(on ref.Blob) (*pessimistic.Locker, error) { return Locker(f, on, nil) }
 }
 
-// shown is a lock as it is printed. An election is a lock whose holder leads, and whose fence is the term.
+// shown is a lock as it is printed. An election is a lock whose holder leads, and whose fence is the term; a slot of a semaphore is a lock too.
 type shown struct {
 	Lock     string `json:"resource"`
 	Held     bool   `json:"held"`
@@ -102,15 +96,12 @@ func showLock(container string, i pessimistic.LockInfo) shown {
 	return s
 }
 
-// words are those for a lock, its holder and its fence.
-type words struct{ lock, holder, fence string }
-
-// print prints the lock.
-func (s shown) print(w io.Writer, as words) {
-	held, lasts, fence := "no, "+s.State, "", ""
-	if !s.Held {
-		as.holder, as.fence = "last "+as.holder, "last "+as.fence
-	} else if held = "yes"; s.HeldMS > 0 {
+func (s shown) print(w io.Writer) {
+	held, last, lasts, fence := "no, "+s.State, "last ", "", ""
+	if s.Held {
+		held, last = "yes", ""
+	}
+	if s.HeldMS > 0 {
 		held += ", for " + show.Duration(time.Duration(s.HeldMS)*time.Millisecond)
 	}
 	if s.State == string(lease.Breaking) {
@@ -124,7 +115,7 @@ func (s shown) print(w io.Writer, as words) {
 	if s.Fence != 0 {
 		fence = fmt.Sprint(s.Fence)
 	}
-	show.Fields(w, as.lock, s.Lock, "held", held, as.holder, s.Owner, "since", s.Since, "lease", lasts, as.fence, fence, "etag", s.ETag)
+	show.Fields(w, "lock", s.Lock, "held", held, last+"owner", s.Owner, "since", s.Since, "lease", lasts, last+"fence", fence, "etag", s.ETag)
 }
 
 // word says whether the lock is held.

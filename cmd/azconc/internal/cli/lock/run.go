@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -18,8 +17,7 @@ import (
 )
 
 func newRunCmd(f *cli.Factory) *cobra.Command {
-	var on ref.Blob
-	return Under{
+	cmd := &cobra.Command{
 		Use:   "run <container/name> [flags] -- <command> [<arg>...]",
 		Short: "Run a command under a lock",
 		Long: `Run a command under a lock, which is renewed until the command ends.
@@ -32,29 +30,22 @@ environment.
 The blob of a lock is empty. A blob that has content is not locked, unless --allow-content is given.`,
 		Example: `  azconc lock run jobs/nightly --no-wait -- ./nightly.sh
   azconc lock run jobs/deploy --wait 10m -- sh -c 'echo "fence $AZCONC_LOCK_FENCE"; ./deploy'`,
-		Parse: func(in cli.Input) (err error) { on, err = ParseLock(in.Args[0]); return err },
-		Run: func(ctx context.Context, u *UnderFlags) error {
-			k, err := Locker(f, on, u.LockerOptions(f))
-			if err != nil {
-				return err
-			}
-			return RunUnder(f, ctx, u, named(u, k, on.String(), on.Blob))
-		},
-	}.Command(f)
+	}
+	u := &UnderFlags{}
+	return u.Verb(f, cmd, ParseLock, func(ctx context.Context, on ref.Blob, k *pessimistic.Locker) error {
+		return RunUnder(ctx, f, u, named(u, k, on.Container, on.Blob))
+	})
 }
 
 // named acquires a named lock.
-func named(u *UnderFlags, k *pessimistic.Locker, what, name string) Acquisition {
-	return Acquisition{Locker: k, What: what, Acquire: func(ctx context.Context) (*pessimistic.Hold, error) {
-		return k.Lock(ctx, name, u.lockOptions())
+func named(u *UnderFlags, k *pessimistic.Locker, container, name string) Acquisition {
+	return Acquisition{Locker: k, What: container + "/" + name, Acquire: func(ctx context.Context) (*pessimistic.Hold, error) {
+		return k.Lock(ctx, name, &u.Lock)
 	}}
 }
 
 func newTableRunCmd(f *cli.Factory) *cobra.Command {
-	var table ref.Table
-	var container string
-	var in ref.Blob
-	return Under{
+	cmd := &cobra.Command{
 		Use:   "run <table[/partition]> --container <container> [flags] -- <command> [<arg>...]",
 		Short: "Run a command under the lock of a table",
 		Long: `Run a command under the lock of a table, or of one partition. Tables have no leases, so a blob in --container stands for
@@ -65,91 +56,84 @@ The command gets AZCONC_LOCK_NAME, AZCONC_LOCK_FENCE and AZCONC_LEASE_ID in its 
 ` + UnderLong,
 		Example: `  azconc table lock run orders --container locks -- ./recount.sh
   azconc table lock run orders/eu --container locks --no-wait -- ./recount.sh eu`,
-		Flags: func(set *pflag.FlagSet) { set.StringVar(&container, "container", "", "`container` of the locks") },
-		Parse: func(given cli.Input) (err error) {
-			if table, err = ref.ParseTable(given.Args[0], 1); err != nil {
-				if table, err = ref.ParseTable(given.Args[0], 2); err != nil {
-					return err
-				}
+	}
+	container := cmd.Flags().String("container", "", "`container` of the locks")
+	var table ref.Table
+	parse := func(arg string) (in ref.Blob, err error) {
+		if table, err = ref.ParseTable(arg, 1); err != nil {
+			if table, err = ref.ParseTable(arg, 2); err != nil {
+				return in, err
 			}
-			if container == "" {
-				return fail.WithHint(fail.Usagef("--container is missing"), "it names the container that the lock's blob is in")
-			}
-			in, err = ref.ParseContainer(container)
-			return err
-		},
-		Run: func(ctx context.Context, u *UnderFlags) error {
-			k, err := Locker(f, in, u.LockerOptions(f))
-			if err != nil {
-				return err
-			}
-			lock, err := k.TableLock(table.Table, table.Partition)
-			if err != nil {
-				return &fail.UsageError{Err: err}
-			}
-			return RunUnder(f, ctx, u, named(u, k, in.Container+"/"+lock, lock))
-		},
-	}.Command(f)
+		}
+		if *container == "" {
+			return in, fail.WithHint(fail.Usagef("--container is missing"), "it names the container that the lock's blob is in")
+		}
+		return ref.ParseContainer(*container)
+	}
+	u := &UnderFlags{}
+	return u.Verb(f, cmd, parse, func(ctx context.Context, in ref.Blob, k *pessimistic.Locker) error {
+		lock, err := k.TableLock(table.Table, table.Partition)
+		if err != nil {
+			return &fail.UsageError{Err: err}
+		}
+		return RunUnder(ctx, f, u, named(u, k, in.Container, lock))
+	})
 }
 
 func newSemaphoreRunCmd(f *cli.Factory) *cobra.Command {
-	var on ref.Blob
-	var slots int
-	return Under{
+	cmd := &cobra.Command{
 		Use:   "run <container/name> --slots <n> [flags] -- <command> [<arg>...]",
 		Short: "Run a command as one of at most n at a time",
 		Long: `Run a command as one of at most n at a time, across all machines that use the same name and the same --slots.
 
 In addition to AZCONC_LOCK_NAME, AZCONC_LOCK_FENCE and AZCONC_LEASE_ID, the command gets the number of its slot, 0 to n-1, in
-AZCONC_SLOT.
+AZCONC_SLOT. Slot 0 is the lock "<container/name>/slot/0", and so on: azconc lock list --prefix shows who holds them.
 
 ` + UnderLong,
-		Example: `  azconc semaphore run jobs/encoders --slots 3 -- ./encode.sh movie.mp4`,
-		Flags:   func(set *pflag.FlagSet) { set.IntVar(&slots, "slots", 0, "how many may run at a time") },
-		Parse: func(in cli.Input) (err error) {
-			if on, err = ParseLock(in.Args[0]); err != nil {
-				return err
-			}
-			if !in.Flags.Changed("slots") {
-				return fail.Usagef("--slots is missing")
-			}
-			if slots < 1 || slots > 1000 {
-				return fail.Usagef("--slots %d is not between 1 and 1000", slots)
-			}
-			return nil
-		},
-		Run: func(ctx context.Context, u *UnderFlags) error {
-			k, err := Locker(f, on, u.LockerOptions(f))
-			if err != nil {
-				return err
-			}
-			s, err := shared.NewSemaphore(k, on.Blob, slots)
-			if err != nil {
-				return &fail.UsageError{Err: err}
-			}
-			var slot *shared.Slot
-			return RunUnder(f, ctx, u, Acquisition{
-				Locker: k, What: on.String(),
-				Acquire: func(ctx context.Context) (_ *pessimistic.Hold, err error) {
-					if slot, err = s.Acquire(ctx, u.lockOptions()); err != nil {
-						return nil, err
-					}
-					return slot.Hold, nil
-				},
-				Env: func() []string { return []string{fmt.Sprint("AZCONC_SLOT=", slot.Number)} },
-			})
-		},
-	}.Command(f)
+		Example: `  azconc semaphore run jobs/encoders --slots 3 -- ./encode.sh movie.mp4
+  azconc lock list jobs --prefix encoders/slot/`,
+	}
+	slots := cmd.Flags().Int("slots", 0, "how many may run at a time")
+	parse := func(arg string) (on ref.Blob, err error) {
+		switch on, err = ParseLock(arg); {
+		case err != nil:
+			return on, err
+		case !cmd.Flags().Changed("slots"):
+			return on, fail.Usagef("--slots is missing")
+		case *slots < 1 || *slots > 1000:
+			return on, fail.Usagef("--slots %d is not between 1 and 1000", *slots)
+		}
+		return on, nil
+	}
+	u := &UnderFlags{}
+	return u.Verb(f, cmd, parse, func(ctx context.Context, on ref.Blob, k *pessimistic.Locker) error {
+		s, err := shared.NewSemaphore(k, on.Blob, *slots)
+		if err != nil {
+			return &fail.UsageError{Err: err}
+		}
+		var slot *shared.Slot
+		return RunUnder(ctx, f, u, Acquisition{
+			Locker: k, What: on.String(),
+			Acquire: func(ctx context.Context) (_ *pessimistic.Hold, err error) {
+				if slot, err = s.Acquire(ctx, &u.Lock); err != nil {
+					return nil, err
+				}
+				return slot.Hold, nil
+			},
+			Env: func() []string { return []string{fmt.Sprint("AZCONC_SLOT=", slot.Number)} },
+		})
+	})
 }
 
 func newElectRunCmd(f *cli.Factory) *cobra.Command {
-	var on ref.Blob
-	var once bool
-	return Under{
+	cmd := &cobra.Command{
 		Use:   "run <container/name> [flags] -- <command> [<arg>...]",
 		Short: "Run a command while this machine is the leader",
 		Long: `Run for election, and run the command once elected. If leadership is lost, azconc stops the command and runs for election
 again. When the command ends by itself, azconc exits with its status, and another candidate can lead.
+
+An election is a named lock: azconc lock show says who leads, since when, and with its fence the term. azconc lock break makes the
+leader step down on whichever machine it is: its command is stopped before another candidate leads, and it runs for election again.
 
 The command gets AZCONC_LOCK_NAME, AZCONC_LOCK_FENCE (the term: larger than every earlier one) and AZCONC_LEASE_ID in its
 environment.
@@ -158,23 +142,16 @@ environment.
 
 With --once azconc does not run for election again, and exits with 76 if leadership is lost.`,
 		Example: `  azconc elect run jobs/scheduler -- sh -c './scheduler --term "$AZCONC_LOCK_FENCE"'`,
-		Flags: func(set *pflag.FlagSet) {
-			set.BoolVar(&once, "once", false, "do not run for election again after losing leadership")
-		},
-		Parse: func(in cli.Input) (err error) { on, err = ParseLock(in.Args[0]); return err },
-		Run: func(ctx context.Context, u *UnderFlags) error {
-			k, err := Locker(f, on, u.LockerOptions(f))
-			if err != nil {
-				return err
-			}
-			e, err := election.New(k, on.Blob, &election.Options{Candidacy: u.lockOptions()})
-			if err != nil {
-				return &fail.UsageError{Err: err}
-			}
-			a := Acquisition{Locker: k, What: on.String()}
-			return begin(f, ctx, u, a, func(r *running) error { return r.lead(ctx, e, once) })
-		},
-	}.Command(f)
+	}
+	once := cmd.Flags().Bool("once", false, "do not run for election again after losing leadership")
+	u := &UnderFlags{}
+	return u.Verb(f, cmd, ParseLock, func(ctx context.Context, on ref.Blob, k *pessimistic.Locker) error {
+		e, err := election.New(k, on.Blob, &election.Options{Candidacy: &u.Lock})
+		if err != nil {
+			return &fail.UsageError{Err: err}
+		}
+		return begin(ctx, f, u, Acquisition{Locker: k, What: on.String()}, func(r *running) error { return r.lead(ctx, e, *once) })
+	})
 }
 
 // errTermOver ends a candidacy with the result of its last term.

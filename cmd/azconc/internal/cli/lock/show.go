@@ -18,11 +18,10 @@ type showResult struct {
 	Outcome string `json:"outcome"`
 	shown
 	Next []string `json:"next,omitempty"`
-	as   words
 }
 
 func (r showResult) Text(w io.Writer) {
-	r.print(w, r.as)
+	r.print(w)
 	if len(r.Next) > 0 {
 		show.Fields(w, "waiting", fmt.Sprint(len(r.Next)), "next", r.Next[0])
 	}
@@ -43,27 +42,10 @@ The ETag identifies this acquisition: azconc lock break --if-match breaks this o
 		if err != nil {
 			return nil, err
 		}
-		r := showResult{Outcome: "found", shown: showLock(on.Container, info), as: words{"lock", "owner", "fence"}}
+		r := showResult{Outcome: "found", shown: showLock(on.Container, info)}
 		r.Next, err = k.Waiters(ctx, on.Blob)
 		r.Waiting = len(r.Next)
 		return r, err
-	})
-}
-
-func newElectShowCmd(f *cli.Factory) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "show <container/name>",
-		Short: "Show who leads, since when and in which term",
-		Long: `Show who leads, since when and in which term, or who led last. The term is the fence of the lock under the same name: the
-AZCONC_LOCK_FENCE of the leader's command.
-
-The ETag identifies this term: azconc elect resign --if-match ends this one and no later one. Candidates are not shown: a
-waiting candidate stores nothing.`,
-		Example: "  azconc elect show jobs/scheduler",
-	}
-	return cli.On(f, cmd, ParseLock, opener(f), func(ctx context.Context, on ref.Blob, k *pessimistic.Locker) (cli.Result, error) {
-		info, err := k.Show(ctx, on.Blob)
-		return showResult{Outcome: "found", shown: showLock(on.Container, info), as: words{"election", "leader", "term"}}, err
 	})
 }
 
@@ -90,7 +72,7 @@ func newListCmd(f *cli.Factory) *cobra.Command {
 Requests: 1 per 5,000 blobs.`,
 		Example: "  azconc lock list jobs\n  azconc lock list jobs --held -o json",
 	}
-	addPrefix(cmd, &prefix)
+	flags.Prefix(cmd.Flags(), &prefix)
 	cmd.Flags().BoolVar(&held, "held", false, "only locks that are held")
 	return cli.On(f, cmd, ref.ParseContainer, opener(f), func(ctx context.Context, in ref.Blob, k *pessimistic.Locker) (cli.Result, error) {
 		r := listResult{Outcome: "listed", Container: in.Container, Locks: []shown{}}
@@ -102,10 +84,4 @@ Requests: 1 per 5,000 blobs.`,
 		}
 		return r, nil
 	})
-}
-
-// addPrefix defines the flag --prefix of a list.
-func addPrefix(cmd *cobra.Command, prefix *string) {
-	cmd.Flags().StringVar(prefix, "prefix", "", "only names that begin with this `text`")
-	flags.AllowEmpty(cmd.Flags(), "prefix")
 }

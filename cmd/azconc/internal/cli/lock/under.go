@@ -12,6 +12,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/lease"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/observe"
@@ -50,98 +51,76 @@ The command gets azconc's process id in AZCONC_PID. azconc exits with the comman
 127 if it could not be started. The exit code is 75 if the lock was not acquired in time (-E changes that), and 76 if it was
 lost while the command ran.`
 
-// Under is a verb that runs a command while it holds what its first argument names.
-type Under struct {
-	Use, Short, Long, Example string
-
-	Flags func(set *pflag.FlagSet) // in addition to UnderFlags; may be nil
-	Parse func(in cli.Input) error // reads the first argument and these flags
-	Run   func(ctx context.Context, u *UnderFlags) error
-}
-
-// Command returns the verb as cobra runs it.
-func (v Under) Command(f *cli.Factory) *cobra.Command {
-	return cli.Verb[UnderFlags]{
-		Use: v.Use, Short: v.Short, Long: v.Long, Example: v.Example, Args: cobra.ArbitraryArgs,
-		Flags: func(u *UnderFlags, set *pflag.FlagSet) {
-			u.addAll(set)
-			if v.Flags != nil {
-				v.Flags(set)
-			}
-		},
-		Parse: func(u *UnderFlags, in cli.Input) (err error) {
-			if u.Command, err = CommandIn(in, strings.Fields(v.Use)[1]); err != nil {
-				return err
-			}
-			if err := v.Parse(in); err != nil {
-				return err
-			}
-			return u.parseAll(in.Flags)
-		},
-		Run: func(ctx context.Context, _ *cli.Factory, u *UnderFlags) error { return v.Run(ctx, u) },
-	}.Command(f)
-}
-
-// CommandIn returns the command after the --, of a verb that has one argument before it, and prints no result.
-func CommandIn(in cli.Input, name string) ([]string, error) {
-	dash := in.Flags.ArgsLenAtDash()
-	if dash < 0 {
-		dash = len(in.Args)
+// Verb makes cmd a verb that runs a command while it holds what its first argument names. parse reads that argument and the verb's own
+// flags; it returns the name of a blob in the container of the locks. run acquires, by k, and runs the command.
+func (u *UnderFlags) Verb(f *cli.Factory, cmd *cobra.Command, parse func(arg string) (ref.Blob, error), run func(ctx context.Context, on ref.Blob, k *pessimistic.Locker) error) *cobra.Command {
+	u.addAll(cmd.Flags())
+	RunsCommand(cmd)
+	check := func(arg string) (on ref.Blob, err error) {
+		if u.Command, err = CommandIn(cmd); err != nil {
+			return on, err
+		}
+		if on, err = parse(arg); err != nil {
+			return on, err
+		}
+		return on, u.parseAll(cmd.Flags())
 	}
-	if err := cli.ResourceArgs(name)(nil, in.Args[:dash]); err != nil {
+	open := func(on ref.Blob) (*pessimistic.Locker, error) { return Locker(f, on, u.lockerOptions(f)) }
+	return cli.On(f, cmd, check, open, func(ctx context.Context, on ref.Blob, k *pessimistic.Locker) (cli.Result, error) {
+		return nil, run(ctx, on, k)
+	})
+}
+
+// RunsCommand marks a verb that runs a command, whose output goes to stdout.
+func RunsCommand(cmd *cobra.Command) {
+	cmd.Args, cmd.Annotations = cobra.ArbitraryArgs, map[string]string{cli.TextOnly: "true"}
+}
+
+// CommandIn returns the command after the --, of a verb that has one argument before it.
+func CommandIn(cmd *cobra.Command) ([]string, error) {
+	args, dash := cmd.Flags().Args(), cmd.ArgsLenAtDash()
+	if dash < 0 {
+		dash = len(args)
+	}
+	if err := cli.ResourceArgs(strings.Fields(cmd.Use)[1])(nil, args[:dash]); err != nil {
 		return nil, err
 	}
-	command := in.Args[dash:]
+	command := args[dash:]
 	if len(command) == 0 || command[0] == "" {
-		return nil, fail.WithHint(fail.Usagef("<command> is missing"), "it comes after --, as in azconc "+in.Path+" "+show.Quote(in.Args[0])+" -- ./command.sh")
-	}
-	if in.Form != "" {
-		return nil, fail.WithHint(fail.Usagef("%s and the command's output cannot both go to stdout", in.Form), "omit it")
+		return nil, fail.WithHint(fail.Usagef("<command> is missing"), "it comes after --, as in "+cmd.CommandPath()+" "+show.Quote(args[0])+" -- ./command.sh")
 	}
 	return command, nil
 }
 
 // acquireFlags are the flags of every verb that acquires a lease and renews it while it is held.
 type acquireFlags struct {
-	Wait         time.Duration // 0: for as long as it takes
-	NoWait       bool
-	Duration     time.Duration
-	Owner        string
-	AllowContent bool
-
-	duration string
+	Lock   pessimistic.LockOptions
+	Locker pessimistic.LockerOptions
 }
 
 func (a *acquireFlags) add(set *pflag.FlagSet) {
-	set.DurationVarP(&a.Wait, "wait", "w", 0, "wait this long for the lock (default no limit)")
-	set.BoolVarP(&a.NoWait, "no-wait", "n", false, "do not wait if another client holds it")
-	set.StringVar(&a.duration, "duration", "30s", "how long others must wait if this process dies: 15s to 60s, or infinite")
-	set.StringVar(&a.Owner, "owner", "", "name of this holder (default host/pid)")
-	set.BoolVar(&a.AllowContent, "allow-content", false, "allow locking a blob that has content")
+	set.DurationVarP(&a.Lock.MaxWait, "wait", "w", 0, "wait this long for the lock (default no limit)")
+	set.BoolVarP(&a.Lock.NoWait, "no-wait", "n", false, "do not wait if another client holds it")
+	lease.AddDuration(set, &a.Locker.Duration, "30s", "how long others must wait if this process dies: 15s to 60s, or infinite")
+	set.StringVar(&a.Locker.Owner, "owner", "", "name of this holder (default host/pid)")
+	set.BoolVar(&a.Locker.AllowContent, "allow-content", false, "allow locking a blob that has content")
 }
 
-func (a *acquireFlags) parse(set *pflag.FlagSet) (err error) {
-	if a.Duration, err = lease.ParseDuration("--duration", a.duration); err != nil {
-		return err
-	}
+func (a *acquireFlags) parse(set *pflag.FlagSet) error {
 	waits := set.Changed("wait")
 	switch {
-	case a.NoWait && waits:
+	case a.Lock.NoWait && waits:
 		return fail.Usagef("--wait and --no-wait cannot both be given")
-	case a.Wait < 0:
-		return fail.Usagef("--wait %v is negative", a.Wait)
+	case a.Lock.MaxWait < 0:
+		return fail.Usagef("--wait %v is negative", a.Lock.MaxWait)
 	}
-	a.NoWait = a.NoWait || waits && a.Wait == 0
+	a.Lock.NoWait = a.Lock.NoWait || waits && a.Lock.MaxWait == 0
 	return nil
 }
 
 func (a *acquireFlags) lockerOptions(f *cli.Factory) *pessimistic.LockerOptions {
-	return &pessimistic.LockerOptions{Owner: a.Owner, Duration: a.Duration, AllowContent: a.AllowContent,
-		Hooks: observe.Join(f.Monitor.Hooks(), waitingNote(f))}
-}
-
-func (a *acquireFlags) lockOptions() *pessimistic.LockOptions {
-	return &pessimistic.LockOptions{MaxWait: a.Wait, NoWait: a.NoWait}
+	a.Locker.Hooks = observe.Join(f.Monitor.Hooks(), waitingNote(f))
+	return &a.Locker
 }
 
 // UnderFlags are the flags of every verb that runs a command under a lease.
@@ -151,17 +130,17 @@ type UnderFlags struct {
 	NotAcquired int
 	KillAfter   time.Duration
 	StatusFD    int
-	AtLeast     time.Duration
 	WithParent  WithParent
 }
 
 func (u *UnderFlags) addAll(set *pflag.FlagSet) {
 	u.add(set)
+	u.KillAfter = defaultKillAfter
 	set.IntVarP(&u.NotAcquired, "conflict-exit-code", "E", exitNotAcquired, "exit code if it is not acquired in time")
-	set.DurationVar(&u.KillAfter, "kill-after", defaultKillAfter, "time between TERM and KILL, if the lease lasts that long")
+	flags.Duration(set, &u.KillAfter, "kill-after", true, "time between TERM and KILL, if the lease lasts that long")
 	set.IntVar(&u.StatusFD, "status-fd", 0, "file descriptor `n` to write JSON lines to: acquired or not_acquired, started, lost, exited, released or kept")
 	flags.Metrics(set)
-	set.DurationVar(&u.AtLeast, "hold-at-least", 0, "hold it at least this long, even if the command ends sooner")
+	flags.Duration(set, &u.Locker.AtLeast, "hold-at-least", true, "hold it at least this long, even if the command ends sooner")
 	u.WithParent.Add(set, "end the command, or the wait, when the process that started azconc ends")
 }
 
@@ -169,10 +148,6 @@ func (u *UnderFlags) parseAll(set *pflag.FlagSet) error {
 	switch {
 	case u.NotAcquired < 0 || u.NotAcquired > 255:
 		return fail.Usagef("--conflict-exit-code %d is not between 0 and 255", u.NotAcquired)
-	case u.KillAfter < 0:
-		return fail.Usagef("--kill-after %v is negative", u.KillAfter)
-	case u.AtLeast < 0:
-		return fail.Usagef("--hold-at-least %v is negative", u.AtLeast)
 	case u.StatusFD < 0 || u.StatusFD > 0 && u.StatusFD < 3:
 		return fail.Usagef("--status-fd %d is not 3 or more", u.StatusFD)
 	}
@@ -180,13 +155,6 @@ func (u *UnderFlags) parseAll(set *pflag.FlagSet) error {
 		return err
 	}
 	return u.parse(set)
-}
-
-// LockerOptions are those of the lock to run under.
-func (u *UnderFlags) LockerOptions(f *cli.Factory) *pessimistic.LockerOptions {
-	o := u.lockerOptions(f)
-	o.AtLeast = u.AtLeast
-	return o
 }
 
 // waitingNote prints which holder the command waits for, and since when it holds the lock: at a terminal whenever the wait begins again,

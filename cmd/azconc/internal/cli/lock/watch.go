@@ -3,6 +3,7 @@ package lock
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
@@ -50,7 +51,7 @@ func LocksIn(f *cli.Factory, in ref.Blob) live.Source {
 			}
 			s := semaphores[name]
 			if s == nil {
-				s = &semaphoreLive{semaphoreItem: semaphoreItem{Semaphore: in.Container + "/" + name}, Holders: []slotShown{}}
+				s = &semaphoreLive{Semaphore: in.Container + "/" + name, Holders: []slotShown{}}
 				semaphores[name], names = s, append(names, name)
 			}
 			s.add(in, number, info)
@@ -64,9 +65,30 @@ func LocksIn(f *cli.Factory, in ref.Blob) live.Source {
 
 // semaphoreLive is a semaphore with the holders of its slots.
 type semaphoreLive struct {
-	semaphoreItem
-	Holders []slotShown `json:"holders"`
-	slots   []live.Row
+	Semaphore string      `json:"resource"`
+	Held      int         `json:"held"`
+	Slots     int         `json:"slots"` // that were used
+	Holders   []slotShown `json:"holders"`
+	slots     []live.Row
+}
+
+type slotShown struct {
+	Slot int `json:"slot"`
+	shown
+}
+
+// slotsIn separates the name of a semaphore from the numbers of its slots, which are locks: see shared.Semaphore.
+const slotsIn = "/slot/"
+
+// slotOf splits the name of a slot's lock.
+func slotOf(name string) (semaphore string, number int, ok bool) {
+	i := strings.LastIndex(name, slotsIn)
+	if i < 1 {
+		return "", 0, false
+	}
+	text := name[i+len(slotsIn):]
+	number, err := strconv.Atoi(text)
+	return name[:i], number, err == nil && number >= 0 && strconv.Itoa(number) == text
 }
 
 func (s *semaphoreLive) add(in ref.Blob, number int, info pessimistic.LockInfo) {

@@ -57,8 +57,7 @@ A key that is free is listed until azconc lock gc deletes its lock. A key that i
 its lock with others.`,
 		Example: "  azconc once list jobs\n  azconc once list jobs --prefix deploy- -o json",
 	}
-	cmd.Flags().StringVar(&prefix, "prefix", "", "only keys that begin with this `text`")
-	flags.AllowEmpty(cmd.Flags(), "prefix")
+	flags.Prefix(cmd.Flags(), &prefix)
 	return on(f, cmd, ref.ParseContainer, func(ctx context.Context, in ref.Blob, o *idem.Once) (cli.Result, error) {
 		keys, err := o.List(ctx)
 		if err != nil {

@@ -1,3 +1,4 @@
+// Package once has the verbs of azconc once.
 package once
 
 import (
@@ -5,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -26,7 +26,6 @@ func NewCmd(f *cli.Factory) *cobra.Command {
 		newShowCmd(f),
 		newListCmd(f),
 		newForgetCmd(f),
-		newGCCmd(f),
 	)
 }
 
@@ -111,28 +110,17 @@ func newShowCmd(f *cli.Factory) *cobra.Command {
 			return nil, err
 		}
 		if !found {
-			return nil, &notDone{key.String()}
+			return nil, notDone(key)
 		}
 		k, err := readKept(key.String(), out)
 		return showResult{Outcome: "done", Key: key.String(), At: show.Time(out.At), Bytes: k.Bytes, Output: string(k.Output)}, err
 	})
 }
 
-// notDone reports that no result is stored for the key.
-type notDone struct{ key string }
-
-func (e *notDone) Error() string { return e.key + " was not completed" }
-func (*notDone) Verdict() fail.Verdict {
-	return fail.Verdict{Code: fail.ExitNotFound, Outcome: "not_found"}
+// notDone returns the error for a key without a result.
+func notDone(key ref.Blob) error {
+	return fail.Judged(fail.ExitNotFound, "not_found", fmt.Errorf("%v was not completed", key))
 }
-
-type forgetResult struct {
-	Outcome string `json:"outcome"`
-	Key     string `json:"resource"`
-	cli.Cost
-}
-
-func (r forgetResult) Text(w io.Writer) { fmt.Fprintln(w, r.Outcome, r.Key) }
 
 func newForgetCmd(f *cli.Factory) *cobra.Command {
 	cmd := &cobra.Command{
@@ -144,39 +132,8 @@ func newForgetCmd(f *cli.Factory) *cobra.Command {
 	return on(f, cmd, parseKey, func(ctx context.Context, key ref.Blob, o *idem.Once) (cli.Result, error) {
 		found, err := o.Forget(ctx, key.Blob)
 		if err == nil && !found {
-			err = &notDone{key.String()}
+			err = notDone(key)
 		}
-		return forgetResult{Outcome: "forgotten", Key: key.String(), Cost: f.Cost()}, err
-	})
-}
-
-type gcResult struct {
-	Outcome  string `json:"outcome"`
-	Resource string `json:"resource"`
-	Deleted  int    `json:"deleted"`
-	cli.Cost
-}
-
-func (r gcResult) Text(w io.Writer) { fmt.Fprintf(w, "deleted %s\n", show.Plural(r.Deleted, "result")) }
-
-func newGCCmd(f *cli.Factory) *cobra.Command {
-	var age time.Duration
-	cmd := &cobra.Command{
-		Use:   "gc <container>",
-		Short: "Forget keys that were completed long ago",
-		Long: `Forget the keys of a container that were completed longer ago than --age. If such a key is used again, its command runs
-again. azconc lock gc deletes the locks of keys that were tried and not completed.`,
-		Example: "  azconc once gc jobs --age 90d",
-	}
-	cmd.Flags().DurationVar(&age, "age", 90*24*time.Hour, "how long ago they were completed, at least 1m")
-	return on(f, cmd, ref.ParseContainer, func(ctx context.Context, in ref.Blob, o *idem.Once) (cli.Result, error) {
-		if age < time.Minute {
-			return nil, fail.WithHint(fail.Usagef("--age %s is less than 1m", show.Duration(age)), "it has to be longer than the time within which a key is used again")
-		}
-		n, err := o.GC(ctx, age)
-		if err != nil && n > 0 {
-			f.Notef("%d were deleted", n)
-		}
-		return gcResult{Outcome: "deleted", Resource: in.Container, Deleted: n, Cost: f.Cost()}, err
+		return f.Done("forgotten", key.String(), 0), err
 	})
 }

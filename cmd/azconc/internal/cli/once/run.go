@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -27,7 +26,7 @@ import (
 
 // runner is a run of azconc once run.
 type runner struct {
-	*lock.UnderFlags
+	lock.UnderFlags
 	slotFlags
 	f       *cli.Factory
 	key     ref.Blob // container and key
@@ -35,7 +34,6 @@ type runner struct {
 
 	payload  string // file
 	attempts int
-	keeping  string        // --keep: a duration, or "infinite"
 	keep     time.Duration // 0: for ever
 }
 
@@ -43,15 +41,14 @@ type runner struct {
 const keepSlots = 90 * 24 * time.Hour
 
 func newRunCmd(f *cli.Factory) *cobra.Command {
-	r := &runner{f: f}
-	return lock.Under{
+	cmd := &cobra.Command{
 		Use:   "run <container/key> [flags] -- <command> [<arg>...]",
 		Short: "Run a command once per key, and replay its output after that",
 		Long: `Run a command unless it has already run for the key, on any machine. If it exits with 0, its stdout, up to 47 KiB, is stored in
 the table --results, and printed instead whenever the key is used again; its stderr is not stored. A command that fails leaves
 no result, and the key can be tried again; with --attempts that many times in all, on whatever machines, and those that die count. A
-result stays until azconc once forget or azconc once gc deletes it; with --keep, runs delete older ones of theirs in passing, and a key
-that is used again after that runs again.
+result stays until azconc once forget deletes it; with --keep, runs delete older ones of theirs in passing, and a key that is used
+again after that runs again.
 
 One process at a time works on a key: it holds the lock "container/once/<key>", and others wait for it, up to --wait;
 with --no-wait they exit with 75 at once. If the machine dies after the command took effect and before the result is stored, the
@@ -68,42 +65,42 @@ AZCONC_ONCE_SLOT, the time of the slot.
 		Example: `  azconc once run jobs/deploy-42 -- ./deploy 42
   azconc once run jobs/order-17 --payload order.json -- ./charge order.json
   azconc once run jobs/report --slot '*/5 * * * *' -- ./report.sh`,
-		Flags: func(set *pflag.FlagSet) {
-			r.results.add(set)
-			r.slotFlags.add(set)
-			flags.Int(set, &r.attempts, "attempts", 1, "how often the command is begun, over all machines, until it succeeds (default unbounded)")
-			set.StringVar(&r.keeping, "keep", "", "`duration` for which the result is kept, at least 1h, or infinite (default 90d with --slot, otherwise infinite)")
-			set.StringVar(&r.payload, "payload", "", "`file` that identifies the operation; - is stdin (default the command line)")
-		},
-		Parse: func(in cli.Input) (err error) {
-			if r.key, err = parseKey(in.Args[0]); err != nil {
-				return err
-			}
-			if err := r.slotFlags.parse(in, r.key.Blob); err != nil {
-				return err
-			}
-			return r.parseKeep(in.Flags.Changed("keep"))
-		},
-		Run: func(ctx context.Context, u *lock.UnderFlags) error {
-			r.UnderFlags = u
-			return r.run(ctx)
-		},
-	}.Command(f)
+	}
+	r := &runner{f: f}
+	r.Locker.QuickFirst = true // the lock of a key is needed once
+	set := cmd.Flags()
+	r.results.add(set)
+	r.slotFlags.add(set)
+	flags.Int(set, &r.attempts, "attempts", 1, "how often the command is begun, over all machines, until it succeeds (default unbounded)")
+	flags.Text(set, &r.keep, "keep", "`duration` for which the result is kept, at least 1h, or infinite (default 90d with --slot, otherwise infinite)", parseKeep)
+	set.StringVar(&r.payload, "payload", "", "`file` that identifies the operation; - is stdin (default the command line)")
+	parse := func(arg string) (_ ref.Blob, err error) {
+		if r.key, err = parseKey(arg); err != nil {
+			return r.key, err
+		}
+		if err := r.slotFlags.parse(set, r.key.Blob); err != nil {
+			return r.key, err
+		}
+		if r.schedule != nil && !set.Changed("keep") {
+			r.keep = keepSlots
+		}
+		return r.key, nil
+	}
+	return r.Verb(f, cmd, parse, func(ctx context.Context, _ ref.Blob, k *pessimistic.Locker) error { return r.run(ctx, k) })
 }
 
-func (r *runner) parseKeep(given bool) (err error) {
-	switch {
-	case !given && r.schedule != nil:
-		r.keep = keepSlots
-	case given && r.keeping != "infinite":
-		if r.keep, err = flags.ParseDuration(r.keeping); err != nil {
-			return fail.WithHint(fail.Usagef("--keep %q is not a duration", r.keeping), "it looks like 7d or 12h, or it is infinite")
-		}
-		if r.keep < time.Hour {
-			return fail.WithHint(fail.Usagef("--keep %s is less than 1h", r.keeping), "it has to be longer than the time within which the key is used again")
-		}
+func parseKeep(text string) (time.Duration, error) {
+	if text == "infinite" {
+		return 0, nil
 	}
-	return nil
+	d, err := flags.ParseDuration(text)
+	switch {
+	case err != nil:
+		return 0, fail.WithHint(fail.Usagef("--keep %q is not a duration", text), "it looks like 7d or 12h, or it is infinite")
+	case d < time.Hour:
+		return 0, fail.WithHint(fail.Usagef("--keep %s is less than 1h", text), "it has to be longer than the time within which the key is used again")
+	}
+	return d, nil
 }
 
 // doneBefore reports that the key was completed before, so that nothing is run.
@@ -115,7 +112,7 @@ func (*doneBefore) Error() string { return "it was completed before" }
 const maxPayload = 4 << 20
 
 // run runs the command for the key, or for the slots of a job, or replays what it printed.
-func (r *runner) run(ctx context.Context) (err error) {
+func (r *runner) run(ctx context.Context, k *pessimistic.Locker) (err error) {
 	payload := []byte(strings.Join(r.Command, "\x00"))
 	if r.payload != "" {
 		if payload, err = r.f.WholeContent(ctx, r.payload, maxPayload); err != nil {
@@ -123,12 +120,6 @@ func (r *runner) run(ctx context.Context) (err error) {
 		}
 	}
 	if err := r.findSlot(ctx); err != nil {
-		return err
-	}
-	o := r.LockerOptions(r.f)
-	o.QuickFirst = true // the lock of a key is needed once
-	k, err := lock.Locker(r.f, r.key, o)
-	if err != nil {
 		return err
 	}
 	once, err := r.results.open(r.f, k, &idem.Options{Attempts: r.attempts, Keep: r.keep, Lock: r.lockOf})
@@ -154,7 +145,7 @@ func (r *runner) run(ctx context.Context) (err error) {
 func (r *runner) runKey(ctx context.Context, k *pessimistic.Locker, once *idem.Once, payload []byte) error {
 	var run *idem.Run
 	kept := &proc.Head{Limit: maxKept}
-	err := lock.RunUnder(r.f, ctx, r.UnderFlags, lock.Acquisition{
+	err := lock.RunUnder(ctx, r.f, &r.UnderFlags, lock.Acquisition{
 		Locker: k, What: r.key.String(), Name: r.lockName(),
 		Acquire: func(ctx context.Context) (_ *pessimistic.Hold, err error) {
 			var before idem.Result
@@ -182,7 +173,7 @@ func (r *runner) runKey(ctx context.Context, k *pessimistic.Locker, once *idem.O
 		return r.replay(before.out)
 	}
 	if errors.Is(err, idem.ErrMismatch) {
-		return &mismatch{err: err, key: r.key.String()}
+		return fail.Judged(fail.ExitConflict, "mismatch", fmt.Errorf("%v was completed with another command line or payload, and does not run again", r.key))
 	}
 	return err
 }
@@ -228,7 +219,7 @@ func (r *runner) lockName() string {
 // wait returns how long to wait for the key: up to --wait, and until the slot ends.
 func (r *runner) wait() idem.Wait {
 	w, noted := idem.Wait{Until: r.ends, Ended: slot.ErrEnded}, ""
-	if limit := time.Now().Add(r.Wait); r.NoWait || r.Wait > 0 && (r.ends.IsZero() || limit.Before(r.ends)) {
+	if limit := time.Now().Add(r.Lock.MaxWait); r.Lock.NoWait || r.Lock.MaxWait > 0 && (r.ends.IsZero() || limit.Before(r.ends)) {
 		w.Until, w.Ended = limit, nil
 	}
 	w.Refused = func(err error) error {
@@ -252,18 +243,4 @@ func (r *runner) wait() idem.Wait {
 // under reports whether the holder's command has started this one.
 func (r *runner) under(held *pessimistic.HeldError) bool {
 	return r.f.Env.Get("AZCONC_LOCK_NAME") == r.lockName() && r.f.Env.Get("AZCONC_LOCK_FENCE") == held.Fence.String()
-}
-
-// mismatch reports that the key was completed with another command line or payload.
-type mismatch struct {
-	err error
-	key string
-}
-
-func (e *mismatch) Error() string {
-	return e.key + " was completed with another command line or payload, and does not run again"
-}
-func (e *mismatch) Unwrap() error { return e.err }
-func (*mismatch) Verdict() fail.Verdict {
-	return fail.Verdict{Code: fail.ExitConflict, Outcome: "mismatch"}
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	idem "github.com/azconc/azconc/idempotent/once"
@@ -48,10 +47,10 @@ func (s *slotFlags) add(set *pflag.FlagSet) {
 	flags.OneOf(set, &s.catchUp, "catch-up", "which missed slots to run", "none", "last", "all")
 }
 
-func (s *slotFlags) parse(in cli.Input, key string) (err error) {
+func (s *slotFlags) parse(set *pflag.FlagSet, key string) (err error) {
 	if s.expression == "" {
 		for _, name := range []string{"tz", "at", "overlap", "catch-up"} {
-			if in.Flags.Changed(name) {
+			if set.Changed(name) {
 				return fail.Usagef("--%s needs --slot", name)
 			}
 		}
@@ -114,19 +113,26 @@ func (r *runner) slots(ctx context.Context, once *idem.Once) ([]slot.Slot, error
 	if r.schedule == nil || r.catchUp == "none" {
 		return due, nil
 	}
-	earlier, err := slot.Missed(ctx, once, r.job, r.schedule, r.due)
-	switch {
-	case errors.Is(err, slot.ErrChanged):
-		r.f.Notef("%v", err)
-		return due, nil
-	case err != nil:
+	earlier, err := r.missed(ctx, once)
+	if err != nil {
 		return nil, err
-	case r.catchUp == "last":
+	}
+	if r.catchUp == "last" {
 		earlier = earlier[:min(len(earlier), 1)]
 	}
 	all := append(due, earlier...)
 	slices.Reverse(all)
 	return all, nil
+}
+
+// missed returns the slots without a result before the one that is due, the latest first: none if that cannot be known, which it says.
+func (r *runner) missed(ctx context.Context, once *idem.Once) ([]slot.Slot, error) {
+	earlier, err := slot.Missed(ctx, once, r.job, r.schedule, r.due)
+	if errors.Is(err, slot.ErrChanged) {
+		r.f.Notef("%v", err)
+		return nil, nil
+	}
+	return earlier, err
 }
 
 // noteMissed names the slots before this one that have no result.
@@ -135,10 +141,7 @@ func (r *runner) noteMissed(ctx context.Context, once *idem.Once) {
 		return
 	}
 	f := r.f
-	earlier, err := slot.Missed(ctx, once, r.job, r.schedule, r.due)
-	switch {
-	case errors.Is(err, slot.ErrChanged):
-		f.Notef("%v", err)
+	switch earlier, err := r.missed(ctx, once); {
 	case err != nil:
 		f.Notef("whether slots were missed is not known: %v", err)
 	case len(earlier) > 10:

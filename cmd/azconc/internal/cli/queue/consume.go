@@ -10,13 +10,13 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
-	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/idempotent"
 	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/retry"
@@ -44,8 +44,8 @@ const (
 	poisonSuffix   = "-poison"
 )
 
-func consumeVerb() cli.Verb[consumeOptions] {
-	return cli.Verb[consumeOptions]{
+func newConsumeCmd(f *cli.Factory) *cobra.Command {
+	cmd := &cobra.Command{
 		Use:   "consume <queue> --exec <command>",
 		Short: "Run a command for every message",
 		Long: `Run a command, with a shell, for every message, until TERM or INT arrives.
@@ -89,50 +89,58 @@ are given: a ScaledJob of KEDA, a Deployment with a ScaledObject, or a job of Az
   azconc queue consume orders --exec './order-to-rows' --inbox orders/eu
   azconc queue consume orders --exec 'jq .order' --exit-when-empty
   azconc queue consume orders --exec ./handle --account-name contoso --manifest keda-job --image contoso.azurecr.io/orders:7`,
-		Flags: func(opts *consumeOptions, set *pflag.FlagSet) {
-			o := &opts.Options
-			o.Concurrency, o.Visibility, o.Poll.Cap = 1, 30*time.Second, 5*time.Second
-			opts.Backoff, opts.SoftStop = time.Second, 20*time.Second
-			set.StringVar(&opts.Exec, "exec", "", "`command` to run, with a shell")
-			flags.Required(set, "exec", "")
-			TableFlag(set, &opts.Markers, "markers", "`table` that records which copy of a message is handled; created if it is missing (default "+defaultMarkers+")")
-			flags.OneOf(set, (*string)(&o.Dedupe), "dedupe", "what --markers records; none with --inbox", string(idempotent.DedupeOwner), string(idempotent.DedupeRedelivery), string(idempotent.DedupeNone))
-			named(set, &opts.Inbox, "inbox", "`table/partition` to which the command's output is applied, once per message", parseInbox)
-			named(set, &opts.SendTo, "send-to", "`queues`, with commas between them, that the command's output can send to; needs --inbox", parseQueues)
-			named(set, &opts.Claims, "claim-check", "`container` with bodies that are too large for a message", ref.ParseContainer)
-			NameFlag(set, &opts.Poison, "poison", "`queue` for messages that cannot be handled; created if it is missing (default <queue>"+poisonSuffix+")")
-			set.BoolVar(&opts.Create, "create", false, "create the queue if it is missing, and those of --send-to")
-			flags.Int(set, &o.Concurrency, "concurrency", 1, "how many commands run at a time")
-			set.DurationVar(&o.Visibility, "visibility", o.Visibility, "time until a message is redelivered after its consumer crashed: 3s to 12h")
-			flags.Duration(set, &o.HandlerTimeout, "handler-timeout", true, "stop a command after this long")
-			set.IntVar(&o.MaxAttempts, "max-attempts", 5, "after this many failures a message is poison; negative: never")
-			set.IntVar(&o.MaxDeliveries, "max-deliveries", 20, "after this many deliveries without a result a message is poison; negative: never")
-			set.DurationVar(&opts.Backoff, "backoff", opts.Backoff, "pause after the first failure, which then doubles up to 15m")
-			set.DurationVar(&o.Poll.Cap, "poll", o.Poll.Cap, "longest pause between two receives while the queue is empty")
-			set.BoolVar(&o.ExitWhenEmpty, "exit-when-empty", false, "end when no message can be received")
-			flags.Int(set, &o.MaxMessages, "max-messages", 0, "end after this many messages; 0 is no limit")
-			flags.Duration(set, &opts.SoftStop, "soft-stop", true, "how long running commands may continue after a signal")
-			flags.Metrics(set)
-			flags.OneOf(set, (*string)(&o.Encoding), "encoding", "format of the messages", string(idempotent.Auto), string(idempotent.Envelope), string(idempotent.Base64), string(idempotent.Text))
-			opts.Manifest.add(set)
-		},
-		Resource: func(opts *consumeOptions, arg string) (err error) { opts.Queue, err = parseQueue(arg); return err },
-		Parse: func(opts *consumeOptions, in cli.Input) (err error) {
-			if opts.Poison == "" {
-				if opts.Poison, err = parseQueue(opts.Queue + poisonSuffix); err != nil {
-					return fail.Usagef("--poison is missing: %s is too long for %s%s, the default", opts.Queue, opts.Queue, poisonSuffix)
-				}
-			}
-			if opts.Inbox.Table != "" && opts.Markers == "" && !in.Flags.Changed("dedupe") {
-				opts.Options.Dedupe = idempotent.DedupeInbox
-			}
-			if err := opts.check(); err != nil {
-				return err
-			}
-			return opts.Manifest.parse(opts, in)
-		},
-		Run: consumeRun,
 	}
+	opts := &consumeOptions{}
+	opts.add(cmd.Flags())
+	parse := func(arg string) (name string, err error) {
+		if name, err = parseQueue(arg); err != nil {
+			return name, err
+		}
+		opts.Queue = name
+		if opts.Poison == "" {
+			if opts.Poison, err = parseQueue(name + poisonSuffix); err != nil {
+				return name, fail.Usagef("--poison is missing: %s is too long for %s%s, the default", name, name, poisonSuffix)
+			}
+		}
+		if opts.Inbox.Table != "" && opts.Markers == "" && !cmd.Flags().Changed("dedupe") {
+			opts.Options.Dedupe = idempotent.DedupeInbox
+		}
+		if err := opts.check(); err != nil {
+			return name, err
+		}
+		return name, opts.Manifest.parse(f, cmd.Flags(), opts)
+	}
+	return cli.On(f, cmd, parse, noClient, func(ctx context.Context, _ string, _ struct{}) (cli.Result, error) {
+		return nil, opts.consume(ctx, f)
+	})
+}
+
+func (opts *consumeOptions) add(set *pflag.FlagSet) {
+	o := &opts.Options
+	o.Concurrency, o.Visibility, o.Poll.Cap = 1, 30*time.Second, 5*time.Second
+	opts.Backoff, opts.SoftStop = time.Second, 20*time.Second
+	set.StringVar(&opts.Exec, "exec", "", "`command` to run, with a shell")
+	flags.Required(set, "exec", "")
+	TableFlag(set, &opts.Markers, "markers", "`table` that records which copy of a message is handled; created if it is missing (default "+defaultMarkers+")")
+	flags.OneOf(set, (*string)(&o.Dedupe), "dedupe", "what --markers records; none with --inbox", string(idempotent.DedupeOwner), string(idempotent.DedupeRedelivery), string(idempotent.DedupeNone))
+	named(set, &opts.Inbox, "inbox", "`table/partition` to which the command's output is applied, once per message", parseInbox)
+	named(set, &opts.SendTo, "send-to", "`queues`, with commas between them, that the command's output can send to; needs --inbox", parseQueues)
+	named(set, &opts.Claims, "claim-check", "`container` with bodies that are too large for a message", ref.ParseContainer)
+	NameFlag(set, &opts.Poison, "poison", "`queue` for messages that cannot be handled; created if it is missing (default <queue>"+poisonSuffix+")")
+	set.BoolVar(&opts.Create, "create", false, "create the queue if it is missing, and those of --send-to")
+	flags.Int(set, &o.Concurrency, "concurrency", 1, "how many commands run at a time")
+	flags.Within(set, &o.Visibility, "visibility", 3*time.Second, 12*time.Hour, "time until a message is redelivered after its consumer crashed: 3s to 12h")
+	flags.Duration(set, &o.HandlerTimeout, "handler-timeout", true, "stop a command after this long")
+	set.IntVar(&o.MaxAttempts, "max-attempts", 5, "after this many failures a message is poison; negative: never")
+	set.IntVar(&o.MaxDeliveries, "max-deliveries", 20, "after this many deliveries without a result a message is poison; negative: never")
+	flags.Within(set, &opts.Backoff, "backoff", time.Second, 0, "pause after the first failure, which then doubles up to 15m")
+	set.DurationVar(&o.Poll.Cap, "poll", o.Poll.Cap, "longest pause between two receives while the queue is empty")
+	set.BoolVar(&o.ExitWhenEmpty, "exit-when-empty", false, "end when no message can be received")
+	flags.Int(set, &o.MaxMessages, "max-messages", 0, "end after this many messages; 0 is no limit")
+	flags.Duration(set, &opts.SoftStop, "soft-stop", true, "how long running commands may continue after a signal")
+	flags.Metrics(set)
+	flags.OneOf(set, (*string)(&o.Encoding), "encoding", "format of the messages", string(idempotent.Auto), string(idempotent.Envelope), string(idempotent.Base64), string(idempotent.Text))
+	opts.Manifest.add(set)
 }
 
 func (opts *consumeOptions) check() error {
@@ -140,16 +148,12 @@ func (opts *consumeOptions) check() error {
 	switch {
 	case o.Concurrency > 1000:
 		return fail.Usagef("--concurrency %d is more than 1000", o.Concurrency)
-	case o.Visibility < 3*time.Second || o.Visibility > 12*time.Hour || o.Visibility%time.Second != 0:
-		return fail.Usagef("--visibility %s is not between 3s and 12h, in whole seconds", show.Duration(o.Visibility))
 	case o.MaxAttempts == 0:
 		return fail.Usagef("--max-attempts 0: a message is tried at least once; a negative number is no limit")
 	case o.MaxDeliveries == 0:
 		return fail.Usagef("--max-deliveries 0: a message is delivered at least once; a negative number is no limit")
 	case o.Poll.Cap < 100*time.Millisecond || o.Poll.Cap > time.Hour:
 		return fail.Usagef("--poll %v is not between 100ms and 1h", o.Poll.Cap)
-	case opts.Backoff < time.Second:
-		return fail.Usagef("--backoff %v is less than 1s", opts.Backoff)
 	case opts.Poison == opts.Queue:
 		return fail.Usagef("--poison %s is the queue itself", opts.Poison)
 	case opts.SendTo != nil && opts.Inbox.Table == "":
@@ -158,7 +162,7 @@ func (opts *consumeOptions) check() error {
 	return nil
 }
 
-func consumeRun(ctx context.Context, f *cli.Factory, opts *consumeOptions) error {
+func (opts *consumeOptions) consume(ctx context.Context, f *cli.Factory) error {
 	if opts.Manifest.Form != "" {
 		return opts.Manifest.print(f.Out)
 	}

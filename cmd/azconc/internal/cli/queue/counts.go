@@ -89,35 +89,23 @@ type consumeResult struct {
 
 func (r consumeResult) Text(io.Writer) {}
 
-// failedMessages reports that a consumer has ended by itself, and not all messages were handled.
-type failedMessages struct {
-	consumeResult
-	poisoned int
-	poison   string // queue
-}
-
-func (e *failedMessages) Error() string {
-	failed := *e.Failed
+// failure returns the error of a consumer that has ended by itself when not all messages were handled.
+func (r consumeResult) failure(poisoned int, poison string) error {
+	failed := *r.Failed
 	text := show.Plural(failed, "message") + " failed"
 	switch {
-	case e.poisoned == failed:
-		return text + ", and moved to " + e.poison
-	case e.poisoned > 0:
-		return text + fmt.Sprintf(": %d moved to %s, and %d to be redelivered", e.poisoned, e.poison, failed-e.poisoned)
+	case poisoned == failed:
+		text += ", and moved to " + poison
+	case poisoned > 0:
+		text += fmt.Sprintf(": %d moved to %s, and %d to be redelivered", poisoned, poison, failed-poisoned)
+	default:
+		text += ", to be redelivered"
 	}
-	return text + ", to be redelivered"
-}
-
-func (*failedMessages) Verdict() fail.Verdict {
-	return fail.Verdict{Code: fail.ExitFilter, Outcome: "handler_failed"}
-}
-
-func (e *failedMessages) Facts() map[string]any {
-	facts := map[string]any{"messages": e.Messages, "handled": e.Handled, "failed": *e.Failed, "requests": e.Requests, "elapsed_ms": e.ElapsedMS}
-	if e.Hidden != nil {
-		facts["hidden"] = *e.Hidden
+	facts := map[string]any{"messages": r.Messages, "handled": r.Handled, "failed": failed, "requests": r.Requests, "elapsed_ms": r.ElapsedMS}
+	if r.Hidden != nil {
+		facts["hidden"] = *r.Hidden
 	}
-	return facts
+	return fail.WithFacts(fail.Judged(fail.ExitFilter, "handler_failed", errors.New(text)), facts)
 }
 
 // conclude prints the result of a consumer that has ended in order. If it has ended by itself and messages have failed, that is
@@ -135,13 +123,13 @@ func (m *messageCounts) conclude(ctx context.Context, queue *azqueue.QueueClient
 		r.Failed = to.Ptr(len(m.unhandled))
 	}
 	if bySelf && len(m.unhandled) > 0 {
-		e := &failedMessages{consumeResult: r, poison: opts.Poison}
+		poisoned := 0
 		for _, kind := range m.unhandled {
 			if kind == observe.Poisoned {
-				e.poisoned++
+				poisoned++
 			}
 		}
-		return e
+		return r.failure(poisoned, opts.Poison)
 	}
 	if m.f.Text() {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
-	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/pkg/azerr"
@@ -52,15 +52,9 @@ It is safe while senders and consumers are running.`,
 	TableFlag(set, &c.markers, "markers", "`table` with the queue's markers (default "+defaultMarkers+", if nothing else is given)")
 	named(set, &c.inbox, "inbox", "`table/partition` that messages were applied to", parseInbox)
 	named(set, &c.claims, "claim-check", "`container` with bodies", ref.ParseContainer)
-	set.DurationVar(&c.age, "claim-age", 14*24*time.Hour, "delete bodies whose messages expired longer ago than this; longer than poison messages are kept")
-	parse := func(arg string) (string, error) {
-		if c.age < time.Hour {
-			return "", fail.WithHint(fail.Usagef("--claim-age %s is less than 1h", show.Duration(c.age)), "it has to be longer than the lifetime of a message that needs its body")
-		}
-		return parseQueue(arg)
-	}
-	noClient := func(string) (struct{}, error) { return struct{}{}, nil } // which services are needed, the flags say
-	return cli.On(f, cmd, parse, noClient, func(ctx context.Context, queue string, _ struct{}) (cli.Result, error) {
+	c.age = 14 * show.Day
+	flags.Within(set, &c.age, "claim-age", time.Hour, 0, "delete bodies whose messages expired longer ago than this; longer than poison messages are kept")
+	return cli.On(f, cmd, parseQueue, noClient, func(ctx context.Context, queue string, _ struct{}) (cli.Result, error) {
 		r := gcResult{Outcome: "deleted", Queue: queue}
 		if err := c.collect(ctx, f, &r); err != nil {
 			return nil, err

@@ -91,8 +91,8 @@ func (m *manifest) place(endpoint string) error {
 	return nil
 }
 
-func (m *manifest) parse(opts *consumeOptions, in cli.Input) error {
-	given := in.Flags.Changed
+func (m *manifest) parse(f *cli.Factory, set *pflag.FlagSet, opts *consumeOptions) error {
+	given := set.Changed
 	if m.Form == "" {
 		for _, name := range ours[1:8] {
 			if given(name) {
@@ -110,13 +110,13 @@ func (m *manifest) parse(opts *consumeOptions, in cli.Input) error {
 		}
 	}
 	value := func(name string) string {
-		if flag := in.Flags.Lookup(name); flag != nil {
+		if flag := set.Lookup(name); flag != nil {
 			return flag.Value.String()
 		}
 		return ""
 	}
 	if m.Account = value("account-name"); m.Account == "" && !given("queue-endpoint") {
-		m.Account = in.Env.Get("AZURE_STORAGE_ACCOUNT")
+		m.Account = f.Env.Get("AZURE_STORAGE_ACCOUNT")
 	}
 	if err := m.place(value("queue-endpoint")); err != nil {
 		return err
@@ -128,8 +128,8 @@ func (m *manifest) parse(opts *consumeOptions, in cli.Input) error {
 		}
 	}
 	switch {
-	case in.Form != "":
-		return fail.WithHint(fail.Usagef("--manifest prints YAML: %s cannot be given", in.Form), "omit it")
+	case !f.Text():
+		return fail.Usagef("--manifest prints YAML: -o and --query cannot be given")
 	case m.Secret != "" && (m.Form == acaJob || m.Identity != ""):
 		return fail.Usagef("--secret cannot be given with --identity, nor with --manifest %s", acaJob)
 	case m.MinReplicas < 0 || m.MaxReplicas < 1 || m.MinReplicas > m.MaxReplicas:
@@ -149,7 +149,7 @@ func (m *manifest) parse(opts *consumeOptions, in cli.Input) error {
 	// The kubelet sends TERM to azconc, as the first process: a preStop hook is not needed.
 	m.Grace = int((opts.SoftStop + beyondDrain + time.Second - 1) / time.Second)
 	args := []string{"queue", "consume", opts.Queue}
-	in.Flags.Visit(func(f *pflag.Flag) {
+	set.Visit(func(f *pflag.Flag) {
 		if !slices.Contains(ours, f.Name) {
 			args = append(args, "--"+f.Name+"="+f.Value.String())
 		}

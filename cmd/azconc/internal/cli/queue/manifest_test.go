@@ -288,8 +288,8 @@ func TestMistakesInManifestsAreFound(t *testing.T) {
 }
 
 func TestManifestFlags(t *testing.T) {
-	base := []string{"orders", "--exec", "./handle"}
-	var cases []clitest.FlagCase[consumeOptions]
+	base := []string{"consume", "orders", "--exec", "./handle"}
+	var cases []clitest.UsageCase
 	for flags, err := range map[string]string{
 		"--manifest helm --image i": `--manifest "helm"`,
 		"--image i":                 "--image needs --manifest",
@@ -301,9 +301,9 @@ func TestManifestFlags(t *testing.T) {
 		"--manifest keda --image i --account-name c --min-replicas 3 --max-replicas 2":                        "--min-replicas 3",
 		"--manifest keda --image i --account-name c --max-replicas 0":                                         "--max-replicas 0",
 	} {
-		cases = append(cases, clitest.FlagCase[consumeOptions]{Args: append(slices.Clone(base), strings.Fields(flags)...), Err: err})
+		cases = append(cases, clitest.UsageCase{Args: append(slices.Clone(base), strings.Fields(flags)...), Err: err})
 	}
-	clitest.CheckFlags(t, consumeVerb(), cases)
+	clitest.CheckUsage(t, NewCmd, cases)
 }
 
 // A manifest dropped --metrics, and refused the endpoints of national clouds, which KEDA knows.

@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -82,14 +81,10 @@ If the response is lost, so is the new pop receipt, and the exit code is 5: the 
 before it is visible again.`,
 		Example: `  RECEIPT=$(azconc queue extend orders 1f3c… --pop-receipt "$RECEIPT" --visibility 5m)`,
 	}
-	received := holding(cmd)
-	visibility := cmd.Flags().Duration("visibility", 30*time.Second, "for how long it is hidden: 0s to 7 days, in whole seconds")
-	parse := func(arg string) (held, error) {
-		on, err := received(arg)
-		return on, cmp.Or(err, checkVisibility("--visibility", *visibility, 0))
-	}
-	return cli.On(f, cmd, parse, queueOf(f), func(ctx context.Context, on held, queue *azqueue.QueueClient) (cli.Result, error) {
-		e, err := manual.Extend(ctx, queue, on.delivery, *visibility, nil)
+	visibility := 30 * time.Second
+	flags.Within(cmd.Flags(), &visibility, "visibility", 0, 7*show.Day, "for how long it is hidden: 0s to 7 days, in whole seconds")
+	return cli.On(f, cmd, holding(cmd), queueOf(f), func(ctx context.Context, on held, queue *azqueue.QueueClient) (cli.Result, error) {
+		e, err := manual.Extend(ctx, queue, on.delivery, visibility, nil)
 		switch {
 		case errors.Is(err, manual.ErrReceiptUnknown):
 			return nil, &fail.UnknownError{Why: "the message is hidden, and its new pop receipt is not known", Err: err}

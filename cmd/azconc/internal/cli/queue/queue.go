@@ -22,7 +22,7 @@ func NewCmd(f *cli.Factory) *cobra.Command {
 		newListCmd(f),
 		newShowCmd(f),
 		newSendCmd(f),
-		consumeVerb().Command(f),
+		newConsumeCmd(f),
 		newReceiveCmd(f),
 		newPeekCmd(f),
 		newExtendCmd(f),
@@ -46,13 +46,16 @@ func parseQueue(arg string) (string, error) {
 	return arg, nil
 }
 
-// ParseTable reads the name of a table.
-func ParseTable(arg string) (string, error) {
+// parseTable reads the name of a table.
+func parseTable(arg string) (string, error) {
 	if !ref.TableName.MatchString(arg) {
 		return "", fail.WithHint(fail.Usagef("%q is not a table's name", arg), "a name is 3 to 63 letters and digits, a letter first")
 	}
 	return arg, nil
 }
+
+// noClient is for verbs whose flags say which services are needed.
+func noClient(string) (struct{}, error) { return struct{}{}, nil }
 
 func parseInbox(arg string) (ref.Table, error) { return ref.ParseTable(arg, 2) }
 
@@ -92,7 +95,7 @@ func NameFlag(set *pflag.FlagSet, to *string, name, usage string) {
 
 // TableFlag adds a flag that names a table.
 func TableFlag(set *pflag.FlagSet, to *string, name, usage string) {
-	named(set, to, name, usage, ParseTable)
+	named(set, to, name, usage, parseTable)
 }
 
 // openMarkers returns the markers in a table.

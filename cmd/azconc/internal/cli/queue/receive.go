@@ -1,11 +1,14 @@
 package queue
 
 import (
-	"cmp"
 	"context"
+	"encoding/base64"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"time"
+	"unicode/utf8"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
@@ -16,6 +19,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
+	"github.com/azconc/azconc/idempotent"
 	"github.com/azconc/azconc/idempotent/manual"
 	"github.com/azconc/azconc/pkg/ptr"
 )
@@ -32,19 +36,11 @@ func (o *reading) add(set *pflag.FlagSet, what string) {
 	flags.OneOf(set, &o.encoding, "encoding", "format of the messages; auto decodes an envelope, and base64 whose content is UTF-8", "auto", "base64", "text")
 }
 
-func (o *reading) check() error {
+func (o *reading) parse(arg string) (string, error) {
 	if o.most > maxPeek {
-		return fail.Usagef("--max %d is more than %d", o.most, maxPeek)
+		return "", fail.Usagef("--max %d is more than %d", o.most, maxPeek)
 	}
-	return nil
-}
-
-// checkVisibility holds a duration against the service's limits.
-func checkVisibility(flag string, d, least time.Duration) error {
-	if d < least || d > 7*24*time.Hour || d%time.Second != 0 {
-		return fail.Usagef("%s %s is not between %v and 7 days, in whole seconds", flag, show.Duration(d), least)
-	}
-	return nil
+	return parseQueue(arg)
 }
 
 type receiveResult struct {
@@ -88,16 +84,10 @@ the request, which receives other messages, if there are any; "ambiguous" in the
 	}
 	var o reading
 	o.add(cmd.Flags(), "receive")
-	visibility := cmd.Flags().Duration("visibility", 30*time.Second, "for how long they are hidden: 1s to 7 days, in whole seconds")
-	parse := func(arg string) (string, error) {
-		on, err := parseQueue(arg)
-		if err != nil {
-			return "", err
-		}
-		return on, cmp.Or(o.check(), checkVisibility("--visibility", *visibility, time.Second))
-	}
-	return cli.On(f, cmd, parse, f.Queue, func(ctx context.Context, on string, queue *azqueue.QueueClient) (cli.Result, error) {
-		messages, lost, err := manual.Receive(ctx, queue, o.most, *visibility, nil)
+	visibility := 30 * time.Second
+	flags.Within(cmd.Flags(), &visibility, "visibility", time.Second, 7*show.Day, "for how long they are hidden: 1s to 7 days, in whole seconds")
+	return cli.On(f, cmd, o.parse, f.Queue, func(ctx context.Context, on string, queue *azqueue.QueueClient) (cli.Result, error) {
+		messages, lost, err := manual.Receive(ctx, queue, o.most, visibility, nil)
 		var all []messageShown
 		for _, m := range messages {
 			one := messageShown{
@@ -120,11 +110,7 @@ func newPeekCmd(f *cli.Factory) *cobra.Command {
 	}
 	var o reading
 	o.add(cmd.Flags(), "look at")
-	parse := func(arg string) (string, error) {
-		on, err := parseQueue(arg)
-		return on, cmp.Or(err, o.check())
-	}
-	return cli.On(f, cmd, parse, f.Queue, func(ctx context.Context, on string, queue *azqueue.QueueClient) (cli.Result, error) {
+	return cli.On(f, cmd, o.parse, f.Queue, func(ctx context.Context, on string, queue *azqueue.QueueClient) (cli.Result, error) {
 		messages, err := peek(ctx, queue, o)
 		return messagesShown(f, "found", on, messages, 0), err
 	})
@@ -144,4 +130,57 @@ func peek(ctx context.Context, queue *azqueue.QueueClient, o reading) (shown []m
 		shown = append(shown, one)
 	}
 	return shown, nil
+}
+
+// messageShown is a message as receive and peek print it.
+type messageShown struct {
+	MessageID    string            `json:"message_id"`
+	PopReceipt   string            `json:"pop_receipt,omitempty"`
+	Inserted     string            `json:"inserted"`
+	Expires      string            `json:"expires"`
+	NextVisible  string            `json:"next_visible,omitempty"`
+	DequeueCount int64             `json:"dequeue_count"`
+	ID           string            `json:"id,omitempty"`
+	Sent         string            `json:"sent,omitempty"`
+	Headers      map[string]string `json:"headers,omitempty"`
+	Attempts     int               `json:"attempts,omitempty"`
+	LastError    string            `json:"last_error,omitempty"`
+	Reason       string            `json:"reason,omitempty"`
+	Blob         string            `json:"blob,omitempty"`
+	Text         string            `json:"text"`
+	Base64       string            `json:"base64,omitempty"` // of a body that is not UTF-8, instead of Text
+}
+
+// open fills in what the text of a message holds. A text that is not what encoding says is shown as it is.
+func (m *messageShown) open(text, encoding string) {
+	as := idempotent.Auto
+	switch encoding {
+	case "text":
+		m.Text = text
+		return
+	case "base64":
+		as = idempotent.Base64
+	}
+	o, err := manual.Open(text, as)
+	if err != nil {
+		o = manual.OpenResult{Body: []byte(text)}
+	}
+	m.ID, m.Sent, m.Headers, m.Attempts, m.LastError, m.Reason, m.Blob = o.Key, show.Time(o.Sent), o.Headers, o.Attempts, o.LastError, o.Reason, o.Blob
+	if utf8.Valid(o.Body) {
+		m.Text = string(o.Body)
+	} else {
+		m.Base64 = base64.StdEncoding.EncodeToString(o.Body)
+	}
+}
+
+func (m *messageShown) print(w io.Writer) {
+	show.Fields(w, "message", m.MessageID, "receipt", m.PopReceipt, "visible", m.NextVisible, "inserted", m.Inserted,
+		"expires", m.Expires, "deliveries", fmt.Sprint(m.DequeueCount), "id", m.ID, "sent", m.Sent)
+	for _, name := range slices.Sorted(maps.Keys(m.Headers)) {
+		show.Fields(w, "header", name+"="+m.Headers[name])
+	}
+	if m.Attempts > 0 {
+		show.Fields(w, "attempts", fmt.Sprint(m.Attempts), "last error", m.LastError)
+	}
+	show.Fields(w, "reason", m.Reason, "blob", m.Blob, "base64", m.Base64)
 }

@@ -43,7 +43,7 @@ a blob of that container until the message is handled: azconc queue consume need
 	set.StringVar(&message.ID, "id", "", "`id` for deduplication (default a new one)")
 	flags.Pairs(set, &message.Headers, "header", "`name=value` header of the envelope", parseHeaders)
 	create := set.Bool("create", false, "create the queue if it is missing")
-	set.DurationVar(&message.Delay, "delay", 0, "for how long it cannot be received, up to 7 days")
+	flags.Within(set, &message.Delay, "delay", 0, 7*show.Day, "for how long it cannot be received, up to 7 days")
 	set.DurationVar(&message.TTL, "ttl", 0, "time to live: it expires if not deleted by then; negative: never (default 7 days)")
 	var claims ref.Blob
 	named(set, &claims, "claim-check", "`container` for a body that is too large for a message; it must exist", ref.ParseContainer)
@@ -96,8 +96,6 @@ func checkMessage(m idempotent.Outgoing, ttl bool) error {
 		return fail.Usagef("--id has %d bytes: the limit is 200", len(m.ID))
 	case !utf8.ValidString(m.ID):
 		return fail.WithHint(fail.Usagef("--id %q is not UTF-8", m.ID), "encode it, such as in hex: distinct ids that are not UTF-8 could become the same id")
-	case m.Delay < 0 || m.Delay > 7*24*time.Hour || m.Delay%time.Second != 0:
-		return fail.Usagef("--delay %s is not between 0s and 7 days, in whole seconds", show.Duration(m.Delay))
 	case m.TTL == 0 && ttl:
 		return fail.WithHint(fail.Usagef("--ttl %s is no time to live", show.Duration(m.TTL)), "omit it for 7 days; a negative one never ends")
 	case m.TTL > 0 && (m.TTL%time.Second != 0 || m.TTL <= m.Delay):

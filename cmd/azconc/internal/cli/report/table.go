@@ -167,11 +167,11 @@ func (s *sheet) table(w *bytes.Buffer) {
 		} else if longest > 1 {
 			heading = "Column" + strconv.Itoa(i+1)
 		}
-		cells, width, shown := []string{cell(heading), ""}, 0, false
+		cells, width, shown := []string{show.Cell(heading), ""}, 0, false
 		for _, row := range rows {
 			text := ""
 			if i < len(row) && row[i] != nil && !nested(row[i]) {
-				text, shown = cell(inRow(row[i])), true
+				text, shown = show.Cell(inRow(row[i])), true
 			}
 			cells = append(cells, text)
 		}
@@ -191,11 +191,6 @@ func (s *sheet) table(w *bytes.Buffer) {
 	for _, l := range lines {
 		fmt.Fprintln(w, strings.TrimRight(l, " "))
 	}
-}
-
-// cell makes a text one line that a terminal does not interpret.
-func cell(text string) string {
-	return strings.NewReplacer("\n", " ", "\t", " ").Replace(show.Printable(text))
 }
 
 func nested(v any) bool {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pessimistic/election"
-	"github.com/azconc/azconc/pessimistic/shared"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
@@ -50,15 +49,15 @@ func TestALeaderIsMadeToStepDown(t *testing.T) {
 				})
 			}()
 			bubble.Sleep(time.Minute)
-			shown := runOn(t.Context(), s, nil, nil, "elect", "show", "jobs/leader", "-o", "json").json(t)
+			shown := runOn(t.Context(), s, nil, nil, "lock", "show", "jobs/leader", "-o", "json").json(t)
 			if shown["held"] != true || shown["owner"] != "web-1" || shown["fence"] == nil || shown["since"] == nil {
 				t.Errorf("%s: %v", c.name, shown)
 			}
-			r := runOn(t.Context(), s, nil, nil, "elect", "resign", "jobs/leader", "--if-match", "0x1")
+			r := runOn(t.Context(), s, nil, nil, "lock", "break", "jobs/leader", "--if-match", "0x1")
 			if r.code != 4 {
 				t.Errorf("%s: another term is ended: %v", c.name, r)
 			}
-			v := runOn(t.Context(), s, nil, nil, "elect", "resign", "jobs/leader", "-o", "json").json(t)
+			v := runOn(t.Context(), s, nil, nil, "lock", "break", "jobs/leader", "-o", "json").json(t)
 			if v["outcome"] != "breaking" || v["owner"] != "web-1" || v["requests"] != 2.0 {
 				t.Errorf("%s: %v", c.name, v)
 			}
@@ -66,75 +65,21 @@ func TestALeaderIsMadeToStepDown(t *testing.T) {
 			if len(ended) != 1 || !errors.Is(ended[0], pessimistic.ErrLost) || free[0] {
 				t.Errorf("%s: terms that have ended: %v, with the lead free: %v", c.name, ended, free)
 			}
-			again := runOn(t.Context(), s, nil, nil, "elect", "show", "jobs/leader", "-o", "json").json(t)
+			again := runOn(t.Context(), s, nil, nil, "lock", "show", "jobs/leader", "-o", "json").json(t)
 			if again["held"] != true || again["fence"].(float64) <= shown["fence"].(float64) {
 				t.Errorf("%s: the only candidate does not lead again: %v", c.name, again)
 			}
 			stop()
 			<-done
-			if v := runOn(t.Context(), s, nil, nil, "elect", "resign", "jobs/leader", "-o", "json").json(t); v["outcome"] != "free" {
+			if v := runOn(t.Context(), s, nil, nil, "lock", "break", "jobs/leader", "-o", "json").json(t); v["outcome"] != "free" {
 				t.Errorf("%s: without a leader: %v", c.name, v)
 			}
-			text := runOn(t.Context(), s, nil, nil, "elect", "show", "jobs/leader").out
-			for _, want := range []string{"last leader  web-1", "last term "} {
+			text := runOn(t.Context(), s, nil, nil, "lock", "show", "jobs/leader").out
+			for _, want := range []string{"last owner  web-1", "last fence  "} {
 				if !strings.Contains(text, want) {
 					t.Errorf("%s: %q is not in %q", c.name, want, text)
 				}
 			}
 		})
 	}
-}
-
-func TestTheSlotsOfASemaphoreAreShown(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := aztest.New(nil)
-		if r := runOn(t.Context(), s, nil, nil, "container", "create", "jobs"); r.code != 0 {
-			t.Fatal(r)
-		}
-		locker, err := pessimistic.NewLocker(s.Container("jobs"), &pessimistic.LockerOptions{Owner: "web-1"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range []string{"pool/slot/x", "pool/slot/007", "other"} { // locks that are no slots
-			if err := locker.Do(t.Context(), name, nil, func(context.Context, *pessimistic.Hold) error { return nil }); err != nil {
-				t.Fatal(err)
-			}
-		}
-		var slots []*shared.Slot
-		for _, name := range []string{"pool", "pool", "pool", "a/slot/b", "pool2"} {
-			sem, err := shared.NewSemaphore(locker, name, 3)
-			if err != nil {
-				t.Fatal(err)
-			}
-			slot, err := sem.Acquire(t.Context(), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			slots = append(slots, slot)
-		}
-		if err := slots[1].Release(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		v := runOn(t.Context(), s, nil, nil, "semaphore", "show", "jobs/pool", "-o", "json").json(t)
-		shown, _ := v["slots"].([]any)
-		if len(shown) != 3 || v["held"] != 2.0 || v["requests"] != 1.0 {
-			t.Errorf("%v", v)
-		}
-		for i, slot := range shown {
-			slot := slot.(map[string]any)
-			if slot["slot"] != float64(i) || slot["owner"] != "web-1" || slot["held"] != (i != slots[1].Number) {
-				t.Errorf("slot %d: %v", i, slot)
-			}
-		}
-		text := runOn(t.Context(), s, nil, nil, "semaphore", "list", "jobs").out
-		if want := "   1 of    1 held  jobs/a/slot/b\n   2 of    3 held  jobs/pool\n   1 of    1 held  jobs/pool2\n"; text != want {
-			t.Errorf("%q, want %q", text, want)
-		}
-		if text := runOn(t.Context(), s, nil, nil, "semaphore", "list", "jobs", "--prefix", "pool2").out; text != "   1 of    1 held  jobs/pool2\n" {
-			t.Errorf("with a prefix: %q", text)
-		}
-		for _, slot := range slots {
-			_ = slot.Release(t.Context())
-		}
-	})
 }

@@ -41,7 +41,6 @@ func TestWhatIsMissingIsNamed(t *testing.T) {
 		}{
 			{"container create jobs", "", 0},
 			{"lock show jobs/x", "not found: there is no lock jobs/x", 3},
-			{"elect show jobs/x", "not found: there is no election jobs/x", 3},
 			{"tf show jobs/s", "not found: there is no state jobs/s", 3},
 			{"tf unlock jobs/s", "not found: there is no state jobs/s", 3},
 			{"blob show jobs/b", "not found: there is no blob jobs/b", 3},

@@ -83,26 +83,27 @@ func ParseOperations(source string, data []byte) ([]Operation, error) {
 	for {
 		var op Operation
 		err := d.Decode(&op)
-		n := len(ops) + 1
+		wrong := func(text string, cause error) ([]Operation, error) {
+			return nil, &fail.FilterError{What: fmt.Sprintf("object %d of %s", len(ops)+1, source) + text, Err: cause}
+		}
 		switch {
 		case errors.Is(err, io.EOF) && len(ops) == 0:
 			return nil, &fail.FilterError{What: source + " contains no write"}
 		case errors.Is(err, io.EOF):
 			return ops, nil
 		case err != nil:
-			err = cmp.Or(fail.ByteOrderMark(data), err)
-			return nil, &fail.FilterError{What: fmt.Sprintf("object %d of %s is not a write", n, source), Err: errors.New(fail.PlainJSON(err))}
+			return wrong(" is not a write", errors.New(fail.PlainJSON(cmp.Or(fail.ByteOrderMark(data), err))))
 		case op.Row == "":
-			return nil, &fail.FilterError{What: fmt.Sprintf("object %d of %s has no row", n, source)}
+			return wrong(" has no row", nil)
 		case !strings.Contains(" insert merge replace upsert put delete expect ", " "+op.Op+" "):
-			return nil, &fail.FilterError{What: fmt.Sprintf("object %d of %s: %q is not insert, merge, replace, upsert, put, delete or expect", n, source, op.Op)}
+			return wrong(fmt.Sprintf(": %q is not insert, merge, replace, upsert, put, delete or expect", op.Op), nil)
 		case op.Op == "insert" && op.IfMatch != "":
-			return nil, &fail.FilterError{What: fmt.Sprintf("object %d of %s: an insert has no version to match", n, source)}
+			return wrong(": an insert has no version to match", nil)
 		case op.Op != "delete" && op.Op != "expect" && op.Entity == nil, op.Op == "expect" && op.Entity == nil && op.IfMatch == "":
-			return nil, &fail.FilterError{What: fmt.Sprintf("object %d of %s has no entity", n, source)}
+			return wrong(" has no entity", nil)
 		}
 		if _, err := parseETag(op.IfMatch); err != nil {
-			return nil, &fail.FilterError{What: fmt.Sprintf("object %d of %s: if_match %s is not a table's ETag", n, source, op.IfMatch)}
+			return wrong(": if_match "+op.IfMatch+" is not a table's ETag", nil)
 		}
 		ops = append(ops, op)
 	}
@@ -111,18 +112,32 @@ func ParseOperations(source string, data []byte) ([]Operation, error) {
 // ApplyAll makes the operations the content of a transaction.
 func ApplyAll(ctx context.Context, tx *tables.Tx, ops []Operation) error {
 	for _, op := range ops {
-		if err := op.Apply(ctx, tx); err != nil {
+		if err := op.apply(ctx, tx); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Apply makes the operation part of a transaction.
-func (op Operation) Apply(ctx context.Context, tx *tables.Tx) error {
-	if op.IfMatch != "" {
-		if err := op.match(ctx, tx); err != nil {
+// apply makes the operation part of a transaction. A row that it says something about is read, so that the transaction is on condition of
+// the version that it finds.
+func (op Operation) apply(ctx context.Context, tx *tables.Tx) error {
+	if op.IfMatch != "" || op.Op == "expect" {
+		var found tables.Properties
+		there, err := tx.Get(ctx, op.Row, &found)
+		if err != nil {
 			return err
+		}
+		if etag, _ := tx.ETag(op.Row); op.IfMatch != "" && (!there || op.IfMatch != "*" && string(etag) != op.IfMatch) {
+			return unexpected(op.Row, "the ETag", op.IfMatch, string(etag))
+		}
+		if op.Op == "expect" {
+			for name, want := range op.Entity {
+				if got, has := found[name]; !there || !has || got != want {
+					return unexpected(op.Row, name, want.Value, got.Value)
+				}
+			}
+			return nil
 		}
 	}
 	switch op.Op {
@@ -136,37 +151,11 @@ func (op Operation) Apply(ctx context.Context, tx *tables.Tx) error {
 		return tx.Upsert(op.Row, op.Entity)
 	case "put":
 		return tx.Put(op.Row, op.Entity)
-	case "delete":
-		return tx.Delete(op.Row)
 	}
-	var found tables.Properties
-	there, err := tx.Get(ctx, op.Row, &found)
-	if err != nil {
-		return err
-	}
-	for name, want := range op.Entity {
-		if got, has := found[name]; !there || !has || got != want {
-			return unexpected(op.Row, name, want.Value, got.Value)
-		}
-	}
-	return nil
+	return tx.Delete(op.Row)
 }
 
-// match reads the row, so that the transaction is on condition of the version it finds, and holds that against the one
-// that was given.
-func (op Operation) match(ctx context.Context, tx *tables.Tx) error {
-	there, err := tx.Get(ctx, op.Row, nil)
-	if err != nil {
-		return err
-	}
-	etag, _ := tx.ETag(op.Row)
-	if !there || op.IfMatch != "*" && string(etag) != op.IfMatch {
-		return unexpected(op.Row, "the ETag", op.IfMatch, string(etag))
-	}
-	return nil
-}
-
-// unexpected reports an entity that does not hold what an expect line says.
+// unexpected reports an entity that does not hold what a line says.
 func unexpected(row, name, want, got string) error {
 	return fail.Conflicting(fmt.Errorf("row %s: %s is %q, expected %q: nothing was written", row, name, got, want), "expected another value")
 }

@@ -3,37 +3,34 @@ package tf
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
-	"github.com/azconc/azconc/cmd/azconc/internal/cli/lease"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/lock"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/proc"
-	"github.com/azconc/azconc/cmd/azconc/internal/tfdir"
 	"github.com/azconc/azconc/cmd/azconc/internal/tfstate"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
-type runOptions struct {
-	State      ref.Blob
-	Command    []string
-	Duration   time.Duration
-	NoSnapshot bool
-	WithParent lock.WithParent
-
-	duration string
+// runner is a run of azconc tf run.
+type runner struct {
+	f          *cli.Factory
+	state      ref.Blob
+	command    []string
+	duration   time.Duration
+	withParent lock.WithParent
 }
 
-func runVerb() cli.Verb[runOptions] {
-	return cli.Verb[runOptions]{
+func newRunCmd(f *cli.Factory) *cobra.Command {
+	cmd := &cobra.Command{
 		Use:   "run <container/state> [flags] -- <command> [<arg>...]",
 		Short: "Run Terraform or OpenTofu on a state whose lock ends with the run",
 		Long: `Run Terraform or OpenTofu on a state in a blob. Its lock ends by itself within --duration if the run dies, so nobody has to unlock
@@ -48,80 +45,66 @@ A write is stored only under the lock, and only over the version that the comman
 the version before is kept in a snapshot, unless the account keeps versions.
 
 If the lock cannot be renewed in time, or is released or broken by another client, the command gets INT, once, and stops in its
-own way. What it writes then is stored if nobody has held the lock since; otherwise it leaves errored.tfstate, which azconc tf push
-stores if no other run has written, and the exit code is 76. TERM and HUP are passed on as INT, because TERM ends the plugins, and not at all after an INT, because a second one
+own way. What it writes then is stored if nobody has held the lock since; otherwise it leaves errored.tfstate, and the exit code is 76.
+TERM and HUP are passed on as INT, because TERM ends the plugins, and not at all after an INT, because a second one
 makes the command exit without storing its state. With --end-with-parent, the end of the process that started azconc counts as such
 a signal: a runner that cancels a job signals its shell alone. A command that ends without unlocking is unlocked. If azconc is killed, it
 is killed, too, on Linux.`,
 		Example: `  azconc tf run tfstate/prod.tfstate -- terraform init
   azconc tf run tfstate/prod.tfstate -- terraform apply -lock-timeout=10m
   azconc tf run tfstate/prod.tfstateenv:eu -- tofu plan -out plan.bin`,
-		Args: cobra.ArbitraryArgs,
-		Flags: func(opts *runOptions, set *pflag.FlagSet) {
-			set.StringVar(&opts.duration, "duration", "45s", "how long others must wait if this process dies: 15s to 60s")
-			opts.WithParent.Add(set, "send INT to the command when the process that started azconc ends")
-			set.BoolVar(&opts.NoSnapshot, "no-snapshot", false, "do not keep the version before")
-		},
-		Parse: func(opts *runOptions, in cli.Input) (err error) {
-			if opts.Command, err = lock.CommandIn(in, "<container/state>"); err != nil {
-				return err
-			}
-			if opts.State, err = parseState(in.Args[0]); err != nil {
-				return err
-			}
-			if opts.duration == "infinite" {
-				return fail.WithHint(fail.Usagef("--duration infinite is a lock that outlives its run"), "the azurerm backend has such locks")
-			}
-			if err := opts.WithParent.Check(); err != nil {
-				return err
-			}
-			opts.Duration, err = lease.ParseDuration("--duration", opts.duration)
-			return err
-		},
-		Run: runRun,
 	}
+	lock.RunsCommand(cmd)
+	r := &runner{f: f, duration: 45 * time.Second}
+	set := cmd.Flags()
+	flags.Within(set, &r.duration, "duration", 15*time.Second, time.Minute, "how long others must wait if this process dies: 15s to 60s")
+	r.withParent.Add(set, "send INT to the command when the process that started azconc ends")
+	parse := func(arg string) (_ ref.Blob, err error) {
+		if r.command, err = lock.CommandIn(cmd); err != nil {
+			return r.state, err
+		}
+		if r.state, err = parseState(arg); err != nil {
+			return r.state, err
+		}
+		return r.state, r.withParent.Check()
+	}
+	return cli.On(f, cmd, parse, f.Container, func(ctx context.Context, _ ref.Blob, client *container.Client) (cli.Result, error) {
+		return nil, r.run(ctx, client)
+	})
 }
 
 // killAfter is the time between TERM and KILL for a Terraform whose parent, a script, has died: it stops what is under way, and stores
 // its state. Half of it passes before its plugins get TERM.
 const killAfter = 2 * time.Minute
 
-func runRun(ctx context.Context, f *cli.Factory, opts *runOptions) error {
-	if _, err := proc.Look(opts.Command[0]); err != nil {
+func (r *runner) run(ctx context.Context, client *container.Client) error {
+	if _, err := proc.Look(r.command[0]); err != nil {
 		return lock.NotStarted(err)
 	}
-	if err := tfdir.Check(".", opts.Command, f.Env.Get, opts.State.Container, opts.State.Blob); err != nil {
-		if r, ok := errors.AsType[*tfdir.Refusal](err); ok {
-			return fail.WithHint(fail.Usagef("%s", r.Text), r.Hint)
-		}
-		return err
-	}
-	client, err := f.Container(opts.State)
-	if err != nil {
+	if err := checkDir(".", r.command, r.f.Env.Get, r.state); err != nil {
 		return err
 	}
 	// A mistake in the account or in the container's name is reported here: clients show the status of an answer, and not its text.
-	if _, err := tfstate.Look(ctx, client.NewBlobClient(opts.State.Blob)); err != nil && (azerr.Absent(err) != "" || !errors.Is(err, optimistic.ErrNotFound)) {
+	if _, err := tfstate.Look(ctx, client.NewBlobClient(r.state.Blob)); err != nil && (azerr.Absent(err) != "" || !errors.Is(err, optimistic.ErrNotFound)) {
 		return err
 	}
 	proc.Reserve()
 	signals, stop := catchSignals()
 	defer stop()
 	tell := func(err error) {
-		f.Notef("%s: %v; the command is asked to stop", opts.State, err)
+		r.f.Notef("%s: %v; the command is asked to stop", r.state, err)
 		signals.interrupt()
 	}
-	defer opts.WithParent.Watch(tell)()
-	session := tfstate.New(context.WithoutCancel(ctx), client, opts.State.Blob, tfstate.Options{
-		Name: opts.State.String(), Duration: opts.Duration, NoSnapshots: opts.NoSnapshot, Note: f.Notef,
+	defer r.withParent.Watch(tell)()
+	session := tfstate.New(context.WithoutCancel(ctx), client, r.state.Blob, tfstate.Options{
+		Name: r.state.String(), Duration: r.duration, Note: r.f.Notef,
 		Lost: tell,
 	})
 	server, err := tfstate.Serve(session)
 	if err != nil {
 		return err
 	}
-	began := time.Now()
-	status, err := command(ctx, f, opts, server, signals)
+	status, err := r.runCommand(ctx, server, signals)
 	if status.Left {
 		server.Abandon()
 		return &lock.CommandLeft{Err: err}
@@ -132,32 +115,21 @@ func runRun(ctx context.Context, f *cli.Factory, opts *runOptions) error {
 	}
 	result := lock.Ended(ctx, status)
 	if lost != nil {
-		result = &lostError{lost}
-	}
-	if read, unstored := session.Unstored(); unstored {
-		if left, err := keepRead(tfdir.Dir(".", opts.Command), began, read); err != nil {
-			f.Notef("%s: what the run had read is not kept: %v", opts.State, err)
-		} else if left != "" {
-			push := "azconc tf push " + opts.State.String()
-			if left != errored {
-				push += " " + left
-			}
-			result = fail.WithHint(&unstoredError{cause: lost, code: max(1, status.Code), file: left},
-				push+" stores it if the state is still the one that the run had read; terraform state push would erase what another run has done since")
-		}
+		result = fail.WithHint(&lock.LostRunning{Err: lost}, "if the command has left errored.tfstate, import what it has created into the stored state: "+
+			"terraform state push could erase what another run has done since")
 	}
 	if id != "" {
-		f.Notef("%s: the command has ended without unlocking; its lock, ID %s, is released", opts.State, id)
+		r.f.Notef("%s: the command has ended without unlocking; its lock, ID %s, is released", r.state, id)
 	}
-	if server.Requests() == 0 && status.Code == 0 && !tfdir.Direct(opts.Command) {
-		f.Notef("%s: the command has not asked for the state: is there a backend \"http\" block where it works?", opts.State)
+	if server.Requests() == 0 && status.Code == 0 && !direct(r.command) {
+		r.f.Notef("%s: the command has not asked for the state: is there a backend \"http\" block where it works?", r.state)
 	}
 	return result
 }
 
-// command runs the command with the server's address.
-func command(ctx context.Context, f *cli.Factory, opts *runOptions, server *tfstate.Server, signals *signals) (proc.Status, error) {
-	c := lock.Job(f, opts.Command, slices.Concat(f.Env, server.Environ()))
+// runCommand runs the command with the server's address.
+func (r *runner) runCommand(ctx context.Context, server *tfstate.Server, signals *signals) (proc.Status, error) {
+	c := lock.Job(r.f, r.command, slices.Concat(r.f.Env, server.Environ()))
 	c.Signals, c.KillAfter = signals.out, killAfter
 	stop := context.AfterFunc(ctx, func() {
 		if _, ok := errors.AsType[*fail.SignalError](context.Cause(ctx)); !ok { // signals has those
@@ -166,15 +138,4 @@ func command(ctx context.Context, f *cli.Factory, opts *runOptions, server *tfst
 	})
 	defer stop()
 	return c.Run(nil)
-}
-
-// lostError reports that the lock was lost while the command ran.
-type lostError struct{ err error }
-
-func (e *lostError) Error() string {
-	return fmt.Sprintf("the lock was lost while the command ran: %v", e.err)
-}
-func (e *lostError) Unwrap() error { return e.err }
-func (*lostError) Verdict() fail.Verdict {
-	return fail.Verdict{Code: lock.ExitLost, Outcome: "lost"}
 }

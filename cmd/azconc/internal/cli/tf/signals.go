@@ -29,13 +29,16 @@ func catchSignals() (s *signals, stop func()) {
 		for {
 			select {
 			case sig := <-s.in:
-				if sig == os.Interrupt { // it may come from a key that has reached the command too: then proc does not pass it on
-					asked = true
-					s.send(sig)
+				if sig != os.Interrupt { // which may come from a key that has reached the command too: then proc does not pass it on
+					if asked {
+						continue
+					}
+					sig = proc.Sent(syscall.SIGINT)
 				}
-				if !asked {
-					asked = true
-					s.send(proc.Sent(syscall.SIGINT))
+				asked = true
+				select {
+				case s.out <- sig:
+				default: // the command does not exist yet, or does not any more
 				}
 			case <-stopped:
 				return
@@ -45,14 +48,6 @@ func catchSignals() (s *signals, stop func()) {
 	return s, func() {
 		signal.Stop(s.in)
 		passing()
-	}
-}
-
-// send does not wait: out is full only if the command does not exist yet, or does not any more.
-func (s *signals) send(sig os.Signal) {
-	select {
-	case s.out <- sig:
-	default:
 	}
 }
 

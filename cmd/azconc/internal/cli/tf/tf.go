@@ -1,3 +1,4 @@
+// Package tf has the commands for states of Terraform and OpenTofu: azconc tf.
 package tf
 
 import (
@@ -18,8 +19,7 @@ import (
 
 func NewCmd(f *cli.Factory) *cobra.Command {
 	return cli.NewGroupCmd("tf", "States of Terraform and OpenTofu, and their locks",
-		runVerb().Command(f),
-		newPushCmd(f),
+		newRunCmd(f),
 		newShowCmd(f),
 		newUnlockCmd(f),
 	)

@@ -33,8 +33,8 @@ func newUnlockCmd(f *cli.Factory) *cobra.Command {
 		Long: `Release the lock that a run of Terraform or OpenTofu has left, after a question that says who holds it and since when. Only the
 lock that was shown is released, by its ID: if another run holds the state by then, nothing changes, and the exit code is 4.
 
-If the metadata describe no holder, in which case force-unlock cannot help, nobody knows the ID. Then the lock is broken: azconc
-looks again 5 s later, and breaks it only if nothing has changed. Unlocking a free state changes nothing.
+If the metadata describe no holder, in which case force-unlock cannot help, nobody knows the ID: azconc blob lease break ends such
+a lock. Unlocking a free state changes nothing.
 
 A run that is still alive loses the lock: its writes are refused, and it leaves its state in errored.tfstate. Locks of azconc tf
 run end by themselves within a minute after their run, so there is no need to release them.`,
@@ -47,7 +47,7 @@ run end by themselves within a minute after their run, so there is no need to re
 }
 
 type unlockResult struct {
-	Outcome string `json:"outcome"` // released, broken, free or declined
+	Outcome string `json:"outcome"` // released, free or declined
 	shown
 	cli.Cost
 }
@@ -58,8 +58,6 @@ func (r unlockResult) Text(w io.Writer) {
 		fmt.Fprintf(w, "free %s: it was not locked\n", r.State)
 	case "declined":
 		fmt.Fprintf(w, "unchanged %s\n", r.State)
-	case "broken":
-		fmt.Fprintf(w, "broken %s, whose lock described no holder\n", r.State)
 	default:
 		fmt.Fprintf(w, "released %s of %s, id %s\n", r.State, show.Line(show.OrAnother(r.Who)), show.Line(r.ID))
 	}
@@ -77,33 +75,22 @@ func (u *unlocking) run(ctx context.Context, on ref.Blob, client *blob.Client) (
 	if !l.Held {
 		return done("free")
 	}
-	unnamed := errors.Is(l.Problem, tfstate.ErrNoInfo)
-	breakIt := "azconc blob lease break " + on.String() + " ends the lease without its id"
+	breakIt := "azconc blob lease break " + on.String() + " ends the lease without its id, once its run is certainly over"
 	switch {
-	case l.Problem != nil && !unnamed:
+	case l.Problem != nil:
 		return nil, fail.WithHint(fmt.Errorf("%w, so the lock's ID is not known", l.Problem), breakIt)
-	case !unnamed && !l.Info.Named():
+	case !l.Info.Named():
 		return nil, fail.WithHint(fmt.Errorf("the lock's ID %.64q is not a GUID, so it cannot be the id of a lease", l.Info.ID), breakIt)
-	case u.id != "" && unnamed:
-		return nil, fail.WithHint(&conflictError{"its lock describes no holder, so it cannot be compared with --id"}, "without --id, azconc tf unlock breaks it")
 	case u.id != "" && !strings.EqualFold(u.id, l.Info.ID):
-		return nil, &conflictError{"it is locked by " + show.OrAnother(s.Who) + " with the ID " + s.ID}
+		return nil, conflict("it is locked by " + show.OrAnother(s.Who) + " with the ID " + s.ID)
 	}
-	if agreed, err := u.agreed(ctx, s, unnamed); err != nil {
+	if agreed, err := u.agreed(ctx, s); err != nil {
 		return nil, err
 	} else if !agreed {
 		return done("declined")
 	}
-	if unnamed {
-		if err := tfstate.BreakUnnamed(ctx, client, l.ETag); errors.Is(err, tfstate.ErrChanged) {
-			return nil, &conflictError{"another run has locked it meanwhile"}
-		} else if err != nil {
-			return nil, err
-		}
-		return done("broken")
-	}
 	if err := tfstate.Release(ctx, client, l.Info.ID); errors.Is(err, pessimistic.ErrLost) {
-		return nil, &conflictError{"the lock that was shown has ended, and another run may hold the state now"}
+		return nil, conflict("the lock that was shown has ended, and another run may hold the state now")
 	} else if err != nil {
 		return nil, err
 	}
@@ -111,18 +98,19 @@ func (u *unlocking) run(ctx context.Context, on ref.Blob, client *blob.Client) (
 }
 
 // agreed asks whether the lock shall be released, unless --yes is given.
-func (u *unlocking) agreed(ctx context.Context, s shown, unnamed bool) (bool, error) {
+func (u *unlocking) agreed(ctx context.Context, s shown) (bool, error) {
 	if u.yes {
 		return true, nil
 	}
 	if !u.f.InTerminal {
 		return false, fail.WithHint(fail.Usagef("stdin is not a terminal, so nobody can be asked"), "--yes answers the question; --id names the lock that it is about")
 	}
-	if unnamed {
-		u.f.Notef("%s is locked, and its metadata do not say by whom. It was last modified %s.", s.State, ago(s.ModMS))
-	} else {
-		u.f.Notef("%s is locked by %s (%s, ID %s), since %s by that machine's clock. It was last modified %s.",
-			s.State, show.Line(show.OrAnother(s.Who)), show.Line(s.Operation), show.Line(s.ID), ago(s.CreatedMS), ago(s.ModMS))
-	}
+	u.f.Notef("%s is locked by %s (%s, ID %s), since %s by that machine's clock. It was last modified %s.",
+		s.State, show.Line(show.OrAnother(s.Who)), show.Line(s.Operation), show.Line(s.ID), ago(s.CreatedMS), ago(s.ModMS))
 	return u.f.Confirmed(ctx, "Is that run certainly over? Only yes releases the lock: ")
+}
+
+// conflict returns the error for another run that was there first. Nothing was changed.
+func conflict(why string) error {
+	return fail.Judged(fail.ExitConflict, "conflict", errors.New(why))
 }

@@ -1,6 +1,5 @@
-// Command account runs the suite of package conformance against a real storage account, plays the scenes of azconc demo on
-// it, which put the libraries to work with lost responses, and prints a table of expected and actual results.
-// scripts/conformance runs it.
+// Command conformance runs the suite of package conformance against a real storage account, and prints a table of expected and actual
+// results. scripts/conformance runs it. azconc demo plays its scenes on an account, too.
 //
 // It uses the account that azconc would use. It creates everything in containers, tables, queues and shares of its own,
 // whose names begin with "azconc-conformance-" (tables: "azconcconformance"), and removes them at the end, even after a
@@ -47,14 +46,11 @@ type program struct {
 	transport      *http.Transport
 }
 
-// scenes is the name of the section that plays the scenes of azconc demo.
-const scenes = "scenes"
-
 // run returns the exit status.
 func (p program) run(ctx context.Context, args []string) int {
 	flags := flag.NewFlagSet("conformance", flag.ContinueOnError)
 	flags.SetOutput(p.stderr)
-	only := flags.String("only", ".", "ask the sections that match this `regexp`, such as 'lease|scenes'")
+	only := flags.String("only", ".", "ask the sections that match this `regexp`, such as 'lease|queue'")
 	clean := flags.Bool("clean", false, "ask nothing: remove what earlier runs left behind")
 	list := flags.Bool("list", false, "ask nothing: list the sections")
 	flags.Usage = func() {
@@ -75,7 +71,6 @@ func (p program) run(ctx context.Context, args []string) int {
 		for _, s := range conformance.Sections() {
 			fmt.Fprintf(p.stdout, "%s\t%s\n", s.Name, s.Service)
 		}
-		fmt.Fprintf(p.stdout, "%s\tall\n", scenes)
 		return exitOK
 	}
 	account, err := azaccount.Resolve(azaccount.Flags{}, p.getenv)

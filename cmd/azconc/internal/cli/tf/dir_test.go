@@ -1,11 +1,13 @@
-package tfdir
+package tf
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 )
 
 const (
@@ -71,12 +73,15 @@ func TestWhichDirectoriesTakeTheirBackendFromTheEnvironment(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			err := Check(dir, strings.Fields(c.command), func(name string) string { return c.env[name] }, "tfstate", "prod")
-			refused, ok := errors.AsType[*Refusal](err)
-			switch {
-			case c.says == "" && err != nil:
-				t.Errorf("refused: %v", err)
-			case c.says != "" && (!ok || !strings.Contains(refused.Text+"\n"+refused.Hint, c.says) || refused.Hint == ""):
+			err := checkDir(dir, strings.Fields(c.command), func(name string) string { return c.env[name] }, ref.Blob{Container: "tfstate", Blob: "prod"})
+			if c.says == "" {
+				if err != nil {
+					t.Errorf("refused: %v", err)
+				}
+				return
+			}
+			v := fail.Judge(err)
+			if hint := fail.Hint(err, v, "", ""); err == nil || v.Code != fail.ExitUsage || hint == "" || !strings.Contains(err.Error()+"\n"+hint, c.says) {
 				t.Errorf("%v, want a refusal about %q, with a way out", err, c.says)
 			}
 		})

@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
@@ -23,7 +22,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/azaccount"
-	"github.com/azconc/azconc/cmd/internal/demo/scene"
 	"github.com/azconc/azconc/pkg/aztest/conformance"
 )
 
@@ -73,16 +71,6 @@ func (r *rig) connect(over *http.Transport) (err error) {
 		r.files, err = r.account.FileService(&files.ClientOptions{ClientOptions: options})
 	}
 	return err
-}
-
-// stage is the account for the scenes.
-func (r *rig) stage() scene.Rig {
-	s := scene.Rig{Blobs: r.account.BlobService, Tables: r.account.TableService, Queues: r.account.QueueService, Prefix: r.prefix,
-		Options: func() azcore.ClientOptions { return azcore.ClientOptions{Transport: r} }}
-	if r.has("file") {
-		s.Files = r.account.FileService
-	}
-	return s
 }
 
 // Do implements policy.Transporter.

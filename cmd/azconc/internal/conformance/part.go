@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -10,53 +9,20 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/azconc/azconc/cmd/internal/demo/scene"
 	"github.com/azconc/azconc/pkg/aztest/conformance"
 )
 
-// ask runs the selected sections that the account supports: first those of the suite, then the scenes.
+// ask runs the selected sections that the account supports.
 func (r *rig) ask(out *report, wanted *regexp.Regexp) {
-	begin := func(section string, services ...string) bool {
-		if !wanted.MatchString(section) || r.ctx.Err() != nil {
-			return false
-		}
-		for _, service := range services {
-			if !r.has(service) {
-				out.skip(section, "the account has no endpoint of the "+service+" service")
-				return false
-			}
-		}
-		fmt.Fprintf(r.stderr, "conformance: %s …\n", section)
-		return true
-	}
 	for _, s := range conformance.Sections() {
-		if begin(s.Name, s.Service) {
+		switch {
+		case !wanted.MatchString(s.Name) || r.ctx.Err() != nil:
+		case !r.has(s.Service):
+			out.skip(s.Name, "the account has no endpoint of the "+s.Service+" service")
+		default:
+			fmt.Fprintf(r.stderr, "conformance: %s …\n", s.Name)
 			p := &part{rig: r, out: out, section: s, names: []string{s.Name}}
 			p.run(func(t conformance.T) { s.Run(t, r.harness()) })
-		}
-	}
-	if begin(scenes, "blob", "table", "queue") {
-		r.play(out)
-	}
-}
-
-// play plays the scenes. A scene is a rule: it goes as it says. So is each tally of azconc: what was reported is stored.
-func (r *rig) play(out *report) {
-	results, _ := scene.PlayAll(r.ctx, r.stage()) // an error is the reason of a result
-	if r.ctx.Err() != nil {
-		return
-	}
-	for _, played := range results {
-		rule := scenes + ": " + played.Name
-		if played.Outcome == "skipped" {
-			out.skip(rule, played.Reason)
-			continue
-		}
-		out.add(row{rule: rule + ": " + played.Shows, expected: holds, answered: cmp.Or(played.Reason, holds), source: "azconc demo"})
-		for _, t := range played.Tallies {
-			if strings.HasPrefix(t.Way, "azconc") {
-				out.add(row{rule: rule + ": " + t.Way + ": stored", expected: fmt.Sprint(t.Reported), answered: fmt.Sprint(t.Stored), source: "azconc demo"})
-			}
 		}
 	}
 }

@@ -129,7 +129,7 @@ func TestARunOnAnAccountThatAnswersAsTheServiceDoes(t *testing.T) {
 		t.Errorf("left behind: %s", got)
 	}
 	for _, want := range []string{"| lease: leased: acquire b B 15 | 409 LeaseAlreadyPresent | 409 LeaseAlreadyPresent | REST: Lease Blob | ok |",
-		"| scenes: lost-answers: azconc blob update: stored | 60 | 60 | azconc demo | ok |", "| blob: Put Blob: If-Match: another |", "| scenes: files: Azure Files"} {
+		"| blob: Put Blob: If-Match: another |"} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("no row %q", want)
 		}
@@ -168,13 +168,13 @@ func TestARunOnAzuriteAsIfItWereAnAccount(t *testing.T) {
 	env := map[string]string{"AZURE_STORAGE_CONNECTION_STRING": account.ConnectionString()}
 	var out, errs synced
 	p := program{getenv: func(name string) string { return env[name] }, stdout: &out, stderr: &errs, transport: &http.Transport{}}
-	// The tests of aztest run the suite of package conformance against Azurite. This test plays the scenes, and runs a
-	// section in which Azurite is known to differ.
-	status := p.run(t.Context(), []string{"-only", "^(scenes|container|queue|file)$"})
+	// The tests of aztest run the suite of package conformance against Azurite. This test runs a section in
+	// which Azurite is known to differ.
+	status := p.run(t.Context(), []string{"-only", "^(container|queue|file)$"})
 	if status != exitOK {
 		t.Errorf("status %d\n%s\n%s", status, grep(out.String(), "DIFFERS|rules:"), errs.String())
 	}
-	for _, want := range []string{"| known: it deletes at once |", "SKIP file: the account has no endpoint of the file service", "SKIP scenes: files: the account has no files", "known differences of the emulator"} {
+	for _, want := range []string{"| known: it deletes at once |", "SKIP file: the account has no endpoint of the file service", "known differences of the emulator"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the output does not say %q:\n%s", want, grep(out.String(), "known|SKIP"))
 		}
@@ -196,17 +196,6 @@ func TestADifferenceIsReportedAndNothingIsLeftBehind(t *testing.T) {
 	}
 	if got := s.leftovers(t); got != "0 removed, 0 left\n" {
 		t.Errorf("left behind: %s", got)
-	}
-}
-
-// A scene whose promise is broken is convicted too. Here an intermediary removes the lineage from responses, so that
-// a write whose response was lost cannot be proved.
-func TestAPromiseThatIsBrokenIsReported(t *testing.T) {
-	s := newStandIn(t)
-	s.service.SetFaults(aztest.Fault{Kind: aztest.Rechunk, Match: aztest.Op("Get Blob", "Get Blob Properties"), Drop: []string{"x-ms-meta-azconclineage"}})
-	stdout, _, status := s.conformance(t, t.Context(), byKey, "-only", "^scenes$")
-	if status != exitDifferent || !strings.Contains(stdout, "| 60 | azconc demo | DIFFERS |") {
-		t.Errorf("status %d\n%s", status, grep(stdout, "DIFFERS|rules:"))
 	}
 }
 
@@ -254,7 +243,7 @@ func TestWhatCannotBeRemovedIsNamed(t *testing.T) {
 func TestASASIsACredentialAndNeverShown(t *testing.T) {
 	s := newStandIn(t)
 	env := map[string]string{"AZURE_STORAGE_CONNECTION_STRING": "DefaultEndpointsProtocol=https;AccountName=" + accountName + ";SharedAccessSignature=" + accountSAS}
-	stdout, stderr, status := s.conformance(t, t.Context(), env, "-only", "^(sources|scenes)$")
+	stdout, stderr, status := s.conformance(t, t.Context(), env, "-only", "^sources$")
 	if status != exitOK || !strings.Contains(stdout, "by SAS") {
 		t.Errorf("status %d\n%s%s", status, grep(stdout, "DIFFERS|rules:"), stderr)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
@@ -39,25 +38,14 @@ func (r *rig) remove(prefix string) (removed, left int) {
 	if r.ctx.Err() != nil {
 		fmt.Fprintf(r.stderr, "conformance: interrupted: removing %d resources; interrupt again to leave them\n", len(found))
 	}
-	var mu sync.Mutex // guards the counts
-	var group sync.WaitGroup
-	free := make(chan struct{}, 8)
 	for _, x := range found {
-		free <- struct{}{}
-		group.Go(func() {
-			defer func() { <-free }()
-			err := r.removeOne(ctx, x)
-			mu.Lock()
-			defer mu.Unlock()
-			if gone(err) {
-				removed++
-				return
-			}
+		if err := r.removeOne(ctx, x); gone(err) {
+			removed++
+		} else {
 			left++
 			fmt.Fprintf(r.stderr, "conformance: error: could not remove %s %s: %s\n", x.kind, x.name, r.hide(azerr.Summary(err)))
-		})
+		}
 	}
-	group.Wait()
 	if left > 0 {
 		fmt.Fprintln(r.stderr, "conformance: hint: scripts/conformance -clean removes what remains")
 	}

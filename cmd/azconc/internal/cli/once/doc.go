@@ -1,2 +1,0 @@
-// Package once has the verbs of azconc once.
-package once
