@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 type cluster struct {
 	*fleet
 	account string // a connection string
-	rows    []row
+	table   string // what came of the scenes
 }
 
 func newCluster(t *testing.T) *cluster {
@@ -72,7 +72,9 @@ func newCluster(t *testing.T) *cluster {
 	})
 	f.boot("node-0")
 	f.boot("node-1")
-	c := &cluster{fleet: f, account: server.ConnectionString()}
+	c := &cluster{fleet: f, account: server.ConnectionString(), table: "\n" +
+		"| scene | wanted | handled | twice, killed in between | twice, otherwise | kills | pods | at most | at the end |\n" +
+		"|---|--:|--:|--:|--:|--:|--:|--:|--:|\n"}
 	c.apply(fmt.Sprintf("{apiVersion: v1, kind: Secret, metadata: {name: storage}, stringData: {connection-string: %q}}", c.account))
 	for _, name := range []string{"jobs", "election"} {
 		blobs, err := container.NewClientFromConnectionString(c.account, name, nil)
@@ -172,17 +174,23 @@ func (c *cluster) scaled(app string, pods int) {
 	})
 }
 
-// handled waits until all messages of a queue are handled and so many pods are left, judges, and adds a row to the table.
+// handled waits until all messages of a queue are handled, copies too, and so many pods are left, judges, and adds a row to the table.
 func (c *cluster) handled(scene, queue string, messages, kills, pods int) {
 	c.t.Helper()
 	c.reaches(queue, messages)
-	c.scaled(queue, pods)
-	c.done(scene, queue, messages, kills, judge(c.lines(), queue))
-	for _, name := range []string{queue, queue + "-poison"} {
-		if p, err := c.queue(name).GetProperties(c.t.Context(), nil); err != nil || *p.ApproximateMessagesCount != 0 {
-			c.t.Errorf("%d messages are left in %s: %v", *p.ApproximateMessagesCount, name, err)
+	left := func(queue *azqueue.QueueClient) error {
+		p, err := queue.GetProperties(c.t.Context(), nil)
+		if err != nil {
+			return err
 		}
+		return same(int(*p.ApproximateMessagesCount), 0)
 	}
+	until(c.t, 10*time.Minute, "no message in "+queue, func(context.Context) error { return left(c.queue(queue)) })
+	c.scaled(queue, pods)
+	if err := left(c.queue(queue + "-poison")); err != nil {
+		c.t.Errorf("poison messages of %s: %v", queue, err)
+	}
+	c.done(scene, queue, messages, kills, judge(c.lines(), queue))
 }
 
 // done adds a row to the table, and fails if it is not as it should be.
@@ -194,7 +202,8 @@ func (c *cluster) done(scene, app string, wanted, kills int, v verdict) {
 	left := len(c.running(app))
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.rows = append(c.rows, row{scene, wanted, v, kills, c.started[app], c.peak[app], left})
+	c.table += fmt.Sprintf("| %s | %d | %d | %d | %d | %d | %d | %d | %d |\n",
+		scene, wanted, v.effects, v.again, v.unexplained, kills, c.started[app], c.peak[app], left)
 }
 
 // drain does what kubectl drain does: no new pods, and an eviction for each that is there.

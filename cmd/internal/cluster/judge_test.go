@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -81,23 +80,4 @@ func note(path, line string) error {
 	defer file.Close()
 	_, err = file.WriteString(line + "\n")
 	return err
-}
-
-// row is a line of the table at the end.
-type row struct {
-	scene             string
-	wanted            int // messages or slots
-	verdict           verdict
-	kills             int
-	pods, peak, atEnd int
-}
-
-func table(rows []row) string {
-	var b strings.Builder
-	b.WriteString("| scene | wanted | with effect | twice, after a kill | twice, not explained | kills | pods | at most | at the end |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|\n")
-	for _, r := range rows {
-		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %d | %d | %d | %d |\n",
-			r.scene, r.wanted, r.verdict.effects, r.verdict.again, r.verdict.unexplained, r.kills, r.pods, r.peak, r.atEnd)
-	}
-	return b.String()
 }

@@ -118,9 +118,14 @@ func (f *fleet) kill(p *pod) int {
 }
 
 // running returns the pods of an app whose process runs.
-func (f *fleet) running(app string) (found []*pod) {
+func (f *fleet) running(app string) []*pod {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	return f.alive(app)
+}
+
+// alive is running for those who hold mu.
+func (f *fleet) alive(app string) (found []*pod) {
 	for _, p := range f.pods {
 		if p.app == app && p.cmd != nil {
 			found = append(found, p)
@@ -142,7 +147,7 @@ func (n *node) sync(o *corev1.Pod) {
 	case o.DeletionTimestamp != nil:
 		n.all.Go(func() { n.remove(o) })
 	case o.Status.Phase == corev1.PodRunning && o.Spec.RestartPolicy != corev1.RestartPolicyAlways: // it was lost with the node
-		n.all.Go(func() { n.report(&pod{Pod: o}, 137, false) })
+		n.all.Go(func() { n.report(&pod{Pod: o}, corev1.PodFailed, false) })
 	case o.Status.Phase == corev1.PodPending || o.Status.Phase == corev1.PodRunning:
 		n.addresses++
 		p = &pod{Pod: o, app: o.Labels["app"], node: n, ip: fmt.Sprintf("127.9.%d.%d", n.addresses/250, n.addresses%250+1)}
@@ -168,12 +173,15 @@ func (n *node) run(p *pod) {
 			break
 		}
 		n.watch(p)
-		code := p.cmd.ProcessState.ExitCode() & 0xff // -1 after a signal
+		phase := corev1.PodFailed
+		if p.cmd.ProcessState.Success() {
+			phase = corev1.PodSucceeded
+		}
 		n.mu.Lock()
 		p.cmd = nil
 		n.mu.Unlock()
 		if !always {
-			n.report(p, code, false)
+			n.report(p, phase, false)
 		}
 	}
 	<-p.end.Done()
@@ -184,7 +192,7 @@ func (n *node) run(p *pod) {
 func (n *node) watch(p *pod) {
 	probe := p.Spec.Containers[0].ReadinessProbe
 	ready := probe == nil
-	n.report(p, stillRuns, ready)
+	n.report(p, corev1.PodRunning, ready)
 	for tick := time.NewTicker(500 * time.Millisecond); ; {
 		select {
 		case <-p.exited:
@@ -192,7 +200,7 @@ func (n *node) watch(p *pod) {
 		case <-tick.C:
 			if now := probe == nil || n.probe(p, probe.HTTPGet); now != ready {
 				ready = now
-				n.report(p, stillRuns, ready)
+				n.report(p, corev1.PodRunning, ready)
 			}
 		case <-p.end.Done():
 			if n.ctx.Err() == nil { // otherwise it is killed with the node
@@ -219,33 +227,17 @@ func (n *node) probe(p *pod, get *corev1.HTTPGetAction) bool {
 	return response.StatusCode == http.StatusOK
 }
 
-// stillRuns stands for the exit code of a process that runs.
-const stillRuns = -1
-
-// report writes the status of a pod, unless the node has crashed.
-func (n *node) report(p *pod, code int, ready bool) {
-	container := corev1.ContainerStatus{Name: p.Spec.Containers[0].Name, Image: p.Spec.Containers[0].Image, Ready: ready}
-	status := corev1.PodStatus{Phase: corev1.PodRunning, PodIP: p.ip, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse}}}
-	switch {
-	case code == stillRuns:
-		container.State.Running = &corev1.ContainerStateRunning{}
-	case code == 0:
-		status.Phase = corev1.PodSucceeded
-	default:
-		status.Phase = corev1.PodFailed
-	}
-	if code != stillRuns {
-		container.State.Terminated = &corev1.ContainerStateTerminated{ExitCode: int32(code)}
-	}
+// report writes the status of a pod, unless the node has crashed or the pod is gone.
+func (n *node) report(p *pod, phase corev1.PodPhase, ready bool) {
+	condition := corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionFalse}
 	if ready {
-		status.Conditions[0].Status = corev1.ConditionTrue
+		condition.Status = corev1.ConditionTrue
 	}
-	status.ContainerStatuses = []corev1.ContainerStatus{container}
-	patch, err := json.Marshal(map[string]any{"status": status})
+	patch, err := json.Marshal(map[string]any{"status": corev1.PodStatus{Phase: phase, PodIP: p.ip, Conditions: []corev1.PodCondition{condition}}})
 	if err != nil {
 		n.t.Error(err)
 	}
-	_, _ = n.client.CoreV1().Pods(p.Namespace).Patch(n.ctx, p.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status") // it may be gone
+	_, _ = n.client.CoreV1().Pods(p.Namespace).Patch(n.ctx, p.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
 }
 
 // reference is $(NAME), or $$ for a dollar.
@@ -308,13 +300,7 @@ func (n *node) launch(p *pod) error {
 		close(exited)
 	}()
 	p.cmd, p.exited = cmd, exited
-	alive := 0
-	for _, other := range n.pods {
-		if other.app == p.app && other.cmd != nil {
-			alive++
-		}
-	}
-	n.peak[p.app] = max(n.peak[p.app], alive)
+	n.peak[p.app] = max(n.peak[p.app], len(n.alive(p.app)))
 	return nil
 }
 

@@ -14,9 +14,7 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
-	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/leaderelection"
 
 	azclientgo "github.com/azconc/azconc/pkg/adapters/clientgo"
@@ -26,9 +24,9 @@ import (
 // no schedule is missed.
 func TestACluster(t *testing.T) {
 	c := newCluster(t)
-	defer func() { t.Logf("\n%s", table(c.rows)) }()
+	defer func() { t.Log(c.table) }()
 	controllers := c.controllers()
-	c.schedule()
+	c.schedule(false)
 
 	c.consume("orders", "keda-job", "orders:7", 0.1)
 	c.send("orders", 200)
@@ -101,20 +99,18 @@ func (c *cluster) storm() {
 	c.handled("ScaledJob, storm of kills", "storm", messages, killed, 0)
 }
 
-// jobs are CronJobs of one schedule, which stand for the schedulers of three clusters.
-var jobs = []string{"report-a", "report-b", "report-c"}
-
-// schedule creates the CronJobs, with the command of .github/docs/clusters.md.
-func (c *cluster) schedule() {
+// schedule creates three CronJobs for the same slots, with the command of .github/docs/clusters.md, or suspends them.
+func (c *cluster) schedule(suspend bool) {
 	c.t.Helper()
 	command := `exec azconc once run jobs/report --slot '* * * * *' --catch-up all --at "$(date -u -d "@$((${JOB##*-} * 60))" +%Y-%m-%dT%H:%MZ)" ` +
 		`-- sh -c 'echo "slots $AZCONC_ONCE_SLOT $HOSTNAME" >>` + c.effects + `'`
-	for _, name := range jobs {
+	for _, name := range []string{"report-a", "report-b", "report-c"} {
 		c.apply(fmt.Sprintf(`apiVersion: batch/v1
 kind: CronJob
 metadata: {name: %s}
 spec:
   schedule: '* * * * *'
+  suspend: %v
   jobTemplate:
     spec:
       template:
@@ -128,7 +124,7 @@ spec:
               env:
                 - {name: AZURE_STORAGE_CONNECTION_STRING, valueFrom: {secretKeyRef: {name: storage, key: connection-string}}}
                 - {name: JOB, valueFrom: {fieldRef: {fieldPath: "metadata.labels['batch.kubernetes.io/job-name']"}}}
-`, name, strings.ReplaceAll(command, "$", "$$")))
+`, name, suspend, strings.ReplaceAll(command, "$", "$$")))
 	}
 }
 
@@ -136,19 +132,11 @@ spec:
 func (c *cluster) scheduled(missed int) {
 	c.t.Helper()
 	c.reaches("slots", judge(c.lines(), "slots").effects+missed+1)
-	for _, name := range jobs {
-		if _, err := c.client.BatchV1().CronJobs("default").Patch(c.t.Context(), name, types.MergePatchType, []byte(`{"spec": {"suspend": true}}`), metav1.PatchOptions{}); err != nil {
-			c.t.Fatal(err)
-		}
-	}
-	until(c.t, 2*time.Minute, "the last jobs", func(ctx context.Context) error {
-		all, err := c.client.BatchV1().Jobs("default").List(ctx, metav1.ListOptions{})
+	c.schedule(true)
+	until(c.t, 3*time.Minute, "the last jobs", func(ctx context.Context) error {
+		all, err := c.client.BatchV1().CronJobs("default").List(ctx, metav1.ListOptions{})
 		for _, job := range all.Items {
-			if strings.HasPrefix(job.Name, "report-") && !slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool {
-				return c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed
-			}) {
-				return fmt.Errorf("%s is active", job.Name)
-			}
+			err = errors.Join(err, same(len(job.Status.Active), 0))
 		}
 		return err
 	})
@@ -163,7 +151,7 @@ func (c *cluster) scheduled(missed int) {
 	if err := errors.Join(err1, err2); err != nil {
 		c.t.Fatal(err)
 	}
-	c.done(fmt.Sprintf("three CronJobs, slots, %d missed", missed), "slots", int(last.Sub(first).Minutes())+1, 0, judge(c.lines(), "slots"))
+	c.done(fmt.Sprintf("three CronJobs, %d schedules missed", missed), "slots", int(last.Sub(first).Minutes())+1, 0, judge(c.lines(), "slots"))
 }
 
 // candidate is the first argument of this program where it is to stand for election.
