@@ -85,11 +85,7 @@ func stormed(t *testing.T) map[string]*dto.MetricFamily {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
-		if err := m.Close(nil); err != nil {
-			t.Error(err)
-		}
-	}()
+	defer m.Close(nil)
 	synctest.Test(t, func(t *testing.T) {
 		s := aztest.New(&aztest.Options{Latency: func() time.Duration { return 5 * time.Millisecond }})
 		blowOnBlobs(t, s, m.Hooks())
