@@ -39,10 +39,12 @@ type Rig struct {
 	Prefix string
 }
 
-// OnConnection returns a rig on the account of a connection string, which names the endpoints of its services. Its prefix differs from those
-// of other runs.
+// NewPrefix returns a prefix that differs from those of other runs.
+func NewPrefix() string { return "azconc-" + strings.ToLower(rand.Text()[:8]) + "-" }
+
+// OnConnection returns a rig on the account of a connection string, which names the endpoints of its services.
 func OnConnection(connection string, options func() azcore.ClientOptions) Rig {
-	r := Rig{Options: options, Prefix: "azconc-" + strings.ToLower(rand.Text()[:8]) + "-"}
+	r := Rig{Options: options, Prefix: NewPrefix()}
 	r.Blobs = func(o *azservice.ClientOptions) (*azservice.Client, error) {
 		return azservice.NewClientFromConnectionString(connection, o)
 	}

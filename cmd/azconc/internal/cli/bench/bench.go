@@ -34,7 +34,11 @@ type options struct {
 }
 
 // NewCmd returns azconc bench.
-func NewCmd(f *cli.Factory) *cobra.Command { return verb().Command(f) }
+func NewCmd(f *cli.Factory) *cobra.Command {
+	cmd := verb().Command(f)
+	_ = cmd.RegisterFlagCompletionFunc("workload", cobra.FixedCompletions(names(), cobra.ShellCompDirectiveNoFileComp)) // fails without the flag
+	return cmd
+}
 
 // mostClients bounds --clients: so many connections the command keeps to a service. With fewer than there are clients, these would wait
 // for one another to connect.

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/azconc/azconc/cmd/azconc/internal/azaccount"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/engine"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -18,12 +19,21 @@ import (
 )
 
 type options struct {
-	Engine engine.Options
-	Scenes []string // by name; empty: all
-	Trace  bool
+	Engine    engine.Options
+	Scenes    []string // by name; empty: all
+	OnAccount bool     // flags name an account
+	Trace     bool
 }
 
-func NewCmd(f *cli.Factory) *cobra.Command { return verb().Command(f) }
+func NewCmd(f *cli.Factory) *cobra.Command {
+	cmd := verb().Command(f)
+	var names []string
+	for _, s := range scene.All {
+		names = append(names, s.Name)
+	}
+	_ = cmd.RegisterFlagCompletionFunc("scene", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp)) // fails without the flag
+	return cmd
+}
 
 func verb() cli.Verb[options] {
 	return cli.Verb[options]{
@@ -37,7 +47,8 @@ was sent and what came back follows, with the library call and the command that 
 
 The demo starts the service in memory, and stops it at the end. It needs no account and nothing else. With --engine azurite it
 starts Microsoft's Azurite, which needs Node.js and npm and is installed first if it is missing; it has no files, so their scene is
-skipped.
+skipped. --account-name or --connection-string plays the scenes on that account; an account in the environment is not used. What
+the scenes create has names of its own, begins with azconc, and is deleted at the end.
 
 Scenes are played at the same time:
 
@@ -54,9 +65,10 @@ Scenes are played at the same time:
 				return fail.WithHint(fail.Usagef("--scene %v", err), "azconc demo --help names them")
 			}
 			for _, name := range []string{"account-name", "connection-string", "connection-string-file", "blob-endpoint"} {
-				if in.Flags.Changed(name) {
-					return fail.Usagef("--%s names an account, and the demo plays on an emulator", name)
-				}
+				opts.OnAccount = opts.OnAccount || in.Flags.Changed(name)
+			}
+			if opts.OnAccount && in.Flags.Changed("engine") {
+				return fail.WithHint(fail.Usagef("--engine starts an emulator, and the flags name an account"), "omit one of them")
 			}
 			opts.Trace = in.Flags.Changed("verbose")
 			return nil
@@ -85,12 +97,25 @@ func run(ctx context.Context, f *cli.Factory, opts *options) error {
 		return o
 	}
 	clients() // makes the transport that all clients share
-	server, err := engine.Start(ctx, f, opts.Engine)
-	if err != nil {
-		return err
+	var rig scene.Rig
+	if opts.OnAccount {
+		a, err := f.Account()
+		if err != nil {
+			return err
+		}
+		rig = scene.Rig{Blobs: a.BlobService, Queues: a.QueueService, Tables: a.TableService, Options: clients, Prefix: scene.NewPrefix()}
+		if a.Emulator(azaccount.File) == a.Emulator(azaccount.Blob) && a.Endpoint(azaccount.File) != "" {
+			rig.Files = a.FileService
+		}
+	} else {
+		server, err := engine.Start(ctx, f, opts.Engine)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = server.Stop() }() // an error at its end does not matter to the demo
+		rig = scene.OnConnection(server.ConnectionString(), clients)
 	}
-	defer func() { _ = server.Stop() }() // an error at its end does not matter to the demo
-	results, err := scene.PlayAll(ctx, scene.OnConnection(server.ConnectionString(), clients), opts.Scenes...)
+	results, err := scene.PlayAll(ctx, rig, opts.Scenes...)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestFlags(t *testing.T) {
 	clitest.CheckFlags(t, verb(), []clitest.FlagCase[options]{
 		{Args: []string{"--scene", "nowhere"}, Err: `--scene "nowhere" is not the name of a scene`},
-		{Args: []string{"--account-name", "a"}, Err: "--account-name names an account"},
+		{Args: []string{"--account-name", "a", "--engine", "azurite"}, Err: "--engine starts an emulator"},
 		{Args: []string{"--scene", "editors,lease", "--scene", "files"}, Want: options{Engine: engine.Options{Engine: engine.Memory}, Scenes: []string{"editors", "lease", "files"}}},
 	})
 }

@@ -126,6 +126,7 @@ func (o *handlerOutput) run(fn func(io.Writer) error) error {
 	if err != nil {
 		return err
 	}
+	_ = os.Remove(kept.Name()) // a KILL leaves no file behind; Windows refuses as long as it is open
 	defer func() { _, _ = kept.Close(), os.Remove(kept.Name()) }()
 	err = fn(struct{ io.Writer }{kept}) // not the file itself, which processes that are left behind would write to
 	o.mu.Lock()

@@ -123,7 +123,8 @@ const outputHelp = `-o is the form of the result on stdout. Exit codes and messa
   tsv    the same rows as values separated by tabs, for scripts; without a heading
 
 --query selects from the JSON by an expression of JMESPath, as with the Azure CLI. Without -o it prints JSON; -o text and --query
-exclude each other. A result is an object, and a list has a name in it: blobs[].name, not [].name.
+exclude each other. A result is an object, and a list has a name in it: blobs[].name, not [].name. The numbers of a query have 53 bits:
+a larger integer is rounded, and exact without --query.
 
   azconc blob list jobs --query 'blobs[].name' -o tsv
   azconc blob list jobs --query 'blobs[?size > ` + "`1000`" + `].{Name: name, Size: size}' -o table
