@@ -23,7 +23,6 @@ func run(newCmd func(*cli.Factory) *cobra.Command, args ...string) error {
 	f.AddFlags(root)
 	cmd := newCmd(f)
 	root.AddCommand(cmd)
-	flags.AsPeopleWriteThem(root)
 	root.SetArgs(append([]string{cmd.Name()}, args...))
 	return root.ExecuteContext(context.Background())
 }

@@ -82,7 +82,6 @@ func newRootCmd(f *cli.Factory) *cobra.Command {
 	add("pessimistic", lock.NewCmd(f), lock.NewElectCmd(f), lock.NewSemaphoreCmd(f), file.NewCmd(f), file.NewShareCmd(f))
 	add("idempotent", queue.NewCmd(f), once.NewCmd(f))
 	add("tool", tf.NewCmd(f), bench.NewCmd(f), demo.NewCmd(f), dev.NewCmd(f), doctor.NewCmd(f), top.NewCmd(f), newVersionCmd(f), newCompletionCmd(f))
-	flags.AsPeopleWriteThem(root)
 	root.AddCommand(newHelpTopics(root.PersistentFlags())...)
 	return root
 }
