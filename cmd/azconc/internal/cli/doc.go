@@ -5,16 +5,10 @@
 // is in packages too: flags has their common flags, ref the names of resources, fail the errors and exit codes, and show the forms of
 // values.
 //
-// A verb is made by one of two skeletons:
-//
-//   - On, and OnAccount for verbs without a resource, is that of new verbs. A function returns the command; its flags are variables of that
-//     function, and three functions follow one another: parse reads the name of the resource, open makes a client for it, and do carries
-//     out the verb and returns a Result, which is printed.
-//   - Verb is for verbs whose options are worth a type and tests of their own: a function xVerb says how
-//     flags and arguments become options, and xRun carries the options out and never sees cobra. xRun prints by Factory.Print.
-//
-// Either way, the flags are checked before anything is sent, and an error is returned as it is: Factory.Report makes of it the message, the
-// hint, the JSON object and the exit code.
+// A verb is made by On, or by OnAccount if its first argument names no resource. A function returns the command; its flags are variables of
+// that function, and three functions follow one another: parse reads the name of the resource, open makes a client for it, and do carries
+// out the verb and returns a Result, which is printed. The flags are checked before anything is sent, and an error is returned as it is:
+// Factory.Report makes of it the message, the hint, the JSON object and the exit code.
 //
 // stdout carries the result and nothing else. Whatever is printed, content of blobs excepted, passes Streams' redactor, which also
 // knows the secrets of this run's connection by value.

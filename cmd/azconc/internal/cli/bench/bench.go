@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/azaccount"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
@@ -35,17 +34,7 @@ type options struct {
 
 // NewCmd returns azconc bench.
 func NewCmd(f *cli.Factory) *cobra.Command {
-	cmd := verb().Command(f)
-	_ = cmd.RegisterFlagCompletionFunc("workload", cobra.FixedCompletions(names(), cobra.ShellCompDirectiveNoFileComp)) // fails without the flag
-	return cmd
-}
-
-// mostClients bounds --clients: so many connections the command keeps to a service. With fewer than there are clients, these would wait
-// for one another to connect.
-const mostClients = 64
-
-func verb() cli.Verb[options] {
-	return cli.Verb[options]{
+	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure azconc beside loops without it, on an account or an emulator",
 		Long: `Measure azconc beside the loops that programs use without it: commits a second, requests per commit, latency, and how evenly the
@@ -68,18 +57,16 @@ acquisitions is not counted. All clients run in this process, so on an emulator 
 		Example: `  azconc bench
   azconc bench --workload blob,lock --clients 1,8 --for 3s
   azconc bench --account-name mine --workload blob --clients 8 --max-requests 1000 --yes -o json`,
-		Flags: func(opts *options, set *pflag.FlagSet) {
-			set.StringSliceVar(&opts.Workloads, "workload", names(), "`names` of workloads, with commas between them")
-			set.IntSliceVar(&opts.Clients, "clients", []int{1, 8, 32}, "`numbers` of clients, with commas between them")
-			opts.For = 2 * time.Second
-			flags.Duration(set, &opts.For, "for", false, "end a cell after this long")
-			opts.MaxRequests = 5000
-			flags.Int(set, &opts.MaxRequests, "max-requests", 1, "end a cell after this many requests")
-			set.BoolVar(&opts.Yes, "yes", false, "do not ask before requests to a real account")
-		},
-		Parse: parse,
-		Run:   run,
 	}
+	set, opts := cmd.Flags(), &options{For: 2 * time.Second, MaxRequests: 5000}
+	set.StringSliceVar(&opts.Workloads, "workload", names(), "`names` of workloads, with commas between them")
+	_ = cmd.RegisterFlagCompletionFunc("workload", cobra.FixedCompletions(names(), cobra.ShellCompDirectiveNoFileComp)) // fails without the flag
+	set.IntSliceVar(&opts.Clients, "clients", []int{1, 8, 32}, "`numbers` of clients, with commas between them")
+	flags.Duration(set, &opts.For, "for", false, "end a cell after this long")
+	flags.Int(set, &opts.MaxRequests, "max-requests", 1, "end a cell after this many requests")
+	set.BoolVar(&opts.Yes, "yes", false, "do not ask before requests to a real account")
+	parse := func() (*options, error) { return opts, opts.check() }
+	return cli.OnAccount(f, cmd, parse, func(ctx context.Context, opts *options) (cli.Result, error) { return run(ctx, f, opts) })
 }
 
 // workloadHelp describes the workloads.
@@ -98,7 +85,11 @@ func names() (names []string) {
 	return names
 }
 
-func parse(opts *options, _ cli.Input) error {
+// mostClients bounds --clients: so many connections the command keeps to a service. With fewer than there are clients, these would wait
+// for one another to connect.
+const mostClients = 64
+
+func (opts *options) check() error {
 	for _, name := range opts.Workloads {
 		if !slices.Contains(names(), name) {
 			return fail.Usagef("--workload %q is none of %s", name, strings.Join(names(), ", "))
@@ -115,18 +106,18 @@ func parse(opts *options, _ cli.Input) error {
 	return nil
 }
 
-func run(ctx context.Context, f *cli.Factory, opts *options) error {
+func run(ctx context.Context, f *cli.Factory, opts *options) (cli.Result, error) {
 	account, where, stop, err := accountOf(ctx, f)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer stop()
 	cells := opts.cells()
 	if !account.Emulator(azaccount.Blob) {
 		if agreed, err := agreed(ctx, f, opts, where); err != nil {
-			return err
+			return nil, err
 		} else if !agreed {
-			return f.Print(result{Outcome: "declined", Service: where, Cells: []measured{}, Cost: f.Cost()})
+			return result{Outcome: "declined", Service: where, Cells: []measured{}, Cost: f.Cost()}, nil
 		}
 	}
 	s := newSite(f)
@@ -145,14 +136,14 @@ func run(ctx context.Context, f *cli.Factory, opts *options) error {
 	s.remove(ctx)
 	r.Cost = f.Cost()
 	if err == nil {
-		return f.Print(r)
+		return r, nil
 	}
 	if !f.JSON() && len(r.Cells) > 0 { // with JSON, the object of the error has them
 		if problem := f.Print(r); problem != nil {
-			return problem
+			return nil, problem
 		}
 	}
-	return &endedError{err, r}
+	return nil, &endedError{err, r}
 }
 
 // roundTrip is the least time that a request to the service in memory takes, as over a network.

@@ -23,18 +23,8 @@ import (
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
-func TestBenchFlags(t *testing.T) {
-	usual := func(change func(*options)) options {
-		o := options{Workloads: names(), Clients: []int{1, 8, 32}, For: 2 * time.Second, MaxRequests: 5000}
-		change(&o)
-		return o
-	}
-	clitest.CheckFlags(t, verb(), []clitest.FlagCase[options]{
-		{Args: nil, Want: usual(func(*options) {})},
-		{Args: []string{"--workload", "blob,lock", "--clients", "32,8", "--for", "3", "--yes"}, Want: usual(func(o *options) {
-			o.Workloads, o.Clients, o.For, o.Yes = []string{"blob", "lock"}, []int{32, 8}, 3*time.Second, true
-		})},
-		{Args: []string{"--max-requests", "100"}, Want: usual(func(o *options) { o.MaxRequests = 100 })},
+func TestUsage(t *testing.T) {
+	clitest.CheckUsage(t, NewCmd, []clitest.UsageCase{
 		{Args: []string{"--workload", "blobs"}, Err: `--workload "blobs" is none of blob, lock, consume`},
 		{Args: []string{"--clients", "0"}, Err: "--clients 0 is not between 1 and 64"},
 		{Args: []string{"--clients", "8,8"}, Err: "--clients has 8 twice"},

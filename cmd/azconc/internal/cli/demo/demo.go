@@ -9,7 +9,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/azaccount"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
@@ -26,17 +25,7 @@ type options struct {
 }
 
 func NewCmd(f *cli.Factory) *cobra.Command {
-	cmd := verb().Command(f)
-	var names []string
-	for _, s := range scene.All {
-		names = append(names, s.Name)
-	}
-	_ = cmd.RegisterFlagCompletionFunc("scene", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp)) // fails without the flag
-	return cmd
-}
-
-func verb() cli.Verb[options] {
-	return cli.Verb[options]{
+	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Show failures on an emulator, and how azconc prevents them",
 		Long: `Show failures on an emulator, and how azconc prevents them.
@@ -56,25 +45,29 @@ Scenes are played at the same time:
 		Example: `  azconc demo
   azconc demo --scene editors,lease -v
   azconc demo --engine azurite`,
-		Flags: func(opts *options, set *pflag.FlagSet) {
-			opts.Engine.Flag(set)
-			set.StringSliceVar(&opts.Scenes, "scene", nil, "play the scenes with these `names` only, with commas between them")
-		},
-		Parse: func(opts *options, in cli.Input) error {
-			if _, err := scene.Find(opts.Scenes...); err != nil {
-				return fail.WithHint(fail.Usagef("--scene %v", err), "azconc demo --help names them")
-			}
-			for _, name := range []string{"account-name", "connection-string", "connection-string-file", "blob-endpoint"} {
-				opts.OnAccount = opts.OnAccount || in.Flags.Changed(name)
-			}
-			if opts.OnAccount && in.Flags.Changed("engine") {
-				return fail.WithHint(fail.Usagef("--engine starts an emulator, and the flags name an account"), "omit one of them")
-			}
-			opts.Trace = in.Flags.Changed("verbose")
-			return nil
-		},
-		Run: run,
 	}
+	set, opts := cmd.Flags(), options{}
+	opts.Engine.Flag(set)
+	set.StringSliceVar(&opts.Scenes, "scene", nil, "play the scenes with these `names` only, with commas between them")
+	var names []string
+	for _, s := range scene.All {
+		names = append(names, s.Name)
+	}
+	_ = cmd.RegisterFlagCompletionFunc("scene", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp)) // fails without the flag
+	parse := func() (options, error) {
+		if _, err := scene.Find(opts.Scenes...); err != nil {
+			return opts, fail.WithHint(fail.Usagef("--scene %v", err), "azconc demo --help names them")
+		}
+		for _, name := range []string{"account-name", "connection-string", "connection-string-file", "blob-endpoint"} {
+			opts.OnAccount = opts.OnAccount || set.Changed(name)
+		}
+		if opts.OnAccount && set.Changed("engine") {
+			return opts, fail.WithHint(fail.Usagef("--engine starts an emulator, and the flags name an account"), "omit one of them")
+		}
+		opts.Trace = set.Changed("verbose")
+		return opts, nil
+	}
+	return cli.OnAccount(f, cmd, parse, func(ctx context.Context, opts options) (cli.Result, error) { return run(ctx, f, opts) })
 }
 
 type result struct {
@@ -90,7 +83,7 @@ func (r result) Text(w io.Writer) {
 	}
 }
 
-func run(ctx context.Context, f *cli.Factory, opts *options) error {
+func run(ctx context.Context, f *cli.Factory, opts options) (cli.Result, error) {
 	clients := func() azcore.ClientOptions {
 		o := f.ClientOptions()
 		o.PerRetryPolicies = []policy.Policy{f.Monitor} // without the lines of -v: the trace has them
@@ -101,7 +94,7 @@ func run(ctx context.Context, f *cli.Factory, opts *options) error {
 	if opts.OnAccount {
 		a, err := f.Account()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		rig = scene.Rig{Blobs: a.BlobService, Queues: a.QueueService, Tables: a.TableService, Options: clients, Prefix: scene.NewPrefix()}
 		if a.Emulator(azaccount.File) == a.Emulator(azaccount.Blob) && a.Endpoint(azaccount.File) != "" {
@@ -110,14 +103,11 @@ func run(ctx context.Context, f *cli.Factory, opts *options) error {
 	} else {
 		server, err := engine.Start(ctx, f, opts.Engine)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		defer func() { _ = server.Stop() }() // an error at its end does not matter to the demo
 		rig = scene.OnConnection(server.ConnectionString(), clients)
 	}
 	results, err := scene.PlayAll(ctx, rig, opts.Scenes...)
-	if err != nil {
-		return err
-	}
-	return f.Print(result{"done", results, opts.Trace})
+	return result{"done", results, opts.Trace}, err
 }

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/engine"
@@ -26,15 +25,11 @@ import (
 const connectionVariable = "AZURE_STORAGE_CONNECTION_STRING"
 
 func NewCmd(f *cli.Factory) *cobra.Command {
-	return cli.NewGroupCmd("dev", "An emulator on this machine, for development and tests", runVerb().Command(f), upVerb().Command(f))
+	return cli.NewGroupCmd("dev", "An emulator on this machine, for development and tests", newRunCmd(f), newUpCmd(f))
 }
 
-type upOptions struct {
-	Engine engine.Options
-}
-
-func upVerb() cli.Verb[upOptions] {
-	return cli.Verb[upOptions]{
+func newUpCmd(f *cli.Factory) *cobra.Command {
+	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Run an emulator until interrupted",
 		Long: `Run an emulator until interrupted, and print the line that configures a shell to use it.
@@ -50,21 +45,20 @@ It listens on 127.0.0.1 only, on free ports unless --default-ports is given. Whe
   azconc dev up --default-ports
   azconc dev up --faults lose-answer=5%,throttle=2%
   azconc dev up --engine azurite --location ./azurite-data`,
-		Flags: func(opts *upOptions, set *pflag.FlagSet) {
-			opts.Engine.Flag(set)
-			opts.Engine.FaultFlags(set)
-			set.StringVar(&opts.Engine.Location, "location", "", "`directory` for the data of Azurite, which are kept")
-			set.BoolVar(&opts.Engine.DefaultPorts, "default-ports", false, "listen on 10000, 10001 and 10002, where UseDevelopmentStorage=true looks, and on 10004 for files")
-			set.StringSliceVar(&opts.Engine.Accounts, "accounts", nil, "`names` of more accounts, with commas between them; each gets a key of its own")
-		},
-		Parse: func(opts *upOptions, in cli.Input) error {
-			if opts.Engine.Location != "" && !in.Flags.Changed("engine") {
-				opts.Engine.Engine = engine.Azurite // only it keeps data
-			}
-			return opts.Engine.Check()
-		},
-		Run: upRun,
 	}
+	set, e := cmd.Flags(), engine.Options{}
+	e.Flag(set)
+	e.FaultFlags(set)
+	set.StringVar(&e.Location, "location", "", "`directory` for the data of Azurite, which are kept")
+	set.BoolVar(&e.DefaultPorts, "default-ports", false, "listen on 10000, 10001 and 10002, where UseDevelopmentStorage=true looks, and on 10004 for files")
+	set.StringSliceVar(&e.Accounts, "accounts", nil, "`names` of more accounts, with commas between them; each gets a key of its own")
+	parse := func() (engine.Options, error) {
+		if e.Location != "" && !set.Changed("engine") {
+			e.Engine = engine.Azurite // only it keeps data
+		}
+		return e, e.Check()
+	}
+	return cli.OnAccount(f, cmd, parse, func(ctx context.Context, e engine.Options) (cli.Result, error) { return nil, up(ctx, f, e) })
 }
 
 type upResult struct {
@@ -80,8 +74,8 @@ type upResult struct {
 	names    []string
 }
 
-func upRun(ctx context.Context, f *cli.Factory, opts *upOptions) (err error) {
-	server, err := engine.Start(ctx, f, opts.Engine)
+func up(ctx context.Context, f *cli.Factory, e engine.Options) (err error) {
+	server, err := engine.Start(ctx, f, e)
 	if err != nil {
 		return err
 	}
@@ -91,14 +85,14 @@ func upRun(ctx context.Context, f *cli.Factory, opts *upOptions) (err error) {
 		}
 	}()
 	// Nothing is redacted: the connection string is the result, and the keys of an emulator are no secrets.
-	if err := f.PrintAsIs(connections(server, opts.Engine.Engine)); err != nil {
+	if err := f.PrintAsIs(connections(server, e.Engine)); err != nil {
 		return err
 	}
 	note := server.Name + " is up until interrupted"
-	if opts.Engine.Engine == engine.Memory {
+	if e.Engine == engine.Memory {
 		note += "; it keeps nothing"
 	}
-	if len(opts.Engine.Faults) > 0 {
+	if len(e.Faults) > 0 {
 		note += ", and fails as --faults says"
 	}
 	f.Notef("%s", note)
@@ -132,13 +126,8 @@ func connections(server *engine.Running, name string) upResult {
 	return r
 }
 
-type runOptions struct {
-	Engine  engine.Options
-	Command []string
-}
-
-func runVerb() cli.Verb[runOptions] {
-	return cli.Verb[runOptions]{
+func newRunCmd(f *cli.Factory) *cobra.Command {
+	cmd := &cobra.Command{
 		Use:   "run -- <command> [<arg>...]",
 		Short: "Run a command with its own emulator",
 		Long: `Run a command with its own emulator, which starts empty and whose data is gone afterwards.
@@ -155,41 +144,36 @@ not be started.
   azconc dev run -- sh -c 'azconc container create jobs && azconc container list'
   azconc dev run --faults lose-answer=10%@writes -- go test ./...
   azconc dev run --engine azurite -- go test ./...`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return fail.Usagef("<command> is missing")
-			}
-			return nil
-		},
-		Flags: func(opts *runOptions, set *pflag.FlagSet) {
-			opts.Engine.Flag(set)
-			opts.Engine.FaultFlags(set)
-			set.SetInterspersed(false)
-		},
-		Parse: func(opts *runOptions, in cli.Input) error {
-			if in.Form != "" {
-				return fail.Usagef("%s and the command's output cannot both go to stdout", in.Form)
-			}
-			opts.Command = in.Args
-			return opts.Engine.Check()
-		},
-		Run: runRun,
 	}
+	lock.RunsCommand(cmd)
+	set, e := cmd.Flags(), engine.Options{}
+	e.Flag(set)
+	e.FaultFlags(set)
+	set.SetInterspersed(false)
+	parse := func() (engine.Options, error) {
+		if set.NArg() == 0 {
+			return e, fail.Usagef("<command> is missing")
+		}
+		return e, e.Check()
+	}
+	return cli.OnAccount(f, cmd, parse, func(ctx context.Context, e engine.Options) (cli.Result, error) {
+		return nil, run(ctx, f, e, set.Args())
+	})
 }
 
 // commandGrace is the time between TERM and KILL for the command when it timed out or its emulator has ended.
 const commandGrace = 10 * time.Second
 
-func runRun(ctx context.Context, f *cli.Factory, opts *runOptions) (err error) {
+func run(ctx context.Context, f *cli.Factory, e engine.Options, command []string) (err error) {
 	// Find the command before the emulator is started, which may take a while.
-	if _, err := proc.Look(opts.Command[0]); err != nil {
+	if _, err := proc.Look(command[0]); err != nil {
 		return lock.NotStarted(err)
 	}
 	// The frame has caught the signal that ends ctx. From here on no signal ends azconc before the command, which gets them all.
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
-	server, err := engine.Start(ctx, f, opts.Engine)
+	server, err := engine.Start(ctx, f, e)
 	if err != nil {
 		return err
 	}
@@ -198,8 +182,8 @@ func runRun(ctx context.Context, f *cli.Factory, opts *runOptions) (err error) {
 			err = stopped
 		}
 	}()
-	command := lock.Job(f, opts.Command, append(withoutAccount(f.Env), connectionVariable+"="+server.ConnectionString()))
-	command.Signals, command.KillAfter = signals, commandGrace
+	job := lock.Job(f, command, append(withoutAccount(f.Env), connectionVariable+"="+server.ConnectionString()))
+	job.Signals, job.KillAfter = signals, commandGrace
 	stop := make(chan time.Duration)
 	finish := lock.Until(func(finished <-chan struct{}) {
 		ended := ctx.Done()
@@ -220,7 +204,7 @@ func runRun(ctx context.Context, f *cli.Factory, opts *runOptions) (err error) {
 			return
 		}
 	})
-	status, err := command.Run(stop)
+	status, err := job.Run(stop)
 	finish()
 	if err != nil {
 		return lock.NotStarted(err)

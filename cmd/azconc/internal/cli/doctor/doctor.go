@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/azaccount"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
@@ -27,10 +26,10 @@ type options struct {
 }
 
 // NewCmd returns azconc doctor.
-func NewCmd(f *cli.Factory) *cobra.Command { return verb(machine{}).Command(f) }
+func NewCmd(f *cli.Factory) *cobra.Command { return newCmd(f, machine{}) }
 
-func verb(on network) cli.Verb[options] {
-	return cli.Verb[options]{
+func newCmd(f *cli.Factory, on network) *cobra.Command {
+	cmd := &cobra.Command{
 		Use:   "doctor [<container>] [flags]",
 		Short: "Find out why an account does not work as expected",
 		Long: `Examine the way to the account and what the account permits, and print the way out of each problem.
@@ -52,31 +51,28 @@ The exit code is 1 if a check has failed. Warnings do not change it.`,
   azconc doctor jobs --queue orders --table orders
   azconc doctor jobs --read-only -o json`,
 		Args: cobra.MaximumNArgs(1),
-		Flags: func(opts *options, set *pflag.FlagSet) {
-			queue.NameFlag(set, &opts.Queue, "queue", "examine this `queue` too")
-			queue.TableFlag(set, &opts.Table, "table", "examine this `table` too")
-			set.BoolVar(&opts.ReadOnly, "read-only", false, "write nothing")
-		},
-		Parse: func(opts *options, in cli.Input) (err error) {
-			if len(in.Args) == 1 {
-				if opts.Container, err = ref.ParseContainer(in.Args[0]); err != nil {
-					return err
-				}
-			}
-			if opts.ReadOnly && len(in.Args) == 0 {
-				return fail.Usagef("--read-only does not apply without a container: nothing is written then")
-			}
-			return nil
-		},
-		Run: func(ctx context.Context, f *cli.Factory, opts *options) error {
-			p := &patient{f: f, opts: opts, network: on}
-			p.examine(ctx)
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			return p.conclude()
-		},
 	}
+	set, opts := cmd.Flags(), options{}
+	queue.NameFlag(set, &opts.Queue, "queue", "examine this `queue` too")
+	queue.TableFlag(set, &opts.Table, "table", "examine this `table` too")
+	set.BoolVar(&opts.ReadOnly, "read-only", false, "write nothing")
+	parse := func() (_ options, err error) {
+		switch {
+		case set.NArg() == 1:
+			opts.Container, err = ref.ParseContainer(set.Arg(0))
+		case opts.ReadOnly:
+			err = fail.Usagef("--read-only does not apply without a container: nothing is written then")
+		}
+		return opts, err
+	}
+	return cli.OnAccount(f, cmd, parse, func(ctx context.Context, opts options) (cli.Result, error) {
+		p := &patient{f: f, opts: opts, network: on}
+		p.examine(ctx)
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		return p.conclude()
+	})
 }
 
 // Status is how a check ended.
@@ -139,7 +135,7 @@ func explained(all []finding) (sorted []finding, cause string) {
 // patient is an examination.
 type patient struct {
 	f       *cli.Factory
-	opts    *options
+	opts    options
 	network network
 
 	findings []finding
@@ -206,7 +202,7 @@ func (r result) Text(w io.Writer) {
 	fmt.Fprintf(w, "%s, none failed, %s\n", show.Plural(len(r.Checks), "check"), show.Plural(r.Warnings, "warning"))
 }
 
-func (p *patient) conclude() error {
+func (p *patient) conclude() (cli.Result, error) {
 	r := result{Outcome: "healthy", Cost: p.f.Cost()}
 	r.Checks, r.Cause = explained(p.findings)
 	for _, c := range r.Checks {
@@ -218,14 +214,14 @@ func (p *patient) conclude() error {
 		}
 	}
 	if r.Failed == 0 {
-		return p.f.Print(r)
+		return r, nil
 	}
 	if !p.f.JSON() { // which prints one object, that of the error
 		if err := p.f.Print(r); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return &unhealthy{r}
+	return nil, &unhealthy{r}
 }
 
 // unhealthy is the end of an examination that has found something wrong.

@@ -151,7 +151,7 @@ func examine(t *testing.T, on office, between middle, args ...string) (examinati
 	root := &cobra.Command{Use: "azconc", SilenceErrors: true, SilenceUsage: true, PersistentPreRunE: f.Begin}
 	root.SetFlagErrorFunc(flags.FlagError)
 	f.AddFlags(root)
-	root.AddCommand(verb(on).Command(f))
+	root.AddCommand(newCmd(f, on))
 	if args == nil {
 		args = []string{"--account-name", "acct", "--account-key", aztest.Key}
 	}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -49,18 +48,18 @@ func (v *value[T]) Set(text string) error {
 }
 
 // add adds a flag whose default is *to.
-func add[T any](set *pflag.FlagSet, to *T, name, kind, usage string, parse func(text string) (T, error)) *value[T] {
+func add[T any](set *pflag.FlagSet, to *T, name, short, kind, usage string, parse func(text string) (T, error)) *value[T] {
 	v := &value[T]{kind: kind, to: to, parse: parse, given: func() {}, check: func() error { return nil }}
 	if kind != "string" {
 		v.text = fmt.Sprint(*to)
 	}
-	set.Var(v, name, usage)
+	set.VarP(v, name, short, usage)
 	return v
 }
 
 // Text adds a flag whose text parse converts, or refuses with a usage error.
 func Text[T any](set *pflag.FlagSet, to *T, name, usage string, parse func(text string) (T, error)) *value[T] {
-	return add(set, to, name, "string", usage, parse)
+	return add(set, to, name, "", "string", usage, parse)
 }
 
 // ETag adds a flag that takes an ETag or "*".
@@ -80,17 +79,16 @@ func LeaseID(set *pflag.FlagSet, to *string, usage string) *value[string] {
 
 // Int adds a flag that takes a whole number of at least least, which is 0 or 1.
 func Int[T int | int64](set *pflag.FlagSet, to *T, name string, least T, usage string) *value[T] {
-	return add(set, to, name, fmt.Sprintf("%T", least), usage, func(text string) (T, error) {
+	return add(set, to, name, "", fmt.Sprintf("%T", least), usage, func(text string) (T, error) {
 		n, err := strconv.ParseInt(text, 0, strconv.IntSize)
 		return T(n), tooSmall(err, name, T(n) < least, T(n), least == 0)
 	})
 }
 
 // Duration adds a flag that takes a duration, which is positive unless zero is allowed.
-func Duration(set *pflag.FlagSet, to *time.Duration, name string, zero bool, usage string) *value[time.Duration] {
-	return add(set, to, name, "duration", usage, func(text string) (time.Duration, error) {
-		d, err := time.ParseDuration(text)
-		return d, tooSmall(err, name, d < 0 || d == 0 && !zero, d, zero)
+func Duration(set *pflag.FlagSet, to *time.Duration, name string, zero bool, usage string) {
+	AnyDuration(set, to, name, "", usage, func(d time.Duration) error {
+		return tooSmall(nil, name, d < 0 || d == 0 && !zero, d, zero)
 	})
 }
 
@@ -102,17 +100,30 @@ func Prefix(set *pflag.FlagSet, to *string) {
 
 // Within adds a flag that takes a duration of at least least, and of whole seconds up to most if that is not 0. Its default is *to.
 func Within(set *pflag.FlagSet, to *time.Duration, name string, least, most time.Duration, usage string) {
-	add(set, to, name, "duration", usage, func(text string) (time.Duration, error) {
-		d, err := time.ParseDuration(text)
+	AnyDuration(set, to, name, "", usage, func(d time.Duration) error {
 		switch {
-		case err != nil:
 		case most == 0 && d < least:
-			err = fail.Usagef("--%s %s is less than %s", name, show.Duration(d), show.Duration(least))
+			return fail.Usagef("--%s %s is less than %s", name, show.Duration(d), show.Duration(least))
 		case most != 0 && (d < least || d > most || d%time.Second != 0):
-			err = fail.Usagef("--%s %s is not between %s and %s, in whole seconds", name, show.Duration(d), show.Duration(least), show.Duration(most))
+			return fail.Usagef("--%s %s is not between %s and %s, in whole seconds", name, show.Duration(d), show.Duration(least), show.Duration(most))
+		}
+		return nil
+	})
+}
+
+// AnyDuration adds a flag that takes what ParseDuration does, if check accepts it. Its default is *to.
+func AnyDuration(set *pflag.FlagSet, to *time.Duration, name, short, usage string, check func(time.Duration) error) {
+	add(set, to, name, short, "duration", usage, func(text string) (time.Duration, error) {
+		d, err := ParseDuration(text)
+		if err == nil {
+			err = check(d)
 		}
 		return d, err
 	})
+	f := set.Lookup(name)
+	if f.DefValue = show.Duration(*to); *to == 0 {
+		f.DefValue = "0" // the form for which pflag prints no default
+	}
 }
 
 func tooSmall(err error, name string, small bool, value any, zero bool) error {
@@ -168,37 +179,6 @@ func Check(set *pflag.FlagSet) (err error) {
 		}
 	})
 	return err
-}
-
-// AsPeopleWriteThem makes every duration flag of cmd and of its verbs take days, and a bare number as seconds, and its default
-// appear as people write it.
-func AsPeopleWriteThem(cmd *cobra.Command) {
-	replace := func(f *pflag.Flag) {
-		if _, done := f.Value.(*durationValue); f.Value.Type() != "duration" || done {
-			return
-		}
-		if d, err := time.ParseDuration(f.DefValue); err == nil {
-			f.DefValue = show.Duration(d)
-		}
-		f.Value = &durationValue{f.Value}
-		if f.DefValue == "0s" {
-			f.DefValue = "0" // the form for which pflag prints no default
-		}
-	}
-	cmd.LocalFlags().VisitAll(replace)
-	for _, verb := range cmd.Commands() {
-		AsPeopleWriteThem(verb)
-	}
-}
-
-type durationValue struct{ pflag.Value }
-
-func (d *durationValue) Set(s string) error {
-	parsed, err := ParseDuration(s)
-	if err != nil {
-		return err
-	}
-	return d.Value.Set(parsed.String())
 }
 
 // ParseDuration is time.ParseDuration, where whole days of 24 hours may come first, as in 7d or 1d12h, and a bare number is seconds.

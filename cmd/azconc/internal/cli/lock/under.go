@@ -99,7 +99,12 @@ type acquireFlags struct {
 }
 
 func (a *acquireFlags) add(set *pflag.FlagSet) {
-	set.DurationVarP(&a.Lock.MaxWait, "wait", "w", 0, "wait this long for the lock (default no limit)")
+	flags.AnyDuration(set, &a.Lock.MaxWait, "wait", "w", "wait this long for the lock (default no limit)", func(d time.Duration) error {
+		if d < 0 {
+			return fail.Usagef("--wait %v is negative", d)
+		}
+		return nil
+	})
 	set.BoolVarP(&a.Lock.NoWait, "no-wait", "n", false, "do not wait if another client holds it")
 	lease.AddDuration(set, &a.Locker.Duration, "30s", "how long others must wait if this process dies: 15s to 60s, or infinite")
 	set.StringVar(&a.Locker.Owner, "owner", "", "name of this holder (default host/pid)")
@@ -108,11 +113,8 @@ func (a *acquireFlags) add(set *pflag.FlagSet) {
 
 func (a *acquireFlags) parse(set *pflag.FlagSet) error {
 	waits := set.Changed("wait")
-	switch {
-	case a.Lock.NoWait && waits:
+	if a.Lock.NoWait && waits {
 		return fail.Usagef("--wait and --no-wait cannot both be given")
-	case a.Lock.MaxWait < 0:
-		return fail.Usagef("--wait %v is negative", a.Lock.MaxWait)
 	}
 	a.Lock.NoWait = a.Lock.NoWait || waits && a.Lock.MaxWait == 0
 	return nil

@@ -134,7 +134,7 @@ func (opts *consumeOptions) add(set *pflag.FlagSet) {
 	set.IntVar(&o.MaxAttempts, "max-attempts", 5, "after this many failures a message is poison; negative: never")
 	set.IntVar(&o.MaxDeliveries, "max-deliveries", 20, "after this many deliveries without a result a message is poison; negative: never")
 	flags.Within(set, &opts.Backoff, "backoff", time.Second, 0, "pause after the first failure, which then doubles up to 15m")
-	set.DurationVar(&o.Poll.Cap, "poll", o.Poll.Cap, "longest pause between two receives while the queue is empty")
+	flags.Duration(set, &o.Poll.Cap, "poll", false, "longest pause between two receives while the queue is empty")
 	set.BoolVar(&o.ExitWhenEmpty, "exit-when-empty", false, "end when no message can be received")
 	flags.Int(set, &o.MaxMessages, "max-messages", 0, "end after this many messages; 0 is no limit")
 	flags.Duration(set, &opts.SoftStop, "soft-stop", true, "how long running commands may continue after a signal")

@@ -44,14 +44,19 @@ a blob of that container until the message is handled: azconc queue consume need
 	flags.Pairs(set, &message.Headers, "header", "`name=value` header of the envelope", parseHeaders)
 	create := set.Bool("create", false, "create the queue if it is missing")
 	flags.Within(set, &message.Delay, "delay", 0, 7*show.Day, "for how long it cannot be received, up to 7 days")
-	set.DurationVar(&message.TTL, "ttl", 0, "time to live: it expires if not deleted by then; negative: never (default 7 days)")
+	flags.AnyDuration(set, &message.TTL, "ttl", "", "time to live: it expires if not deleted by then; negative: never (default 7 days)", func(d time.Duration) error {
+		if d == 0 {
+			return fail.WithHint(fail.Usagef("--ttl 0s is no time to live"), "omit it for 7 days; a negative one never ends")
+		}
+		return nil
+	})
 	var claims ref.Blob
 	named(set, &claims, "claim-check", "`container` for a body that is too large for a message; it must exist", ref.ParseContainer)
 	var encoding idempotent.Encoding
 	flags.OneOf(set, (*string)(&encoding), "encoding", "format of the message", string(idempotent.Envelope), string(idempotent.Base64), string(idempotent.Text))
 	parse := func(arg string) (string, error) {
 		on, err := parseQueue(arg)
-		if err = cmp.Or(err, checkMessage(message, set.Changed("ttl"))); err == nil && encoding != idempotent.Envelope {
+		if err = cmp.Or(err, checkMessage(message)); err == nil && encoding != idempotent.Envelope {
 			for _, name := range []string{"header", "claim-check"} {
 				if set.Changed(name) {
 					return on, fail.Usagef("--%s needs --encoding envelope: %s is the body alone", name, encoding)
@@ -90,14 +95,12 @@ a blob of that container until the message is handled: azconc queue consume need
 	})
 }
 
-func checkMessage(m idempotent.Outgoing, ttl bool) error {
+func checkMessage(m idempotent.Outgoing) error {
 	switch {
 	case len(m.ID) > 200:
 		return fail.Usagef("--id has %d bytes: the limit is 200", len(m.ID))
 	case !utf8.ValidString(m.ID):
 		return fail.WithHint(fail.Usagef("--id %q is not UTF-8", m.ID), "encode it, such as in hex: distinct ids that are not UTF-8 could become the same id")
-	case m.TTL == 0 && ttl:
-		return fail.WithHint(fail.Usagef("--ttl %s is no time to live", show.Duration(m.TTL)), "omit it for 7 days; a negative one never ends")
 	case m.TTL > 0 && (m.TTL%time.Second != 0 || m.TTL <= m.Delay):
 		return fail.Usagef("--ttl %s is not whole seconds beyond the delay of %s", show.Duration(m.TTL), show.Duration(m.Delay))
 	}

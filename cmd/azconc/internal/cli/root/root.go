@@ -44,7 +44,7 @@ func newRootCmd(f *cli.Factory) *cobra.Command {
 		PersistentPreRunE: f.Begin,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.Version && len(args) == 0 {
-				return versionRun(cmd.Context(), f, nil)
+				return f.Print(version())
 			}
 			return cli.RunGroup(cmd, args)
 		},
@@ -81,8 +81,7 @@ func newRootCmd(f *cli.Factory) *cobra.Command {
 	add("optimistic", blob.NewCmd(f), container.NewCmd(f), tables, counters.NewCmd(f))
 	add("pessimistic", lock.NewCmd(f), lock.NewElectCmd(f), lock.NewSemaphoreCmd(f), file.NewCmd(f), file.NewShareCmd(f))
 	add("idempotent", queue.NewCmd(f), once.NewCmd(f))
-	add("tool", tf.NewCmd(f), bench.NewCmd(f), demo.NewCmd(f), dev.NewCmd(f), doctor.NewCmd(f), top.NewCmd(f), versionVerb().Command(f), newCompletionCmd(f))
-	flags.AsPeopleWriteThem(root)
+	add("tool", tf.NewCmd(f), bench.NewCmd(f), demo.NewCmd(f), dev.NewCmd(f), doctor.NewCmd(f), top.NewCmd(f), newVersionCmd(f), newCompletionCmd(f))
 	root.AddCommand(newHelpTopics(root.PersistentFlags())...)
 	return root
 }
@@ -120,12 +119,10 @@ func Documented() *cobra.Command {
 // Version and Commit are set when a release is built; otherwise the build's own information says what this is.
 var Version, Commit string
 
-func versionVerb() cli.Verb[struct{}] {
-	return cli.Verb[struct{}]{
-		Use:     "version",
-		Short:   "Print the version",
-		Example: "  azconc version -o json",
-		Run:     versionRun,
+func newVersionCmd(f *cli.Factory) *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version", Example: "  azconc version -o json", Args: cli.ResourceArgs(),
+		RunE: func(*cobra.Command, []string) error { return f.Print(version()) },
 	}
 }
 
@@ -145,7 +142,7 @@ func (r versionResult) Text(w io.Writer) {
 	fmt.Fprintf(w, "azconc %s (%s%s, %s)\n", r.Version, commit, r.Go, r.System)
 }
 
-func versionRun(_ context.Context, f *cli.Factory, _ *struct{}) error {
+func version() versionResult {
 	r := versionResult{Outcome: "ok", Version: Version, Commit: Commit, Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		if r.Version == "" {
@@ -157,5 +154,5 @@ func versionRun(_ context.Context, f *cli.Factory, _ *struct{}) error {
 			}
 		}
 	}
-	return f.Print(r)
+	return r
 }

@@ -2,16 +2,17 @@
 package top
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/live"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/lock"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/queue"
@@ -27,10 +28,8 @@ type options struct {
 }
 
 // NewCmd returns azconc top.
-func NewCmd(f *cli.Factory) *cobra.Command { return verb().Command(f) }
-
-func verb() cli.Verb[options] {
-	return cli.Verb[options]{
+func NewCmd(f *cli.Factory) *cobra.Command {
+	cmd := &cobra.Command{
 		Use:   "top [<container>]... [flags]",
 		Short: "Watch locks, elections, semaphores and queues",
 		Long: `Watch the locks, elections and semaphores of containers, and queues with their poison queues.
@@ -52,33 +51,25 @@ In a pipe and with -o json, what one round has fetched is printed.`,
   azconc top jobs --queue orders
   azconc top -o json --query locks`,
 		Args: cobra.ArbitraryArgs,
-		Flags: func(opts *options, set *pflag.FlagSet) {
-			set.StringSliceVar(&opts.Queues, "queue", nil, "show this `queue` with its poison queue; may be repeated")
-			set.DurationVar(&opts.Interval, "interval", 5*time.Second, "time between two rounds of requests, at least 1s; longer if a minute had more than 200 requests, or nothing changes")
-		},
-		Parse: func(opts *options, in cli.Input) (err error) {
-			if opts.Containers, err = containers(in.Args); err != nil {
-				return err
-			}
-			for _, name := range opts.Queues {
-				if err := queue.CheckFlag("--queue", name); err != nil {
-					return err
-				}
-			}
-			if opts.Interval < time.Second {
-				return fail.Usagef("--interval %s is less than 1s", show.Duration(opts.Interval))
-			}
-			return nil
-		},
-		Run: func(ctx context.Context, f *cli.Factory, opts *options) error {
-			return live.Show(ctx, f, live.View{Title: "azconc top", Sections: sections(), Interval: opts.Interval, Sources: func(ctx context.Context) ([]live.Source, string, error) {
-				if len(opts.Containers)+len(opts.Queues) == 0 {
-					return everything(ctx, f)
-				}
-				return named(f, opts), "", nil
-			}})
-		},
 	}
+	set, opts := cmd.Flags(), options{Interval: 5 * time.Second}
+	set.StringSliceVar(&opts.Queues, "queue", nil, "show this `queue` with its poison queue; may be repeated")
+	flags.Within(set, &opts.Interval, "interval", time.Second, 0, "time between two rounds of requests, at least 1s; longer if a minute had more than 200 requests, or nothing changes")
+	parse := func() (_ options, err error) {
+		opts.Containers, err = containers(set.Args())
+		for _, name := range opts.Queues {
+			err = cmp.Or(err, queue.CheckFlag("--queue", name))
+		}
+		return opts, err
+	}
+	return cli.OnAccount(f, cmd, parse, func(ctx context.Context, opts options) (cli.Result, error) {
+		return nil, live.Show(ctx, f, live.View{Title: "azconc top", Sections: sections(), Interval: opts.Interval, Sources: func(ctx context.Context) ([]live.Source, string, error) {
+			if len(opts.Containers)+len(opts.Queues) == 0 {
+				return everything(ctx, f)
+			}
+			return named(f, opts), "", nil
+		}})
+	})
 }
 
 // containers parses the names of containers. The same one twice would have each row twice.
@@ -102,7 +93,7 @@ func sections() []live.Section {
 	return append(lock.Sections(), queue.Sections()...)
 }
 
-func named(f *cli.Factory, opts *options) (parts []live.Source) {
+func named(f *cli.Factory, opts options) (parts []live.Source) {
 	for _, c := range opts.Containers {
 		parts = append(parts, lock.LocksIn(f, c))
 	}
