@@ -16,6 +16,7 @@ import (
 type sharing struct {
 	*rig
 	budget *Budget
+	start  chan struct{} // closed when all consumers are made, and have joined the budget
 	stop   context.CancelFunc
 	all    sync.WaitGroup
 
@@ -27,7 +28,7 @@ type sharing struct {
 }
 
 func (r *rig) share(budget *Budget) (*sharing, context.Context) {
-	s := &sharing{rig: r, budget: budget, received: map[string]time.Time{}, handled: map[string]map[string]int{}}
+	s := &sharing{rig: r, budget: budget, start: make(chan struct{}), received: map[string]time.Time{}, handled: map[string]map[string]int{}}
 	ctx, stop := context.WithCancel(r.t.Context())
 	s.stop = stop
 	return s, ctx
@@ -48,7 +49,7 @@ func (s *sharing) fill(queue string, n int) {
 	}
 }
 
-// consumes runs a consumer of a queue whose handlers take so long.
+// consumes runs a consumer of a queue whose handlers take so long, from start on.
 func (s *sharing) consumes(ctx context.Context, queue string, takes time.Duration) {
 	s.t.Helper()
 	s.handled[queue] = map[string]int{}
@@ -77,6 +78,7 @@ func (s *sharing) consumes(ctx context.Context, queue string, takes time.Duratio
 		s.t.Fatal(err)
 	}
 	s.all.Go(func() {
+		<-s.start
 		if err := c.Run(ctx); err != nil {
 			s.t.Errorf("%s: %v", queue, err)
 		}
@@ -115,10 +117,13 @@ func TestQueuesShareABudgetAndNoneStarves(t *testing.T) {
 		s.fill("quick", 0)
 		s.consumes(ctx, "slow", 10*time.Minute)
 		s.consumes(ctx, "quick", time.Second)
+		close(s.start)
 		pass(time.Minute)
+		s.lock.Lock()
 		if s.running != 3 {
 			t.Errorf("%d handlers run, want those that the other queue does not keep", s.running)
 		}
+		s.lock.Unlock()
 		s.fill("quick", 20)
 		pass(30 * time.Second)
 		if n := s.done("quick"); n != 20 || s.done("slow") != 0 {
@@ -148,6 +153,7 @@ func TestABudgetCostsNoRequests(t *testing.T) {
 			for q := range queues {
 				s.consumes(ctx, fmt.Sprint("queue", q), time.Millisecond)
 			}
+			close(s.start)
 			for q := range queues {
 				for s.done(fmt.Sprint("queue", q)) < n {
 					pass(10 * time.Millisecond)
@@ -176,6 +182,7 @@ func TestAnOutageOfOneQueueKeepsNoHandlersFromAnother(t *testing.T) {
 				}})
 				s.consumes(ctx, "broken", time.Second)
 				s.consumes(ctx, "whole", time.Second)
+				close(s.start)
 				pass(2 * time.Minute)
 				if n := s.done("whole"); n != 40 {
 					t.Errorf("%d of 40 are handled during the outage of the other queue", n)
@@ -196,6 +203,7 @@ func TestABudgetHasAHandlerForEachConsumer(t *testing.T) {
 		s, ctx := r.share(NewBudget(1))
 		s.fill("one", 1)
 		s.consumes(ctx, "one", time.Minute)
+		close(s.start)
 		pass(time.Second)
 		handle := func(context.Context, *Message) error { return nil }
 		for _, o := range []ConsumerOptions{{Dedupe: DedupeNone, Budget: s.budget}, {Dedupe: DedupeNone, Budget: NewBudget(0)}, {Dedupe: DedupeNone, Budget: NewBudget(2), Concurrency: 3}} {
