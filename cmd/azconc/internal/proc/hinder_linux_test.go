@@ -15,8 +15,12 @@ import (
 )
 
 // hindrance names the environment variable that hinders azconc and its watchdog: with the names of system calls that are
-// refused, with "proc", which makes /proc unreadable, and with "unprivileged", which makes processes of other users unreachable.
-const hindrance = "AZCONC_TEST_HINDER"
+// refused, with "proc", which makes /proc unreadable, with "unprivileged", which makes processes of other users unreachable, and with
+// apart, which hinders nothing: the test is in a process of its own.
+const (
+	hindrance = "AZCONC_TEST_HINDER"
+	apart     = "apart"
+)
 
 var refusable = map[string]int{"kill": unix.SYS_KILL, "pidfd_open": unix.SYS_PIDFD_OPEN, "pidfd_send_signal": unix.SYS_PIDFD_SEND_SIGNAL}
 
@@ -25,7 +29,7 @@ func hinder() {
 	for _, name := range strings.Fields(os.Getenv(hindrance)) {
 		if name == "proc" {
 			procfs = "/nonexistent"
-		} else if name == "unprivileged" {
+		} else if name == "unprivileged" || name == apart {
 			continue // it was started so
 		} else if err := refuse(refusable[name]); err != nil {
 			panic(err)

@@ -7,13 +7,14 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 )
 
 // replacing is a program in Perl: 100 processes, each of which starts another one and ends, over and over. They end by themselves.
-const replacing = `$SIG{TERM} = "IGNORE"; my $end = time + 8; my $mark = $ARGV[0];
+const replacing = `$SIG{TERM} = "IGNORE"; my $end = time + 4; my $mark = $ARGV[0];
 for (1..100) { if (!fork) { while (time < $end) { exit if fork; select undef, undef, undef, 0.002 } exit } }
-$| = 1; print "up\n"; sleep 8;`
+$| = 1; print "up\n"; sleep 4;`
 
 // A process whose parent had ended between two reads of /proc counted as another's. Most of 500 processes that
 // replaced themselves were not found, and went on for 2 s after the lease was free.
@@ -45,6 +46,9 @@ func TestProcessesThatReplaceThemselvesAreEnded(t *testing.T) {
 	if err != nil {
 		t.Skip("SKIP: no perl here, which starts processes quickly enough")
 	}
+	if !hindered(t, apart) { // this process gets thousands of zombies, which fill the table until it ends
+		return
+	}
 	mark := fmt.Sprintf("replacing-%d", os.Getpid())
 	var s Status
 	for try := 0; try < 3 && (try == 0 || s.Left); try++ { // the load is the mean of a minute: what has just begun does not count yet
@@ -52,6 +56,9 @@ func TestProcessesThatReplaceThemselvesAreEnded(t *testing.T) {
 		r.out.wait(1)
 		r.stop <- 0
 		s = <-r.status
+		for pid := 1; pid > 0; { // reaps the zombies of this try
+			pid, _ = syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
+		}
 	}
 	if s.Left && busy() {
 		t.Skip("SKIP: this machine is so busy that new processes come faster than they are ended, which azconc has reported")
