@@ -427,10 +427,7 @@ func (w transfers) writer(client *aztables.Client, me int) (v optest.Verdicts) {
 
 func TestNoTransferIsMadeTwiceOrByHalf(t *testing.T) {
 	var all optest.Verdicts
-	each := 40 / min(optest.RaceScale, 6)
-	if testing.Short() {
-		each = min(each, 12)
-	}
+	each := map[bool]int{true: 12, false: 40 / min(optest.RaceScale, 6)}[testing.Short() && optest.RaceScale == 1]
 	for n := range uint64(2) {
 		seed := *optest.FirstSeed + n
 		v := transfers{seed: seed, writers: 32, each: each, among: 8}.run(t)
