@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"context"
+	"errors"
 	"io"
 	"sync"
 	"time"
@@ -43,10 +44,11 @@ func (t *try) cancel() {
 
 // Err implements context.Context.
 func (t *try) Err() error {
-	if err := t.Context.Err(); err == nil || context.Cause(t.Context) != context.DeadlineExceeded {
-		return err
+	err := t.Context.Err()
+	if err != nil && errors.Is(context.Cause(t.Context), context.DeadlineExceeded) {
+		return context.DeadlineExceeded
 	}
-	return context.DeadlineExceeded
+	return err
 }
 
 // Value implements context.Context.

@@ -89,17 +89,17 @@ func names() (names []string) {
 // for one another to connect.
 const mostClients = 64
 
-func (opts *options) check() error {
-	for _, name := range opts.Workloads {
+func (o *options) check() error {
+	for _, name := range o.Workloads {
 		if !slices.Contains(names(), name) {
 			return fail.Usagef("--workload %q is none of %s", name, strings.Join(names(), ", "))
 		}
 	}
-	for i, n := range opts.Clients {
+	for i, n := range o.Clients {
 		switch {
 		case n < 1 || n > mostClients:
 			return fail.Usagef("--clients %d is not between 1 and %d", n, mostClients)
-		case slices.Contains(opts.Clients[:i], n):
+		case slices.Contains(o.Clients[:i], n):
 			return fail.Usagef("--clients has %d twice", n)
 		}
 	}
