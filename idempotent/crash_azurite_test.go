@@ -53,7 +53,7 @@ func TestFiveHundredMessagesSentTwiceHaveFiveHundredEffects(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	consume := func(p onAzurite, ctx context.Context) {
-		inbox, err := NewInbox(p.tables.NewClient("effects"), nil)
+		inbox, err := NewInbox(p.tables.NewClient("effects"), &InboxOptions{KeepExpired: true})
 		if err != nil {
 			t.Error(err)
 			return

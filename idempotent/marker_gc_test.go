@@ -118,11 +118,11 @@ func TestGCOnAzurite(t *testing.T) {
 		t.Fatal(err)
 	}
 	table := p.tables.NewClient("markers")
-	markers, err := NewMarkers(table, nil)
+	markers, err := NewMarkers(table, &MarkersOptions{KeepExpired: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	inbox, err := NewInbox(table, nil)
+	inbox, err := NewInbox(table, &InboxOptions{KeepExpired: true})
 	if err != nil {
 		t.Fatal(err)
 	}

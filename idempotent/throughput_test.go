@@ -45,7 +45,7 @@ func farOnAzurite(t testing.TB, account azurite.Account) *far {
 		t.Fatal(err)
 	}
 	f.effects = f.tables("effects")
-	if f.inbox, err = NewInbox(f.effects, nil); err != nil {
+	if f.inbox, err = NewInbox(f.effects, &InboxOptions{KeepExpired: true}); err != nil {
 		t.Fatal(err)
 	}
 	return f

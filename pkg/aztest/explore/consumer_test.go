@@ -104,7 +104,7 @@ type row struct{ N int }
 
 // apply adds 1 to an entity in the transaction that records the message.
 func apply(ctx context.Context, a account, m *idempotent.Message, _ *goods) error {
-	inbox, err := idempotent.NewInbox(prepared(a, "effects"), nil)
+	inbox, err := idempotent.NewInbox(prepared(a, "effects"), &idempotent.InboxOptions{KeepExpired: true})
 	if err != nil {
 		return err
 	}

@@ -189,7 +189,7 @@ func storeQueues(t *testing.T, s *shelf) {
 	s.entities("markers")
 
 	table := s.table("inbox")
-	inbox, err := idempotent.NewInbox(table, nil)
+	inbox, err := idempotent.NewInbox(table, &idempotent.InboxOptions{KeepExpired: true})
 	s.fail(err)
 	s.check(s.Queue("rows").Create(t.Context(), nil))
 	s.send("rows", nil, idempotent.Outgoing{ID: "row", Body: []byte("row")})
