@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,11 +25,14 @@ import (
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
+var crowds atomic.Int64
+
 // crowd lets 64 processes, 5 ms away, change a counter of so many shards for 10 s, each with what change returns for it, and
-// returns how many changes there are in a second, and how long 99 in 100 of them take at most. Each process has a host of its
-// own in its URLs: what a process has seen of a crowd is remembered by host, so none knows what another has seen.
+// returns how many changes there are in a second, and how long 99 in 100 of them take at most. Each process of each crowd has a
+// host of its own in its URLs: what a process has seen of a crowd is remembered by host, so none knows what another has seen.
 func crowd(t *testing.T, shards int, change func(*testing.T, sharded.At) func(context.Context) error) (perSecond float64, p99 time.Duration) {
 	const lasts = 10 * time.Second
+	number := crowds.Add(1)
 	synctest.Test(t, func(t *testing.T) {
 		latency := optest.Latencies(int64(shards))
 		s := aztest.New(&aztest.Options{Latency: func() time.Duration { return 4*time.Millisecond + latency()/5 }})
@@ -44,7 +48,7 @@ func crowd(t *testing.T, shards int, change func(*testing.T, sharded.At) func(co
 		var wg sync.WaitGroup
 		for p := range 64 {
 			once := change(t, func(name string) optimistic.Target[sharded.Part] {
-				client, err := blockblob.NewClientWithSharedKeyCredential(fmt.Sprintf("http://process%d/%s/box/%s", p, aztest.Account, name), key, &blockblob.ClientOptions{ClientOptions: s.ClientOptions()})
+				client, err := blockblob.NewClientWithSharedKeyCredential(fmt.Sprintf("http://process%d-of-crowd%d/%s/box/%s", p, number, aztest.Account, name), key, &blockblob.ClientOptions{ClientOptions: s.ClientOptions()})
 				if err != nil {
 					t.Error(err)
 				}
