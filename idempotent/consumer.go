@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
-	"golang.org/x/sync/semaphore"
 
 	"github.com/azconc/azconc/idempotent/internal/markers"
 	"github.com/azconc/azconc/idempotent/internal/queues"
@@ -40,11 +39,10 @@ type Consumer struct {
 	handler Handler
 	o       ConsumerOptions
 
-	budget   *Budget             // its own one, or ConsumerOptions.Budget
-	suspects *semaphore.Weighted // the room for suspects whose handlers run; see room
-	wake     chan struct{}
-	margin   time.Duration // how long before others can receive its message a handler's context ends
-	room     chan struct{} // signals the receiver that there may be room for messages
+	budget *Budget // its own one, or ConsumerOptions.Budget
+	wake   chan struct{}
+	margin time.Duration // how long before others can receive its message a handler's context ends
+	room   chan struct{} // signals the receiver that there may be room for messages
 
 	requests, handled atomic.Int64
 	swept             int64 // requests at the last step of the collection; used by the receiver, and after it
@@ -85,7 +83,7 @@ func NewConsumer(queue *azqueue.QueueClient, handler Handler, opts *ConsumerOpti
 		return nil, err
 	}
 	c := &Consumer{
-		handler: handler, o: o, budget: cmp.Or(o.Budget, NewBudget(o.Concurrency)), suspects: semaphore.NewWeighted(int64(roomForSuspects(o.Concurrency))), margin: min(o.Visibility/10, time.Second),
+		handler: handler, o: o, budget: cmp.Or(o.Budget, NewBudget(o.Concurrency)), margin: min(o.Visibility/10, time.Second),
 		wake: make(chan struct{}, 1), room: make(chan struct{}, 1), now: make(chan struct{}),
 		inFlight: map[string]*delivery{}, keys: map[string]*delivery{}, recalled: map[string]markers.Ledger{},
 	}
