@@ -137,8 +137,8 @@ func (*StuckError) Unwrap() error { return ErrStuck }
 // Run consumes messages until ctx ends, or until ExitWhenEmpty or MaxMessages stops it. It then stops receiving, gives
 // back messages whose handlers have not started, waits for SoftStop, ends the handlers' contexts, and waits for
 // HardStop. Message.Stopping signals handlers that this has begun. A nil error means that all handlers have returned;
-// otherwise the error is a *StuckError, or says why messages cannot be received, or which required resource is missing or
-// forbidden. A second call returns ErrRan.
+// otherwise the error says why messages cannot be received, or which required resource is missing or forbidden, or has a *StuckError
+// in its chain, or both. A second call returns ErrRan.
 //
 // Requests: 1 per receive of up to 32 messages, 1 per message to delete it, 1 per third of Visibility that a handler
 // takes beyond the first two thirds; with Markers, those listed at Dedupe.
@@ -164,7 +164,11 @@ func (c *Consumer) Run(ctx context.Context) error {
 			go func() { <-done; c.finish(ctx) }()
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			return &StuckError{Handlers: len(c.inFlight)}
+			stuck := &StuckError{Handlers: len(c.inFlight)}
+			if why := cmp.Or(c.fatal, err); why != nil {
+				return fmt.Errorf("%w; %w", why, stuck)
+			}
+			return stuck
 		}
 	}
 	c.finish(ctx)

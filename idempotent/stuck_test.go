@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/observe"
 )
@@ -43,6 +44,38 @@ func TestAStuckHandlerDoesNotHoldItsMessage(t *testing.T) {
 			t.Errorf("%d messages left", n)
 		}
 	})
+}
+
+// Run said that a handler did not return, and not why the Consumer had ended.
+func TestAStuckHandlerDoesNotHideWhyTheConsumerEnded(t *testing.T) {
+	for name, deleted := range map[string]func(r *rig) error{
+		"the queue": func(r *rig) error { _, err := r.queue.Delete(t.Context(), nil); return err },
+		"the right to claim": func(r *rig) error {
+			r.service.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: 403, Code: "AuthorizationFailure", Match: ofTables})
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *rig) {
+				r.send("m")
+				release := make(chan struct{})
+				c := r.consumer(func(context.Context, *Message) error { <-release; return nil }, ConsumerOptions{Markers: r.markers, SoftStop: time.Second, HardStop: time.Second})
+				time.AfterFunc(10*time.Second, func() {
+					r.send("n")
+					if err := deleted(r); err != nil {
+						t.Error(err)
+					}
+				})
+				err := c.Run(t.Context())
+				stuck, ok := errors.AsType[*StuckError](err)
+				if !ok || stuck.Handlers != 1 || !errors.Is(err, ErrStuck) || !azerr.Has(err, "QueueNotFound", "AuthorizationFailure") {
+					t.Errorf("Run: %v", err)
+				}
+				close(release)
+				pass(time.Minute)
+			})
+		})
+	}
 }
 
 // A handler that called runtime.Goexit, as a failed assertion in a test does, left its message renewed and Run waiting for ever.
