@@ -50,7 +50,12 @@ func (d *delivery) resolve(ctx context.Context) error {
 		}
 		if noSuchBlob(err) && c.o.Applied != nil {
 			// A body is deleted after the effect, so the answer is final.
-			switch applied, asked := c.o.Applied(ctx, d.m); {
+			applied := false
+			asked := guarded(ctx, d.m, func(ctx context.Context, m *Message) (err error) {
+				applied, err = c.o.Applied(ctx, m)
+				return err
+			})
+			switch {
 			case asked != nil:
 				err = asked
 			case applied:

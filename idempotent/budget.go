@@ -13,10 +13,12 @@ import (
 //
 // A Consumer asks for no more messages than there are free handlers, so that no message waits for those of another queue while its
 // visibility timeout passes. Each Consumer keeps one handler, from NewConsumer until its Run has ended, however long those of the others
-// take, and uses those that the others do not need. A suspect that runs alone is the only one that runs in all of them.
+// take, and uses those that the others do not need. Half of the handlers run suspects, of whatever queue. A suspect that runs alone is
+// the only one that runs in all of them.
 type Budget struct {
 	handlers int
 	seats    *semaphore.Weighted // of the handlers that run
+	suspects *semaphore.Weighted // the room for suspects whose handlers run; see room
 	alone    atomic.Int32        // suspects that run alone, or wait for that
 
 	mu   sync.Mutex
@@ -25,7 +27,10 @@ type Budget struct {
 
 // NewBudget returns a Budget of so many handlers: at least as many as there are Consumers.
 func NewBudget(handlers int) *Budget {
-	return &Budget{handlers: handlers, seats: semaphore.NewWeighted(int64(handlers)), held: map[*Consumer]int{}}
+	return &Budget{
+		handlers: handlers, seats: semaphore.NewWeighted(int64(handlers)), suspects: semaphore.NewWeighted(int64(roomForSuspects(handlers))),
+		held: map[*Consumer]int{},
+	}
 }
 
 // join adds a Consumer, until leave.
@@ -71,6 +76,21 @@ func (b *Budget) give(c *Consumer, n int) {
 	defer b.mu.Unlock()
 	b.held[c] -= n
 	b.poke()
+}
+
+// busy reports whether handlers run, or messages are being settled.
+func (b *Budget) busy() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for c := range b.held {
+		c.mu.Lock()
+		n := c.stock[running] + c.stock[closing]
+		c.mu.Unlock()
+		if n > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // poke makes the receivers check whether there is room. mu is held.

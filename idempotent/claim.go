@@ -48,8 +48,9 @@ func (k *claim) transact(ctx context.Context, change func(context.Context, *tabl
 	return err
 }
 
-// hold renews the claim in its second half. ErrOwnershipLost means that it is another's, or could not be renewed and ends before
-// the message's hiding does, which is when hold is called next at the latest. Requests: 2, once per half of its life.
+// hold renews the claim in its second half, after the message was renewed and until it has to be renewed again. ErrOwnershipLost means
+// that it is another's, or could not be renewed and ends before the message's hiding does, which is when hold is called next at the
+// latest. Requests: 2, once per half of its life.
 func (k *claim) hold(ctx context.Context) error {
 	if k == nil || !k.renewing.TryLock() {
 		return nil // it is being renewed
@@ -61,6 +62,9 @@ func (k *claim) hold(ctx context.Context) error {
 	if time.Until(k.until) > o.life/2 || !local.After(k.until) {
 		return nil
 	}
+	hidden, _ := d.receipt.Deadline()
+	ctx, cancel := context.WithDeadline(ctx, hidden.Add(-d.c.o.Visibility/3))
+	defer cancel()
 	gone := false
 	err := k.transact(ctx, func(ctx context.Context, tx *tables.Tx) error {
 		var m markers.Marker
@@ -75,7 +79,8 @@ func (k *claim) hold(ctx context.Context) error {
 			Until time.Time `json:"until"`
 		}{until})
 	})
-	switch hidden, _ := d.receipt.Deadline(); {
+	hidden, _ = d.receipt.Deadline()
+	switch {
 	case err != nil && k.until.Before(hidden), gone:
 		return ErrOwnershipLost
 	case err == nil:

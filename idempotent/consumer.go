@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
-	"golang.org/x/sync/semaphore"
 
 	"github.com/azconc/azconc/idempotent/internal/markers"
 	"github.com/azconc/azconc/idempotent/internal/queues"
@@ -40,11 +39,10 @@ type Consumer struct {
 	handler Handler
 	o       ConsumerOptions
 
-	budget   *Budget             // its own one, or ConsumerOptions.Budget
-	suspects *semaphore.Weighted // the room for suspects whose handlers run; see room
-	wake     chan struct{}
-	margin   time.Duration // how long before others can receive its message a handler's context ends
-	room     chan struct{} // signals the receiver that there may be room for messages
+	budget *Budget // its own one, or ConsumerOptions.Budget
+	wake   chan struct{}
+	margin time.Duration // how long before others can receive its message a handler's context ends
+	room   chan struct{} // signals the receiver that there may be room for messages
 
 	requests, handled atomic.Int64
 	swept             int64 // requests at the last step of the collection; used by the receiver, and after it
@@ -85,7 +83,7 @@ func NewConsumer(queue *azqueue.QueueClient, handler Handler, opts *ConsumerOpti
 		return nil, err
 	}
 	c := &Consumer{
-		handler: handler, o: o, budget: cmp.Or(o.Budget, NewBudget(o.Concurrency)), suspects: semaphore.NewWeighted(int64(roomForSuspects(o.Concurrency))), margin: min(o.Visibility/10, time.Second),
+		handler: handler, o: o, budget: cmp.Or(o.Budget, NewBudget(o.Concurrency)), margin: min(o.Visibility/10, time.Second),
 		wake: make(chan struct{}, 1), room: make(chan struct{}, 1), now: make(chan struct{}),
 		inFlight: map[string]*delivery{}, keys: map[string]*delivery{}, recalled: map[string]markers.Ledger{},
 	}
@@ -139,8 +137,8 @@ func (*StuckError) Unwrap() error { return ErrStuck }
 // Run consumes messages until ctx ends, or until ExitWhenEmpty or MaxMessages stops it. It then stops receiving, gives
 // back messages whose handlers have not started, waits for SoftStop, ends the handlers' contexts, and waits for
 // HardStop. Message.Stopping signals handlers that this has begun. A nil error means that all handlers have returned;
-// otherwise the error is a *StuckError, or says why messages cannot be received, or which required resource is missing or
-// forbidden. A second call returns ErrRan.
+// otherwise the error says why messages cannot be received, or which required resource is missing or forbidden, or has a *StuckError
+// in its chain, or both. A second call returns ErrRan.
 //
 // Requests: 1 per receive of up to 32 messages, 1 per message to delete it, 1 per third of Visibility that a handler
 // takes beyond the first two thirds; with Markers, those listed at Dedupe.
@@ -166,7 +164,11 @@ func (c *Consumer) Run(ctx context.Context) error {
 			go func() { <-done; c.finish(ctx) }()
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			return &StuckError{Handlers: len(c.inFlight)}
+			stuck := &StuckError{Handlers: len(c.inFlight)}
+			if why := cmp.Or(c.fatal, err); why != nil {
+				return fmt.Errorf("%w; %w", why, stuck)
+			}
+			return stuck
 		}
 	}
 	c.finish(ctx)

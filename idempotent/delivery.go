@@ -118,19 +118,22 @@ const (
 // live takes a delivery from its decision to its end.
 func (d *delivery) live() {
 	c := d.c
+	stands := false
+	defer func() { // also if a function of the user ends the goroutine
+		if !stands {
+			c.done(d)
+		}
+	}()
 	d.observe()
 	if d.fate == copied {
 		c.move(d, copying)
-		if d.follow() {
+		if stands = d.follow(); stands {
 			c.move(d, waiting)
 			d.fate, d.original = undecided, nil
 			c.decide([]*delivery{d})
-			return
 		}
-		c.done(d)
 		return
 	}
-	defer c.done(d)
 	if d.fate == run {
 		d.handle()
 		return
@@ -155,6 +158,7 @@ func (d *delivery) observe() {
 	if d.endSpan != nil {
 		return
 	}
+	d.endSpan = func(error) {} // until the hook has returned
 	d.within, d.endSpan = d.c.o.Hooks.Start(d.c.work, observe.Span{Name: "idempotent.Handle", Resource: d.c.queue.Path, Message: d.m.observed()})
 	d.settling = context.WithoutCancel(d.within)
 }
@@ -240,9 +244,8 @@ func (d *delivery) replay() {
 	if c.o.Replay != nil {
 		until, _ := d.receipt.Deadline()
 		ctx, cancel := context.WithDeadlineCause(d.within, until, ErrOwnershipLost)
-		err := guarded(ctx, d.m, func(ctx context.Context, m *Message) error { return c.o.Replay(ctx, m, d.result) })
-		cancel()
-		if err != nil {
+		defer cancel()
+		if err := guarded(ctx, d.m, func(ctx context.Context, m *Message) error { return c.o.Replay(ctx, m, d.result) }); err != nil {
 			d.giveBack(observe.Retried, c.o.Backoff.Wait(d.m.Attempt-1), err)
 			return
 		}

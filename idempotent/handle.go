@@ -15,10 +15,10 @@ import (
 
 // begin takes a batch from the receive on.
 func (c *Consumer) begin(batch []*delivery) {
+	defer c.decide(batch) // also if a hook ends the goroutine
 	for _, d := range batch {
 		d.report(observe.Received, nil)
 	}
-	c.decide(batch)
 }
 
 // decide decides about a batch and starts a goroutine for each delivery. While a resource does not answer, undecided
@@ -26,7 +26,14 @@ func (c *Consumer) begin(batch []*delivery) {
 func (c *Consumer) decide(batch []*delivery) {
 	until := batch[0].received.Add(c.o.Visibility - c.margin)
 	var err error
-	for open := batch; len(open) > 0; {
+	open := batch
+	defer func() {
+		for _, d := range open {
+			d.fate, d.why = unclear, err
+			c.tasks.Go(d.live)
+		}
+	}()
+	for len(open) > 0 {
 		if c.stopping.Err() == nil {
 			deciding, cancel := retry.Detached(c.stopping, send.TryTimeout)
 			err = c.dedupe.decide(deciding, open)
@@ -42,14 +49,7 @@ func (c *Consumer) decide(batch []*delivery) {
 			}
 			c.tasks.Go(d.live)
 		}
-		if open = left; len(open) == 0 {
-			return
-		}
-		if !c.suspend(err) || !c.outage.wait(c.stopping, until) {
-			for _, d := range open {
-				d.fate, d.why = unclear, err
-				c.tasks.Go(d.live)
-			}
+		if open = left; len(open) > 0 && (!c.suspend(err) || !c.outage.wait(c.stopping, until)) {
 			return
 		}
 	}
@@ -66,6 +66,7 @@ func (d *delivery) handle() {
 	ctx, cancel := context.WithCancelCause(d.within)
 	defer cancel(nil)
 	stop := d.keepHidden(cancel)
+	defer stop() // also if a hook ends the goroutine
 	began, err := time.Now(), errExited
 	defer func() { d.finish(stop, outcome{err: err, cause: context.Cause(ctx), took: time.Since(began)}) }()
 	err = d.attempt(ctx)
@@ -77,7 +78,15 @@ func (d *delivery) keepHidden(end context.CancelCauseFunc) (stop func()) {
 	ctx, quit := context.WithCancel(d.settling)
 	release := context.AfterFunc(d.c.holding, quit)
 	var beating sync.WaitGroup
-	beating.Go(func() { d.beat(ctx, end) })
+	beating.Go(func() {
+		lost := true // also if a hook ends the goroutine
+		defer func() {
+			if lost {
+				end(ErrOwnershipLost)
+			}
+		}()
+		lost = d.beat(ctx)
+	})
 	return func() {
 		quit()
 		release()
@@ -85,16 +94,15 @@ func (d *delivery) keepHidden(end context.CancelCauseFunc) (stop func()) {
 	}
 }
 
-// beat renews the message until ctx ends, and ends the handler's context if it cannot.
-func (d *delivery) beat(ctx context.Context, end context.CancelCauseFunc) {
+// beat renews the message until ctx ends, and reports whether it could not.
+func (d *delivery) beat(ctx context.Context) (lost bool) {
 	for {
 		until, ours := d.receipt.Deadline()
 		if !ours {
-			end(ErrOwnershipLost)
-			return
+			return true
 		}
 		if retry.Sleep(ctx, time.Until(until)-d.c.o.Visibility/3) != nil {
-			return
+			return false
 		}
 		// A renewal in progress is not cut off when the handler returns: its response has the receipt to settle the
 		// message with.
@@ -103,17 +111,14 @@ func (d *delivery) beat(ctx context.Context, end context.CancelCauseFunc) {
 		cancel()
 		switch {
 		case err == nil && errors.Is(d.claim.hold(context.WithoutCancel(ctx)), ErrOwnershipLost):
-			end(ErrOwnershipLost)
-			return
+			return true
 		case err == nil:
 			continue
 		case ctx.Err() != nil:
-			return
+			return false
 		}
-		if until, ours = d.receipt.Deadline(); !ours || retry.Sleep(ctx, time.Until(until.Add(-d.c.margin))) == nil {
-			end(ErrOwnershipLost)
-		}
-		return
+		until, ours = d.receipt.Deadline()
+		return !ours || retry.Sleep(ctx, time.Until(until.Add(-d.c.margin))) == nil
 	}
 }
 

@@ -38,3 +38,17 @@ func TestABodyThatDoesNotDecodeIsPoisonAtOnce(t *testing.T) {
 		}
 	})
 }
+
+// The reason of a message that was poison for no reason was that it was postponed, and a body was "no <nil>".
+func TestEveryErrorOfAHandlerHasAText(t *testing.T) {
+	any := JSON(func(context.Context, *Message, any) error { return nil })(t.Context(), &Message{Body: []byte("not JSON")})
+	for err, want := range map[error]string{
+		Poison(nil): "poison, and the handler gave no reason", Drop(nil): "dropped, and the handler gave no reason",
+		RetryAfter(nil, time.Second): "failed, and the handler gave no reason", Postpone(time.Second): "postponed for 1s",
+		any: "the body is no interface {}: invalid character 'o' in literal null (expecting 'u')",
+	} {
+		if err.Error() != want {
+			t.Errorf("%q, want %q", err, want)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/azconc/azconc/idempotent/internal/format"
@@ -116,7 +117,7 @@ func JSON[T any](handle func(ctx context.Context, m *Message, v T) error) Handle
 	return func(ctx context.Context, m *Message) error {
 		var v T
 		if err := json.Unmarshal(m.Body, &v); err != nil {
-			return Poison(fmt.Errorf("the body is no %T: %w", v, err))
+			return Poison(fmt.Errorf("the body is no %v: %w", reflect.TypeFor[T](), err))
 		}
 		return handle(ctx, m, v)
 	}
@@ -141,10 +142,13 @@ type steered struct {
 }
 
 func (e *steered) Error() string {
-	if e.err == nil {
+	switch {
+	case e.err != nil:
+		return e.err.Error()
+	case e.what == postpone:
 		return fmt.Sprintf("postponed for %v", e.after)
 	}
-	return e.err.Error()
+	return map[verdict]string{retryLater: "failed", poison: "poison", drop: "dropped"}[e.what] + ", and the handler gave no reason"
 }
 
 func (e *steered) Unwrap() error { return e.err }

@@ -99,8 +99,8 @@ func (c *Consumer) suspend(why error) bool {
 	if !c.outage.begin() {
 		return true
 	}
-	c.failed(fmt.Errorf("no message is received until this is over: %w", why))
 	c.tasks.Go(func() { c.probe(failed.probe, out.RetryAfter) })
+	c.failed(fmt.Errorf("no message is received until this is over: %w", why))
 	return true
 }
 

@@ -3,10 +3,13 @@ package idempotent
 import (
 	"context"
 	"errors"
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/google/uuid"
 
 	"github.com/azconc/azconc/idempotent/internal/format"
@@ -90,6 +93,67 @@ func TestWhatCannotBeSentIsRefusedBeforeItIs(t *testing.T) {
 			t.Errorf("sent %v", r.service.Log())
 		}
 	})
+}
+
+// respondent answers every request of an operation in place of the service.
+type respondent struct {
+	next   policy.Transporter
+	method string
+	answer func(r *http.Request) (*http.Response, error)
+}
+
+func (a respondent) Do(r *http.Request) (*http.Response, error) {
+	if r.Method == a.method {
+		return a.answer(r)
+	}
+	return a.next.Do(r)
+}
+
+// A message that had been refused twice was said to have been sent, perhaps: no connection could be made, or the queue was created and
+// the next request was forbidden. One whose response had no message in it was said not to have been sent.
+func TestASendErrorSaysWhetherTheMessageMayBeInTheQueue(t *testing.T) {
+	withoutMessage := func(r *http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: http.StatusCreated, Request: r, Header: http.Header{"X-Ms-Request-Id": {"1"}},
+			Body: io.NopCloser(strings.NewReader("<QueueMessagesList/>"))}, nil
+	}
+	for name, tt := range map[string]struct {
+		faults []aztest.Fault
+		answer func(r *http.Request) (*http.Response, error)
+		ended  bool // the context
+		open   bool
+		tries  int
+	}{
+		"no connection":            {faults: []aztest.Fault{{Kind: aztest.Refuse}}, tries: 6},
+		"lost, then no connection": {faults: []aztest.Fault{{Kind: aztest.LoseAnswer, Count: 1}, {Kind: aztest.Refuse}}, open: true, tries: 6},
+		"created, then forbidden": {faults: []aztest.Fault{{Kind: aztest.Answer, Status: 404, Code: "QueueNotFound", Match: aztest.Op("Put Message"), Count: 1},
+			{Kind: aztest.Answer, Status: 403, Code: "AuthorizationFailure", Match: aztest.Op("Put Message")}}, tries: 2},
+		"no message in the response": {answer: withoutMessage, open: true, tries: 1},
+		"ended before":               {ended: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *rig) {
+				r.service.SetFaults(tt.faults...)
+				queue := r.queue
+				if tt.answer != nil {
+					queue = r.client("orders", respondent{r.service, http.MethodPost, tt.answer})
+				}
+				p, err := NewProducer(queue, &ProducerOptions{CreateQueue: true})
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				if tt.ended {
+					cancel()
+				}
+				sent, err := p.Send(ctx, Outgoing{ID: "mine", Body: []byte("x")})
+				failed, ok := errors.AsType[*SendError](err)
+				if !ok || failed.Open != tt.open || errors.Is(err, ErrOutcomeUnknown) != tt.open || strings.Contains(err.Error(), "may have been sent") != tt.open || sent.Tries != tt.tries {
+					t.Errorf("after %d tries: %v", sent.Tries, err)
+				}
+			})
+		})
+	}
 }
 
 // TestAServiceThatHangsIsAskedAgain: a try had no bound, and a send was stuck for as long as its context allowed.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync"
 	"testing"
 	"time"
 
@@ -67,4 +68,50 @@ func TestTheTimeOfAMessageIsCountedFromTheRequest(t *testing.T) {
 			})
 		})
 	}
+}
+
+// While the table of the markers hung, the renewal of the claim kept the message from being renewed: it was received and handled by
+// another consumer, beside the handler of the first.
+func TestATableThatHangsDoesNotKeepAMessageFromBeingRenewed(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.send("m")
+		first, second := r.process(), r.process()
+		var mu sync.Mutex
+		running, most, runs := 0, 0, 0
+		handle := func(ctx context.Context, _ *Message) error {
+			mu.Lock()
+			running++
+			runs++
+			most = max(most, running)
+			mu.Unlock()
+			first.wire.SetFaults(aztest.Fault{Kind: aztest.Hang, Match: ofTables})
+			select {
+			case <-ctx.Done():
+			case <-time.After(4 * time.Minute):
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			running--
+			return ctx.Err()
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
+		defer cancel()
+		var all sync.WaitGroup
+		for _, p := range []*process{first, second} {
+			c, err := NewConsumer(p.queue, handle, &ConsumerOptions{Markers: p.markers, Visibility: 3 * time.Second, Poll: pollEvery(time.Second)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			all.Go(func() {
+				if err := c.Run(ctx); err != nil {
+					t.Error(err)
+				}
+			})
+			pass(time.Minute)
+		}
+		all.Wait()
+		if most != 1 || runs != 1 || len(r.left(r.queue)) != 0 {
+			t.Errorf("%d runs, up to %d at a time, %d left", runs, most, len(r.left(r.queue)))
+		}
+	})
 }

@@ -99,7 +99,7 @@ func (d *delivery) enter(ctx context.Context) (leave func(), err error) {
 		return func() { c.budget.seats.Release(1) }, nil
 	}
 	n, alone := d.room()
-	if err := d.take(ctx, c.suspects, n, errGrouped); err != nil {
+	if err := d.take(ctx, c.budget.suspects, n, errGrouped); err != nil {
 		return nil, err
 	}
 	seats, stale := 1, errGrouped
@@ -112,7 +112,7 @@ func (d *delivery) enter(ctx context.Context) (leave func(), err error) {
 		if err == nil {
 			c.budget.seats.Release(int64(seats))
 		}
-		c.suspects.Release(int64(n))
+		c.budget.suspects.Release(int64(n))
 		if alone {
 			c.budget.alone.Add(-1)
 		}
@@ -123,7 +123,7 @@ func (d *delivery) enter(ctx context.Context) (leave func(), err error) {
 		return nil, err
 	}
 	if alone {
-		c.settled(ctx)
+		c.budget.settled(ctx)
 	}
 	return leave, nil
 }
@@ -151,12 +151,9 @@ func (d *delivery) take(ctx context.Context, places *semaphore.Weighted, n int, 
 
 // settled waits until the messages that were handled before are settled, for up to 5 s. If a suspect message crashed the
 // process earlier, they would be redelivered with it, and become suspect too.
-func (c *Consumer) settled(ctx context.Context) {
-	for began := time.Now(); time.Since(began) < 5*time.Second; {
-		c.mu.Lock()
-		busy := c.stock[running] + c.stock[closing]
-		c.mu.Unlock()
-		if busy == 0 || retry.Sleep(ctx, linger) != nil {
+func (b *Budget) settled(ctx context.Context) {
+	for began := time.Now(); b.busy() && time.Since(began) < 5*time.Second; {
+		if retry.Sleep(ctx, linger) != nil {
 			return
 		}
 	}

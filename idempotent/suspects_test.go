@@ -2,6 +2,7 @@ package idempotent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -115,6 +116,52 @@ func TestSuspectsTakeMoreRoomWithEveryDeath(t *testing.T) {
 			if got != tt.want {
 				t.Errorf("%+v: %d", tt, got)
 			}
+		}
+	})
+}
+
+// Each Consumer of a Budget had room for suspects of its own: together they filled all handlers with them.
+func TestSuspectsOfSeveralQueuesShareTheirRoom(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		budget, own := NewBudget(8), [2]*Consumer{}
+		for i := range own {
+			own[i] = r.consumer(func(context.Context, *Message) error { return nil }, ConsumerOptions{Budget: budget})
+			own[i].stopping = t.Context()
+		}
+		enter := func(c *Consumer, starts int) (leave func(), err error) {
+			d := &delivery{c: c, arrival: arrival{carries: true, stale: time.Now().Add(maxWait)}, handling: handling{suspect: true, starts: starts}}
+			return d.enter(t.Context())
+		}
+		for i := range 4 {
+			leave, err := enter(own[i%2], 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer leave()
+		}
+		if _, err := enter(own[1], 0); !errors.Is(err, errGrouped) {
+			t.Errorf("a fifth suspect beside eight handlers: %v", err)
+		}
+	})
+}
+
+// A suspect that ran alone did not wait for the messages of another queue to be settled, which became suspect with it.
+func TestASuspectThatRunsAloneWaitsForTheMessagesOfEveryQueue(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		budget, own := NewBudget(8), [2]*Consumer{}
+		for i := range own {
+			own[i] = r.consumer(func(context.Context, *Message) error { return nil }, ConsumerOptions{Budget: budget})
+		}
+		own[0].stock[closing] = 1
+		began := time.Now()
+		d := &delivery{c: own[1], arrival: arrival{carries: true}, handling: handling{suspect: true, starts: 9}}
+		leave, err := d.enter(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer leave()
+		if waited := time.Since(began); waited < 5*time.Second {
+			t.Errorf("it runs %v after another queue's message was handled, which is not settled", waited)
 		}
 	})
 }

@@ -184,16 +184,20 @@ func (o *Once) Begin(ctx context.Context, key string, payload []byte) (run *Run,
 	if err != nil {
 		return nil, Result{}, err
 	}
-	run = &Run{Hold: h, Keep: o.keep, once: o, key: key, hash: hash}
-	out, run.stored, err = o.look(h.Context(), key, hash) // done between our look and our lock
-	if err == nil && !run.stored {
+	held := &Run{Hold: h, Keep: o.keep, once: o, key: key, hash: hash}
+	defer func() {
+		if run == nil { // also if a hook ends the goroutine
+			_ = held.Release(ctx)
+		}
+	}()
+	out, held.stored, err = o.look(h.Context(), key, hash) // done between our look and our lock
+	if err == nil && !held.stored {
 		err = o.attempt(h.Context(), key)
 	}
-	if err != nil || run.stored {
-		_ = run.Release(ctx)
+	if err != nil || held.stored {
 		return nil, out, err
 	}
-	return run, Result{}, nil
+	return held, Result{}, nil
 }
 
 // Look returns the result stored for a key, and whether there is one. Requests: 1.

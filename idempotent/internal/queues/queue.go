@@ -133,7 +133,9 @@ func (q *Queue) Send(ctx context.Context, text string, o *azqueue.EnqueueMessage
 		sent.Inserted, sent.Expires, sent.NextVisible = ptr.Value(m.InsertionTime), ptr.Value(m.ExpirationTime), ptr.Value(m.TimeNextVisible)
 		return nil
 	})
-	sent.Tries, sent.Open = done.Tries, err != nil && (done.Tries > 1 || done.Ambiguous > 0)
+	// An error without a meaning may come from a success: of a response that cannot be read.
+	sent.Open = err != nil && (done.Ambiguous > 0 || done.Last != nil && azerr.Classify(done.Last).Kind == azerr.Other)
+	sent.Tries = done.Tries
 	return sent, err
 }
 
