@@ -3,6 +3,7 @@ package container
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"time"
 
@@ -156,7 +157,7 @@ func newListCmd(f *cli.Factory) *cobra.Command {
 // newACLCmd returns the verbs of an access control list: public access, and up to five stored policies.
 func newACLCmd(f *cli.Factory) *cobra.Command {
 	return noun.Document[settings.ACL]{
-		Path: "container acl", Name: "a container's access control list", Arg: "<container>", Example: "jobs", Long: turnsLong, Lease: true,
+		Path: "container acl", Name: "a container's access control list", Arg: "<container>", Example: "jobs", Long: turnsLong, Versioned: true,
 		Parse: ref.ParseContainer,
 		Open: func(on ref.Blob) (optimistic.Target[settings.ACL], error) {
 			client, err := f.Container(on)
@@ -214,11 +215,9 @@ func ParsePolicies(shown []PolicyShown) (policies []settings.AccessPolicy, err e
 			text string
 			into *time.Time
 		}{{"start", p.Start, &policy.Start}, {"expiry", p.Expiry, &policy.Expiry}} {
-			t, err := flags.ParseTime(at.name, at.text)
-			if err != nil {
-				return nil, fail.Usagef("policy %q: %s %q is not a time", p.ID, at.name, at.text)
+			if *at.into, err = flags.ParseTime(at.name, at.text); err != nil {
+				return nil, fmt.Errorf("policy %q: %w", p.ID, err)
 			}
-			*at.into = t
 		}
 		policies = append(policies, policy)
 	}
