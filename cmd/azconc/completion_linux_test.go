@@ -112,7 +112,6 @@ func TestShellsCompleteCommandsAndValuesAndNoFiles(t *testing.T) {
 				{"azconc bl\tge\t", "<blob><get>"},
 				{"azconc queue cons\torders --dedu\town\t", "<queue><consume><orders><--dedupe><owner>"},
 				{"azconc -o js\tblob list jobs", "<-o><json><blob><list><jobs>"},
-				{"azconc --output=js\tversion", "<--output=json><version>"},
 				// Local files are offered where one is asked for, and nowhere else.
 				{"azconc blob put jobs/a --file dec\t", "<blob><put><jobs/a><--file><decoy.txt>"},
 				{"azconc lock run jobs/n -- ./dec\t", "<lock><run><jobs/n><--><./decoy.txt>"},

@@ -31,8 +31,8 @@ func newCompletionCmd(f *cli.Factory) *cobra.Command {
 	}
 }
 
-// bashWords replaces a function of cobra's script that needs the package bash-completion. Without the package it joins the words
-// that bash separates at = and : itself.
+// bashWords replaces a function of cobra's script that needs the package bash-completion. Without the package a value after = is not
+// completed, since bash takes it for a word of its own.
 const bashWords = `
 __azconc_init_completion()
 {
@@ -41,34 +41,8 @@ __azconc_init_completion()
         _get_comp_words_by_ref "$@" cur prev words cword
         return
     fi
-    local i rest=${COMP_LINE:0:COMP_POINT} word joined='' separator=''
-    words=() cword=-1
-    for ((i = 0; i <= COMP_CWORD; i++)); do
-        word=${COMP_WORDS[i]}
-        joined=1
-        if [[ $i == 0 || $rest == [[:space:]]* ]]; then
-            joined=''
-            rest=${rest#"${rest%%[![:space:]]*}"}
-        fi
-        if ((i == COMP_CWORD)); then
-            word=$rest
-        fi
-        rest=${rest#"$word"}
-        if [[ $joined && ($word == [=:]* || $separator) ]]; then
-            words[cword]+=$word
-        else
-            words[++cword]=$word
-        fi
-        separator=''
-        if [[ $word == *[=:] ]]; then
-            separator=1
-        fi
-    done
-    cur=${words[cword]}
-    prev=''
-    if ((cword > 0)); then
-        prev=${words[cword - 1]}
-    fi
+    words=("${COMP_WORDS[@]}") cword=$COMP_CWORD
+    cur=${words[cword]} prev=${words[cword - 1]}
 }
 `
 
