@@ -82,11 +82,8 @@ already committed. The whole content is replaced, under the conditions given.
 A missing block, one that was never staged or that another commit discarded, is a conflict (exit code 4, reason
 "blocklist").`,
 		Example: "  azconc blob block commit jobs/big part-0001 part-0002 --if-none-match '*'",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) < 2 {
-				return cli.ResourceArgs("<container/blob>", "<id>")(nil, args)
-			}
-			return nil
+		Args: func(cmd *cobra.Command, args []string) error {
+			return cli.ResourceArgs("<container/blob>", "<id>")(cmd, args[:min(len(args), 2)])
 		},
 	}
 	set := cmd.Flags()

@@ -161,10 +161,7 @@ func newACLCmd(f *cli.Factory) *cobra.Command {
 		Parse: ref.ParseContainer,
 		Open: func(on ref.Blob) (optimistic.Target[settings.ACL], error) {
 			client, err := f.Container(on)
-			if err != nil {
-				return nil, err
-			}
-			return settings.NewContainerACL(client), nil
+			return settings.NewContainerACL(client), err
 		},
 		Decode: parseACL,
 		Encode: func(acl settings.ACL) any {

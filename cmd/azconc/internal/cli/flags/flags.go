@@ -31,8 +31,7 @@ func AllowEmpty(set *pflag.FlagSet, names ...string) {
 
 // Listing defines the flags of a list of nouns: --prefix and --max.
 func Listing(set *pflag.FlagSet, prefix *string, most *int, nouns string) {
-	set.StringVar(prefix, "prefix", "", "only names that begin with this `text`")
-	AllowEmpty(set, "prefix")
+	Prefix(set, prefix)
 	Int(set, most, "max", 0, "stop after `n` "+nouns+"; 0 is all")
 }
 

@@ -46,7 +46,7 @@ func newTransactCmd(f *cli.Factory) *cobra.Command {
 	var file, operationID string
 	flags.File(cmd.Flags(), &file, "`file` with the writes, one JSON object per line; - is stdin")
 	flags.AddOperationID(cmd.Flags(), &operationID, "a written row", optimistic.OperationsKept)
-	return cli.On(f, cmd, parseTable(2), tableClient(f), func(ctx context.Context, on ref.Table, client *aztables.Client) (cli.Result, error) {
+	return cli.On(f, cmd, parseTable(2), f.Table, func(ctx context.Context, on ref.Table, client *aztables.Client) (cli.Result, error) {
 		data, err := f.WholeFile(ctx, file)
 		if err != nil {
 			return nil, err
