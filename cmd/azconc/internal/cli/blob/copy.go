@@ -67,10 +67,7 @@ the copy started. A copy that does not end at once is pending: --wait waits for 
 		if source.IfNoneMatch == "*" {
 			return from, fail.Usagef("--source-if-none-match '*' can never hold: a source has to exist")
 		}
-		if err := flags.CheckWrite(source); err != nil { // the rules of a write apply to the source, too
-			return from, fail.Usagef("on the source: %w", err)
-		}
-		return from, nil
+		return from, flags.CheckWrite(source, "--source-") // the rules of a write apply to the source, too
 	}
 	return cli.On(f, cmd, parse, f.Blob, func(ctx context.Context, from ref.Blob, client *blob.Client) (cli.Result, error) {
 		onto, err := f.Blob(to)

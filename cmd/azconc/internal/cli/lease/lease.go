@@ -130,7 +130,7 @@ func (n noun) verb(cmd *cobra.Command, op string, check func() error, do func(co
 func (n noun) holding(cmd *cobra.Command, op string, do func(context.Context, *call) (result, error)) *cobra.Command {
 	id := ""
 	flags.LeaseID(cmd.Flags(), &id, "`id` under which it is held")
-	flags.Required(cmd.Flags(), "lease-id", "azconc … lease acquire prints the id")
+	flags.Required(cmd.Flags(), "lease-id", "azconc "+n.name+" lease acquire prints the id")
 	return n.verb(cmd, op, nil, func(ctx context.Context, c *call) (result, error) {
 		c.id = id
 		return do(ctx, c)

@@ -147,7 +147,7 @@ func ParseShareOrFile(arg string) (File, error) {
 	for _, name := range strings.Split(r.Path, "/") {
 		switch {
 		case name == "", name == ".", name == "..":
-			return r, fail.Usagef("the path %q has a part that is empty, . or ..", r.Path)
+			return r, fail.Usagef(`the path %q has a part that is empty, or "." or ".."`, r.Path)
 		case utf8.RuneCountInString(name) > 255:
 			return r, fail.Usagef("a part of the path has more than 255 characters")
 		case strings.ContainsAny(name, `"\:|<>*?`):
