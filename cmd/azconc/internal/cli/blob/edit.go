@@ -46,12 +46,7 @@ its file, and azconc prints the command that writes it.`,
 	set.BoolVar(&o.Create, "create", false, "start with an empty text if the blob does not exist")
 	flags.AddMaxSize(set, &maxSize)
 	flags.WriteConditions(set, &o.Conditions, flags.CondAll)
-	parse := func(arg string) (on ref.Blob, err error) {
-		if on, err = ref.ParseWritable(arg); err != nil {
-			return on, err
-		}
-		return on, creates(o.Create, o.Conditions)
-	}
+	parse := cli.Checked(ref.ParseWritable, func() error { return creates(o.Create, o.Conditions) })
 	return cli.On(f, cmd, parse, f.BlockBlob, func(ctx context.Context, on ref.Blob, client *blockblob.Client) (cli.Result, error) {
 		var err error
 		if e.editor, err = editor(f); err != nil {

@@ -84,15 +84,12 @@ func (p Pairs) writing(f *cli.Factory, cmd *cobra.Command, remove *[]string) *co
 	}
 	flags.WriteConditions(cmd.Flags(), &o.Conditions, p.Conditions)
 	var given map[string]string
-	parse := func(arg string) (on ref.Blob, err error) {
-		if on, err = p.Parse(arg); err != nil {
-			return on, err
-		}
+	parse := cli.Checked(p.Parse, func() (err error) {
 		if given, err = read(cmd.Flags().Args()[1:]); err == nil && remove != nil && len(given)+len(*remove) == 0 {
 			err = fail.WithHint(fail.Usagef("no change is given"), "give name=value, or --remove name")
 		}
-		return on, err
-	}
+		return err
+	})
 	return cli.On(f, cmd, parse, p.Open, func(ctx context.Context, on ref.Blob, t optimistic.Target[map[string]string]) (cli.Result, error) {
 		o.Hooks = f.Monitor.Hooks()
 		r, err := optimistic.Update(ctx, t, func(_ context.Context, pairs *map[string]string) error {

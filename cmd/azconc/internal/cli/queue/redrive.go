@@ -40,18 +40,12 @@ messages are hidden by something else, such as an interrupted redrive, the exit 
 	flags.Text(set, &o.PerSecond, "rate", "move at most this `number` of messages per second; 0 is no limit", parseRate)
 	ids := set.StringArray("id", nil, "move the message with this `id`; may be repeated")
 	flags.Duration(set, &o.Wait, "wait", true, "wait this long for hidden messages when no others are left")
-	parse := func(arg string) (from string, err error) {
-		if from, err = parseQueue(arg); err != nil {
-			return from, err
+	parse := cli.Checked(parseQueue, func() (err error) {
+		if to, err = parseQueue(set.Arg(1)); err == nil && to == set.Arg(0) {
+			err = fail.Usagef("%s is both queues", to)
 		}
-		if to, err = parseQueue(set.Arg(1)); err != nil {
-			return from, err
-		}
-		if from == to {
-			err = fail.Usagef("%s is both queues", from)
-		}
-		return from, err
-	}
+		return err
+	})
 	return cli.On(f, cmd, parse, f.Queue, func(ctx context.Context, on string, from *azqueue.QueueClient) (cli.Result, error) {
 		into, err := f.Queue(to)
 		if err != nil {

@@ -152,17 +152,11 @@ func (op Operation) apply(ctx context.Context, tx *tables.Tx) error {
 			return op.expect(found)
 		}
 	}
-	switch op.Op {
-	case "insert":
-		return tx.Insert(op.Row, op.Entity)
-	case "merge":
-		return tx.Merge(op.Row, op.Entity)
-	case "replace":
-		return tx.Replace(op.Row, op.Entity)
-	case "upsert":
-		return tx.Upsert(op.Row, op.Entity)
-	case "put":
-		return tx.Put(op.Row, op.Entity)
+	writes := map[string]func(row string, entity any) error{
+		"insert": tx.Insert, "merge": tx.Merge, "replace": tx.Replace, "upsert": tx.Upsert, "put": tx.Put,
+	}
+	if write := writes[op.Op]; write != nil {
+		return write(op.Row, op.Entity)
 	}
 	return tx.Delete(op.Row)
 }
