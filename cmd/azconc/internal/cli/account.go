@@ -70,13 +70,10 @@ func (f *Factory) Use(connection string) (*azaccount.Account, error) {
 // connectionError turns an error of azaccount into a usage error with its hint.
 func connectionError(err error) error {
 	e, ok := errors.AsType[*azaccount.Error](err)
-	switch {
-	case !ok:
+	if !ok {
 		return err
-	case e.Hint != "":
-		return fail.WithHint(&fail.UsageError{Err: err}, e.Hint)
 	}
-	return &fail.UsageError{Err: err}
+	return fail.WithHint(&fail.UsageError{Err: err}, e.Hint)
 }
 
 func noAccount() error {
@@ -219,13 +216,19 @@ func (f *Factory) TableService() (*aztables.ServiceClient, error) {
 	return c, connectionError(err)
 }
 
-// Entity returns r's entity as a target that keeps every type.
-func (f *Factory) Entity(r ref.Table) (tables.Entity[tables.Properties], error) {
+// Table returns the client of r's table.
+func (f *Factory) Table(r ref.Table) (*aztables.Client, error) {
 	s, err := f.TableService()
 	if err != nil {
-		return tables.Entity[tables.Properties]{}, err
+		return nil, err
 	}
-	return tables.NewEntity[tables.Properties](s.NewClient(r.Table), r.Partition, r.Row), nil
+	return s.NewClient(r.Table), nil
+}
+
+// Entity returns r's entity as a target that keeps every type.
+func (f *Factory) Entity(r ref.Table) (tables.Entity[tables.Properties], error) {
+	c, err := f.Table(r)
+	return tables.NewEntity[tables.Properties](c, r.Partition, r.Row), err
 }
 
 // FileService returns the client of the account's File service.

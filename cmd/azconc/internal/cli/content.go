@@ -37,15 +37,14 @@ func (f *Factory) OpenContent(ctx context.Context, name string) (io.ReadCloser, 
 		return nil, 0, err
 	}
 	info, err := file.Stat()
-	if err != nil {
+	if err == nil && info.IsDir() {
+		err = fail.Usagef("--file %s is a directory", name)
+	}
+	switch {
+	case err != nil:
 		_ = file.Close()
 		return nil, 0, err
-	}
-	if info.IsDir() {
-		_ = file.Close()
-		return nil, 0, fail.Usagef("--file %s is a directory", name)
-	}
-	if !info.Mode().IsRegular() {
+	case !info.Mode().IsRegular():
 		return file, -1, nil
 	}
 	return file, info.Size(), nil

@@ -6,9 +6,9 @@
 // values.
 //
 // A verb is made by On, or by OnAccount if its first argument names no resource. A function returns the command; its flags are variables of
-// that function, and three functions follow one another: parse reads the name of the resource, open makes a client for it, and do carries
-// out the verb and returns a Result, which is printed. The flags are checked before anything is sent, and an error is returned as it is:
-// Factory.Report makes of it the message, the hint, the JSON object and the exit code.
+// that function, and three functions follow one another: parse reads the name of the resource, and with Checked the flags are checked
+// together; open makes a client; and do carries out the verb and returns a Result, which is printed. The flags are checked before anything
+// is sent, and an error is returned as it is: Factory.Report makes of it the message, the hint, the JSON object and the exit code.
 //
 // stdout carries the result and nothing else. Whatever is printed, content of blobs excepted, passes Streams' redactor, which also
 // knows the secrets of this run's connection by value.

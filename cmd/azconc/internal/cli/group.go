@@ -88,9 +88,6 @@ func ResourceArgs(names ...string) cobra.PositionalArgs {
 
 // flagFor returns the flag for which an argument without one is perhaps meant, or "".
 func flagFor(cmd *cobra.Command, arg string) string {
-	if cmd == nil {
-		return ""
-	}
 	if cmd.Flags().Lookup("set") != nil && strings.Contains(arg, "=") {
 		return "set"
 	}

@@ -39,6 +39,17 @@ func On[R, C any](f *Factory, cmd *cobra.Command, parse func(string) (R, error),
 	return takingWhatUseNames(cmd)
 }
 
+// Checked returns a parse of On that also checks the verb's flags, once the name is read.
+func Checked[R any](parse func(string) (R, error), check func() error) func(string) (R, error) {
+	return func(arg string) (R, error) {
+		on, err := parse(arg)
+		if err == nil {
+			err = check()
+		}
+		return on, err
+	}
+}
+
 // OnAccount makes cmd a verb on the account, or on nothing that its first argument names. open makes a client, or the options of the verb
 // from its flags and arguments; the rest is as with On.
 func OnAccount[C any](f *Factory, cmd *cobra.Command, open func() (C, error), do func(context.Context, C) (Result, error)) *cobra.Command {

@@ -184,11 +184,6 @@ func (p *Progress) report(done string, rate func(seconds float64) string) {
 	p.Say(done)
 }
 
-func (p *Progress) print(line string) {
-	fmt.Fprintf(p.f.Err, "%-*s\r", p.width, line)
-	p.width = max(p.width, len(line))
-}
-
 // End clears the line for what comes next.
 func (p *Progress) End() {
 	if p.width > 0 {
@@ -199,7 +194,9 @@ func (p *Progress) End() {
 // Say reports what is done at present.
 func (p *Progress) Say(what string) {
 	if !p.hidden && p.f.ErrTerminal && !p.f.Quiet {
-		p.print("azconc: " + p.verb + " " + what)
+		line := "azconc: " + p.verb + " " + what
+		fmt.Fprintf(p.f.Err, "%-*s\r", p.width, line)
+		p.width = max(p.width, len(line))
 	}
 }
 

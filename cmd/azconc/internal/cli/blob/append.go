@@ -62,19 +62,16 @@ the new end. If they are the same, another writer may have appended the same byt
 	set.BoolVar(&record, "record", false, "frame the content with an id")
 	set.BoolVar(&o.Unique, "unique", false, "assert that no other writer appends the same bytes")
 	flags.WriteConditions(set, &o.Conditions, flags.CondAll)
-	parse := func(arg string) (ref.Blob, error) {
+	parse := cli.Checked(ref.ParseWritable, func() error {
 		o.Pinned = set.Changed("position")
-		on, err := ref.ParseWritable(arg)
 		switch {
-		case err != nil:
-			return on, err
 		case contentType != "" && !o.Create:
-			return on, fail.Usagef("--content-type applies to a blob that is created: add --create")
+			return fail.Usagef("--content-type applies to a blob that is created: add --create")
 		case o.Conditions.IfNoneMatch == "*":
-			return on, fail.WithHint(fail.Usagef("--if-none-match '*' can never hold for an append to an existing blob"), "--create creates the blob if it does not exist")
+			return fail.WithHint(fail.Usagef("--if-none-match '*' can never hold for an append to an existing blob"), "--create creates the blob if it does not exist")
 		}
-		return on, creates(o.Create, o.Conditions)
-	}
+		return creates(o.Create, o.Conditions)
+	})
 	return cli.On(f, cmd, parse, f.Container, func(ctx context.Context, on ref.Blob, client *container.Client) (cli.Result, error) {
 		data, err := f.WholeContent(ctx, file, maxAppend)
 		if err != nil {

@@ -51,13 +51,12 @@ put does all of this itself.`,
 	flags.Required(set, "id", "")
 	flags.File(set, &file, "`file` with the content; - is stdin")
 	flags.LeaseID(set, &o.LeaseID, "`id` of the lease that you hold on it")
-	parse := func(arg string) (ref.Blob, error) {
-		on, err := ref.ParseWritable(arg)
-		if err == nil && len(id) > 64 {
-			err = fail.Usagef("--id has %d bytes: the limit is 64", len(id))
+	parse := cli.Checked(ref.ParseWritable, func() error {
+		if len(id) > 64 {
+			return fail.Usagef("--id has %d bytes: the limit is 64", len(id))
 		}
-		return on, err
-	}
+		return nil
+	})
 	return cli.On(f, cmd, parse, f.BlockBlob, func(ctx context.Context, on ref.Blob, client *blockblob.Client) (cli.Result, error) {
 		data, err := f.WholeContent(ctx, file, maxStaged)
 		if err != nil {
@@ -82,11 +81,8 @@ already committed. The whole content is replaced, under the conditions given.
 A missing block, one that was never staged or that another commit discarded, is a conflict (exit code 4, reason
 "blocklist").`,
 		Example: "  azconc blob block commit jobs/big part-0001 part-0002 --if-none-match '*'",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) < 2 {
-				return cli.ResourceArgs("<container/blob>", "<id>")(nil, args)
-			}
-			return nil
+		Args: func(cmd *cobra.Command, args []string) error {
+			return cli.ResourceArgs("<container/blob>", "<id>")(cmd, args[:min(len(args), 2)])
 		},
 	}
 	set := cmd.Flags()
@@ -98,19 +94,15 @@ A missing block, one that was never staged or that another commit discarded, is 
 	flags.Pairs(set, &tags, "tag", "index tag `name=value`", parseTags)
 	flags.WriteConditions(set, &conditions, flags.CondAll)
 	var ids []string
-	parse := func(arg string) (ref.Blob, error) {
-		on, err := ref.ParseWritable(arg)
-		if err != nil {
-			return on, err
-		}
+	parse := cli.Checked(ref.ParseWritable, func() error {
 		ids = set.Args()[1:]
 		for _, id := range ids {
 			if id == "" || len(id) > 64 || len(id) != len(ids[0]) {
-				return on, fail.WithHint(fail.Usagef("block ids %q and %q: all must have the same length, of 1 to 64 bytes", ids[0], id), "azconc blob block list shows the existing blocks")
+				return fail.WithHint(fail.Usagef("block ids %q and %q: all must have the same length, of 1 to 64 bytes", ids[0], id), "azconc blob block list shows the existing blocks")
 			}
 		}
-		return on, nil
-	}
+		return nil
+	})
 	return cli.On(f, cmd, parse, f.BlockBlob, func(ctx context.Context, on ref.Blob, client *blockblob.Client) (cli.Result, error) {
 		r, err := blobs.CommitBlocks(ctx, client, ids, &blobs.UploadOptions{
 			Conditions: conditions, Metadata: metadata, Tags: tags, HTTPHeaders: typed(contentType, on),

@@ -104,13 +104,7 @@ over, and a read to stdout ends with exit code 4. The file appears under its nam
 	file := set.StringP("file", "f", "", "`file` for the content; - is stdout")
 	var o blobs.DownloadOptions
 	flags.ReadConditions(set, &o.Conditions, flags.CondAll)
-	parse := func(arg string) (ref.Blob, error) {
-		on, err := ref.ParseBlob(arg)
-		if err != nil {
-			return on, err
-		}
-		return on, f.CheckContentAlone(*file)
-	}
+	parse := cli.Checked(ref.ParseBlob, func() error { return f.CheckContentAlone(*file) })
 	return cli.On(f, cmd, parse, f.Blob, func(ctx context.Context, on ref.Blob, client *blob.Client) (cli.Result, error) {
 		p := f.Progress("get " + on.String())
 		var got blobs.DownloadResult

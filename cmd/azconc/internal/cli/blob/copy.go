@@ -57,21 +57,15 @@ the copy started. A copy that does not end at once is pending: --wait waits for 
 	flags.Time(set, &source.IfUnmodifiedSince, "source-if-unmodified-since", "only if the source did not change after this `time`")
 	flags.Header(set, &source.IfTags, "source-if-tags", "only if the source's index tags satisfy this `predicate`")
 	var to ref.Blob
-	parse := func(arg string) (from ref.Blob, err error) {
-		if from, err = ref.ParseBlob(arg); err != nil {
-			return from, err
-		}
+	parse := cli.Checked(ref.ParseBlob, func() (err error) {
 		if to, err = ref.ParseWritable(set.Arg(1)); err != nil {
-			return from, err
+			return err
 		}
 		if source.IfNoneMatch == "*" {
-			return from, fail.Usagef("--source-if-none-match '*' can never hold: a source has to exist")
+			return fail.Usagef("--source-if-none-match '*' can never hold: a source has to exist")
 		}
-		if err := flags.CheckWrite(source); err != nil { // the rules of a write apply to the source, too
-			return from, fail.Usagef("on the source: %w", err)
-		}
-		return from, nil
-	}
+		return flags.CheckWrite(source, "--source-") // the rules of a write apply to the source, too
+	})
 	return cli.On(f, cmd, parse, f.Blob, func(ctx context.Context, from ref.Blob, client *blob.Client) (cli.Result, error) {
 		onto, err := f.Blob(to)
 		if err != nil {
@@ -125,13 +119,12 @@ If the copy is no longer pending, the exit code is 4; if it was already aborted,
 	}
 	var id, leaseID string
 	flags.LeaseID(cmd.Flags(), &leaseID, "`id` of the lease that you hold on it")
-	parse := func(arg string) (ref.Blob, error) {
-		on, err := ref.ParseWritable(arg)
-		if id = cmd.Flags().Arg(1); err == nil && !flags.GUID.MatchString(id) {
-			err = fail.Usagef("%q is not the id of a copy, which is a GUID", id)
+	parse := cli.Checked(ref.ParseWritable, func() error {
+		if id = cmd.Flags().Arg(1); !flags.GUID.MatchString(id) {
+			return fail.Usagef("%q is not the id of a copy, which is a GUID", id)
 		}
-		return on, err
-	}
+		return nil
+	})
 	return cli.On(f, cmd, parse, f.Blob, func(ctx context.Context, on ref.Blob, client *blob.Client) (cli.Result, error) {
 		r, err := blobs.AbortCopy(ctx, client, id, &blobs.AbortCopyOptions{LeaseID: leaseID})
 		if errors.Is(err, blobs.ErrNoCopy) {

@@ -46,14 +46,10 @@ its file, and azconc prints the command that writes it.`,
 	set.BoolVar(&o.Create, "create", false, "start with an empty text if the blob does not exist")
 	flags.AddMaxSize(set, &maxSize)
 	flags.WriteConditions(set, &o.Conditions, flags.CondAll)
-	parse := func(arg string) (on ref.Blob, err error) {
-		if on, err = ref.ParseWritable(arg); err != nil {
-			return on, err
-		}
-		return on, creates(o.Create, o.Conditions)
-	}
+	parse := cli.Checked(ref.ParseWritable, func() error { return creates(o.Create, o.Conditions) })
 	return cli.On(f, cmd, parse, f.BlockBlob, func(ctx context.Context, on ref.Blob, client *blockblob.Client) (cli.Result, error) {
-		if _, err := editor(f); err != nil {
+		var err error
+		if e.editor, err = editor(f); err != nil {
 			return nil, err
 		}
 		o.Create = o.Create || o.Conditions.IfNoneMatch == azcore.ETagAny
@@ -83,6 +79,7 @@ type editing struct {
 	conditions optimistic.Conditions
 	before     []byte
 	base       azcore.ETag // of before
+	editor     string      // a shell command
 	file       string
 	mine       []byte
 	cancelled  bool // the text has not changed
@@ -106,7 +103,7 @@ func (e *editing) change(ctx context.Context, content *[]byte) (err error) {
 	if e.before, e.base = *content, base.ETag; err != nil {
 		return err
 	}
-	if err := runEditor(e.f, e.file); err != nil {
+	if err := e.runEditor(); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
@@ -168,14 +165,11 @@ func editor(f *cli.Factory) (string, error) {
 	return cmp.Or(command, "vi"), nil
 }
 
-// runEditor opens the user's editor on a file. The editor is not stopped when the command is, which would lose unsaved text. SIGINT
+// runEditor opens the user's editor on the file. The editor is not stopped when the command is, which would lose unsaved text. SIGINT
 // goes to the editor too, which decides how to handle it.
-func runEditor(f *cli.Factory, file string) error {
-	command, err := editor(f)
-	if err != nil {
-		return err
-	}
-	cmd := exec.Command("sh", "-c", command+` "$1"`, command, file)
+func (e *editing) runEditor() error {
+	f := e.f
+	cmd := exec.Command("sh", "-c", e.editor+` "$1"`, e.editor, e.file)
 	if stdin, ok := f.In.(*os.File); ok {
 		cmd.Stdin = stdin // os/exec would read ahead from anything else, and consume the answers to later questions
 	}
@@ -184,7 +178,7 @@ func runEditor(f *cli.Factory, file string) error {
 		terminal = f.Out
 	}
 	cmd.Stdout, cmd.Stderr, cmd.Env = terminal, terminal, f.Env
-	err = cmd.Run()
+	err := cmd.Run()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		return fmt.Errorf("the editor ended with status %d", exit.ExitCode())
 	}

@@ -99,7 +99,7 @@ func TestCopyFlags(t *testing.T) {
 		{Args: words("copy jobs/a jobs/b --source-if-match 0x8D --if-none-match * --wait --metadata K=v"), Err: taken},
 		{Args: words("copy jobs/a"), Err: "<container/blob> to copy it to is missing"},
 		{Args: words("copy jobs/a jobs/b --source-if-none-match *"), Err: "can never hold"},
-		{Args: words("copy jobs/a jobs/b --source-if-match a --source-if-none-match b"), Err: "on the source"},
+		{Args: words("copy jobs/a jobs/b --source-if-match a --source-if-none-match b"), Err: "--source-if-match and --source-if-none-match cannot both be given"},
 		{Args: words("abort-copy jobs/b " + id), Err: taken},
 		{Args: words("abort-copy jobs/b"), Err: "<copy-id> is missing"},
 		{Args: words("abort-copy jobs/b x"), Err: "not the id of a copy"},

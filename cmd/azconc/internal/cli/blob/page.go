@@ -58,16 +58,12 @@ must not exist.`,
 	flags.Header(set, &contentType, "content-type", "Content-Type of the blob (default by its name)")
 	flags.Metadata(set, &o.Metadata, "`name=value` to store with it")
 	flags.WriteConditions(set, &o.Conditions, flags.CondAll)
-	parse := func(arg string) (ref.Blob, error) {
-		on, err := ref.ParseWritable(arg)
-		switch {
-		case err != nil:
-			return on, err
-		case !set.Changed("size"):
-			return on, fail.Usagef("--size is missing")
+	parse := cli.Checked(ref.ParseWritable, func() error {
+		if !set.Changed("size") {
+			return fail.Usagef("--size is missing")
 		}
-		return on, wholePages(fmt.Sprintf("--size %d", *size), "multiple", *size, 0)
-	}
+		return wholePages(fmt.Sprintf("--size %d", *size), "multiple", *size, 0)
+	})
 	return cli.On(f, cmd, parse, pageBlob(f), func(ctx context.Context, on ref.Blob, client *pageblob.Client) (cli.Result, error) {
 		o.HTTPHeaders = typed(contentType, on)
 		r, err := pages.Create(ctx, client, *size, &o)
@@ -91,19 +87,15 @@ func writingPages(f *cli.Factory, cmd *cobra.Command, done string, check func() 
 		}
 		return nil
 	}
-	parse := func(arg string) (ref.Blob, error) {
-		on, err := ref.ParseWritable(arg)
-		if err != nil {
-			return on, err
-		}
+	parse := cli.Checked(ref.ParseWritable, func() error {
 		o.Sequence = pages.SequenceConditions{
 			IfEqual: given("if-sequence-eq", &equal), IfAtMost: given("if-sequence-le", &atMost), IfLess: given("if-sequence-lt", &less),
 		}
 		if err := wholePages(fmt.Sprintf("--offset %d", *offset), "multiple", *offset, 0); err != nil {
-			return on, err
+			return err
 		}
-		return on, check()
-	}
+		return check()
+	})
 	return cli.On(f, cmd, parse, pageBlob(f), func(ctx context.Context, on ref.Blob, client *pageblob.Client) (cli.Result, error) {
 		r, err := write(ctx, client, *offset, &o)
 		return cli.Written(on, done, r, err)

@@ -55,24 +55,20 @@ since, the change may be this write or another, and the exit code is 5. It is sa
 	flags.MaxAttempts(set, &o)
 	flags.WriteConditions(set, &o.Conditions, flags.CondAll)
 	given := map[string]string{} // by flag; an empty value removes the header
-	parse := func(arg string) (ref.Blob, error) {
+	parse := cli.Checked(ref.ParseWritable, func() error {
 		for i, h := range headerFields {
 			if set.Changed(h.flag) {
 				given[h.flag] = values[i]
 			}
 		}
-		on, err := ref.ParseWritable(arg)
-		if err != nil {
-			return on, err
-		}
 		if len(given) == 0 {
-			return on, fail.WithHint(fail.Usagef("no header is given"), "give a header, as in --content-type text/plain")
+			return fail.WithHint(fail.Usagef("no header is given"), "give a header, as in --content-type text/plain")
 		}
 		if sum, err := base64.StdEncoding.DecodeString(given["content-md5"]); err != nil || len(sum) != 0 && len(sum) != 16 {
-			return on, fail.Usagef("--content-md5 is not an MD5 sum in base64")
+			return fail.Usagef("--content-md5 is not an MD5 sum in base64")
 		}
-		return on, nil
-	}
+		return nil
+	})
 	return cli.On(f, cmd, parse, f.Blob, func(ctx context.Context, on ref.Blob, client *blob.Client) (cli.Result, error) {
 		o.Hooks = f.Monitor.Hooks()
 		r, err := optimistic.Update(ctx, blobs.NewHeaders(client), func(_ context.Context, headers *blobs.HTTPHeaders) error {

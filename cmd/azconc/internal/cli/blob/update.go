@@ -59,19 +59,17 @@ regular expressions have no look-around and no backreferences.`,
 	headers.Add(set)
 	flags.AddMaxSize(set, &maxSize)
 	flags.WriteConditions(set, &u.Conditions, flags.CondAll)
-	parse := func(arg string) (on ref.Blob, err error) {
-		if u.on, err = ref.ParseWritable(arg); err != nil {
-			return u.on, err
-		}
+	parse := cli.Checked(ref.ParseWritable, func() (err error) {
 		if u.change, err = source.Parse(f.Env); err != nil {
-			return u.on, err
+			return err
 		}
-		return u.on, creates(u.Create, u.Conditions)
-	}
+		return creates(u.Create, u.Conditions)
+	})
 	return cli.On(f, cmd, parse, f.BlockBlob, func(ctx context.Context, on ref.Blob, client *blockblob.Client) (cli.Result, error) {
 		if err := change.Prepare(ctx, f, u.change); err != nil {
 			return nil, err
 		}
+		u.on = on
 		u.Create = u.Create || u.Conditions.IfNoneMatch == azcore.ETagAny
 		u.Hooks = f.Monitor.Hooks()
 		content := contentOf(client, on.Blob, headers)

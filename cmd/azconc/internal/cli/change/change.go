@@ -89,25 +89,20 @@ func (c *ChangeFlags) Parse(env cli.Env) (Change, error) {
 }
 
 // Prepare loads what a change needs, once, before the first attempt.
-func Prepare(ctx context.Context, f *cli.Factory, c Change) error {
+func Prepare(ctx context.Context, f *cli.Factory, c Change) (err error) {
 	switch c := c.(type) {
 	case *FileChange:
-		return c.Load(ctx, f)
+		c.Data, err = f.WholeFile(ctx, c.Name)
 	case *Exec:
 		c.stderr = f.Err
 	}
-	return nil
+	return err
 }
 
 // FileChange replaces any content by the content of a file.
 type FileChange struct {
 	Name string
 	Data []byte
-}
-
-func (c *FileChange) Load(ctx context.Context, f *cli.Factory) (err error) {
-	c.Data, err = f.WholeFile(ctx, c.Name)
-	return err
 }
 
 func (c *FileChange) Apply(context.Context, BaseContent) ([]byte, error) {

@@ -3,6 +3,7 @@ package container
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"time"
 
@@ -156,14 +157,11 @@ func newListCmd(f *cli.Factory) *cobra.Command {
 // newACLCmd returns the verbs of an access control list: public access, and up to five stored policies.
 func newACLCmd(f *cli.Factory) *cobra.Command {
 	return noun.Document[settings.ACL]{
-		Path: "container acl", Name: "a container's access control list", Arg: "<container>", Example: "jobs", Long: turnsLong, Lease: true,
+		Path: "container acl", Name: "a container's access control list", Arg: "<container>", Example: "jobs", Long: turnsLong, Versioned: true,
 		Parse: ref.ParseContainer,
 		Open: func(on ref.Blob) (optimistic.Target[settings.ACL], error) {
 			client, err := f.Container(on)
-			if err != nil {
-				return nil, err
-			}
-			return settings.NewContainerACL(client), nil
+			return settings.NewContainerACL(client), err
 		},
 		Decode: parseACL,
 		Encode: func(acl settings.ACL) any {
@@ -214,11 +212,9 @@ func ParsePolicies(shown []PolicyShown) (policies []settings.AccessPolicy, err e
 			text string
 			into *time.Time
 		}{{"start", p.Start, &policy.Start}, {"expiry", p.Expiry, &policy.Expiry}} {
-			t, err := flags.ParseTime(at.name, at.text)
-			if err != nil {
-				return nil, fail.Usagef("policy %q: %s %q is not a time", p.ID, at.name, at.text)
+			if *at.into, err = flags.ParseTime(at.name, at.text); err != nil {
+				return nil, fmt.Errorf("policy %q: %w", p.ID, err)
 			}
-			*at.into = t
 		}
 		policies = append(policies, policy)
 	}

@@ -1,7 +1,6 @@
 package fail
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,7 +10,6 @@ import (
 	"syscall"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/optimistic"
@@ -140,8 +138,6 @@ func Hint(err error, v Verdict, command, on string) string {
 		return "a lock needs a blob of its own: give it another name, or --allow-content to use this blob's lease"
 	case inUse:
 		return "azconc file wait waits until clients have closed it; azconc file handles close closes their handles"
-	case wrongType(err) != "":
-		return wrongType(err)
 	case azerr.NeedsLeaseID(err):
 		return "--lease-id writes under the lease, if you hold it"
 	case v.Code == ExitUnknown:
@@ -160,19 +156,6 @@ func Hint(err error, v Verdict, command, on string) string {
 		return "is the account name right? it is the first part of " + unknown.Name
 	}
 	return ""
-}
-
-// wrongType returns the hint for a blob of another type than the command writes.
-func wrongType(err error) string {
-	e, ok := errors.AsType[*optimistic.TypeError](err)
-	if !ok {
-		return ""
-	}
-	way := map[string]string{
-		string(blob.BlobTypeAppendBlob): "azconc blob append appends to an append blob",
-		string(blob.BlobTypePageBlob):   "azconc blob page put writes a page blob",
-	}[e.Type]
-	return cmp.Or(way, "azconc blob update or blob put writes a block blob") + "; azconc blob delete removes it"
 }
 
 // missing returns the container, table, queue or share that does not exist, if err reports that: by its code, or because the

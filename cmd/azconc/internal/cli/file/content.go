@@ -2,7 +2,6 @@ package file
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -45,10 +44,7 @@ lease acquire, then --lease-id) keeps all writers out.`,
 	flags.LeaseID(cmd.Flags(), &leaseID, "`id` under which its lease is held")
 	ignoreMetadata := cmd.Flags().Bool("ignore-metadata", false, "ignore changes of the metadata alone, such as a holder's heartbeat")
 	flags.Duration(cmd.Flags(), &wait, "wait", true, "wait this long for SMB clients that prevent others from reading")
-	parse := func(arg string) (ref.File, error) {
-		on, err := ref.ParseFile(arg)
-		return on, cmp.Or(err, f.CheckContentAlone(*name))
-	}
+	parse := cli.Checked(ref.ParseFile, func() error { return f.CheckContentAlone(*name) })
 	return cli.On(f, cmd, parse, f.File, func(ctx context.Context, on ref.File, client *file.Client) (cli.Result, error) {
 		p := f.Progress("get " + on.String())
 		var got files.DownloadResult
@@ -201,12 +197,10 @@ A file's lease does not expire: if azconc is killed, the lease stays, and azconc
 	source.Add(cmd.Flags())
 	write.add(cmd.Flags())
 	var changing change.Change
-	parse := func(arg string) (on ref.File, err error) {
-		if on, err = ref.ParseFile(arg); err == nil {
-			changing, err = source.Parse(f.Env)
-		}
-		return on, err
-	}
+	parse := cli.Checked(ref.ParseFile, func() (err error) {
+		changing, err = source.Parse(f.Env)
+		return err
+	})
 	return cli.On(f, cmd, parse, f.File, func(ctx context.Context, on ref.File, client *file.Client) (cli.Result, error) {
 		if err := change.Prepare(ctx, f, changing); err != nil {
 			return nil, err

@@ -161,27 +161,24 @@ has not written; it may reopen the file at once. Prints how many handles were cl
 	all := cmd.Flags().Bool("all", false, "all handles")
 	recursive := cmd.Flags().BoolP("recursive", "r", false, "with --all, include everything in the directory")
 	yes := cmd.Flags().Bool("yes", false, "confirm that clients lose what they have not written")
-	parse := func(arg string) (on ref.File, err error) {
-		if on, err = ref.ParseShareOrFile(arg); err != nil {
-			return on, err
-		}
+	parse := cli.Checked(ref.ParseShareOrFile, func() error {
 		switch {
 		case *all && len(*ids) > 0:
-			return on, fail.Usagef("--id and --all cannot both be given")
+			return fail.Usagef("--id and --all cannot both be given")
 		case !*all && len(*ids) == 0:
-			return on, fail.WithHint(fail.Usagef("neither --id nor --all is given"), "azconc file handles list prints the ids")
+			return fail.WithHint(fail.Usagef("neither --id nor --all is given"), "azconc file handles list prints the ids")
 		case !*yes:
-			return on, fail.WithHint(fail.Usagef("--yes is missing"), "the clients lose what they have not written: give --yes to confirm")
+			return fail.WithHint(fail.Usagef("--yes is missing"), "the clients lose what they have not written: give --yes to confirm")
 		case *recursive && !*all:
-			return on, fail.Usagef("--recursive needs --all: an id names one handle")
+			return fail.Usagef("--recursive needs --all: an id names one handle")
 		}
 		for _, id := range *ids {
 			if id == "" || strings.Trim(id, "0123456789") != "" {
-				return on, fail.WithHint(fail.Usagef("--id %q is not a handle's id", id), "azconc file handles list prints the ids")
+				return fail.WithHint(fail.Usagef("--id %q is not a handle's id", id), "azconc file handles list prints the ids")
 			}
 		}
-		return on, nil
-	}
+		return nil
+	})
 	return cli.On(f, cmd, parse, f.Directory, func(ctx context.Context, on ref.File, client *directory.Client) (cli.Result, error) {
 		if *all {
 			*ids = []string{files.AllHandles}

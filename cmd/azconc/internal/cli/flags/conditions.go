@@ -37,7 +37,7 @@ func ReadConditions(set *pflag.FlagSet, c *optimistic.Conditions, which Conditio
 
 // WriteConditions adds the conditions of a request that writes.
 func WriteConditions(set *pflag.FlagSet, c *optimistic.Conditions, which ConditionSet) {
-	addConditions(set, c, which, func() error { return CheckWrite(*c) })
+	addConditions(set, c, which, func() error { return CheckWrite(*c, "--") })
 }
 
 func addConditions(set *pflag.FlagSet, c *optimistic.Conditions, which ConditionSet, check func() error) {
@@ -61,8 +61,9 @@ func addConditions(set *pflag.FlagSet, c *optimistic.Conditions, which Condition
 	}
 }
 
-// CheckWrite refuses conditions that the service does not accept together on a write.
-func CheckWrite(c optimistic.Conditions) error {
+// CheckWrite refuses conditions that the service does not accept together on a write. Their flags begin with prefix.
+func CheckWrite(c optimistic.Conditions, prefix string) error {
+	named := strings.NewReplacer("--", prefix).Replace
 	match, none := c.IfMatch != "", c.IfNoneMatch != ""
 	modified, unmodified := !c.IfModifiedSince.IsZero(), !c.IfUnmodifiedSince.IsZero()
 	for _, pair := range []struct {
@@ -70,14 +71,14 @@ func CheckWrite(c optimistic.Conditions) error {
 		a, b    string
 		instead string
 	}{
-		{match && none, "--if-match", "--if-none-match", "--if-match alone replaces one version; --if-none-match '*' alone creates"},
+		{match && none, "--if-match", "--if-none-match", "keep one of them: --if-match asks for one version, --if-none-match for any other, or none"},
 		{match && modified, "--if-match", "--if-modified-since", "an ETag is stricter than a time: keep --if-match"},
 		{none && unmodified, "--if-none-match", "--if-unmodified-since", "an ETag is stricter than a time: keep --if-none-match"},
 		{modified && unmodified, "--if-modified-since", "--if-unmodified-since", "to pin a version use --if-match with its ETag"},
 		{c.IfNoneMatch == azcore.ETagAny && c.LeaseID != "", "--if-none-match '*'", "--lease-id", "with the id of its lease the service overwrites an existing blob: to create one, leave --lease-id out"},
 	} {
 		if pair.given {
-			return fail.WithHint(fail.Usagef("%s and %s cannot both be given on a write", pair.a, pair.b), pair.instead)
+			return fail.WithHint(fail.Usagef("%s and %s cannot both be given on a write", named(pair.a), named(pair.b)), named(pair.instead))
 		}
 	}
 	return nil

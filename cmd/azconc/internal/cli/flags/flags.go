@@ -31,8 +31,7 @@ func AllowEmpty(set *pflag.FlagSet, names ...string) {
 
 // Listing defines the flags of a list of nouns: --prefix and --max.
 func Listing(set *pflag.FlagSet, prefix *string, most *int, nouns string) {
-	set.StringVar(prefix, "prefix", "", "only names that begin with this `text`")
-	AllowEmpty(set, "prefix")
+	Prefix(set, prefix)
 	Int(set, most, "max", 0, "stop after `n` "+nouns+"; 0 is all")
 }
 
@@ -91,8 +90,13 @@ func valuesOf(f *pflag.Flag) (values []string, list bool) {
 
 // FlagError is the usage error of a command line that pflag refused.
 func FlagError(cmd *cobra.Command, err error) error {
-	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && unknown.GetSpecifiedShortnames() == "" {
-		if name := nearest(cmd, unknown.GetSpecifiedName()); name != "" {
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		letters := unknown.GetSpecifiedShortnames()
+		name := nearest(cmd, unknown.GetSpecifiedName())
+		switch {
+		case letters != "" && strings.Trim(letters, "0123456789.") == "":
+			return fail.WithHint(fail.Usagef("-%s is no flag", letters), "a negative number comes after --, as in -- -"+letters)
+		case letters == "" && name != "":
 			return fail.WithHint(&fail.UsageError{Err: err}, "did you mean --"+name+"?")
 		}
 	}

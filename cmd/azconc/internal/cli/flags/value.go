@@ -81,14 +81,20 @@ func LeaseID(set *pflag.FlagSet, to *string, usage string) *value[string] {
 func Int[T int | int64](set *pflag.FlagSet, to *T, name string, least T, usage string) *value[T] {
 	return add(set, to, name, "", fmt.Sprintf("%T", least), usage, func(text string) (T, error) {
 		n, err := strconv.ParseInt(text, 0, strconv.IntSize)
-		return T(n), tooSmall(err, name, T(n) < least, T(n), least == 0)
+		if err == nil && T(n) < least {
+			err = tooSmall(name, n, least == 0)
+		}
+		return T(n), err
 	})
 }
 
 // Duration adds a flag that takes a duration, which is positive unless zero is allowed.
 func Duration(set *pflag.FlagSet, to *time.Duration, name string, zero bool, usage string) {
 	AnyDuration(set, to, name, "", usage, func(d time.Duration) error {
-		return tooSmall(nil, name, d < 0 || d == 0 && !zero, d, zero)
+		if d < 0 || d == 0 && !zero {
+			return tooSmall(name, d, zero)
+		}
+		return nil
 	})
 }
 
@@ -126,11 +132,8 @@ func AnyDuration(set *pflag.FlagSet, to *time.Duration, name, short, usage strin
 	}
 }
 
-func tooSmall(err error, name string, small bool, value any, zero bool) error {
-	switch {
-	case err != nil || !small:
-		return err
-	case zero:
+func tooSmall(name string, value any, zero bool) error {
+	if zero {
 		return fail.Usagef("--%s %v is negative", name, value)
 	}
 	return fail.Usagef("--%s %v is not positive", name, value)

@@ -106,14 +106,10 @@ func (n noun) verb(cmd *cobra.Command, op string, check func() error, do func(co
 	c := &call{f: n.f, op: op}
 	var when optimistic.Conditions
 	flags.WriteConditions(cmd.Flags(), &when, n.conditions)
-	parse := func(arg string) (fmt.Stringer, error) {
-		on, err := n.parse(arg)
-		if err != nil || check == nil {
-			return on, err
-		}
-		return on, check()
+	if check == nil {
+		check = func() error { return nil }
 	}
-	return cli.On(n.f, cmd, parse, n.open, func(ctx context.Context, on fmt.Stringer, l lease.Resource) (cli.Result, error) {
+	return cli.On(n.f, cmd, cli.Checked(n.parse, check), n.open, func(ctx context.Context, on fmt.Stringer, l lease.Resource) (cli.Result, error) {
 		c.on, c.lease = on, l
 		c.options = manual.Options{Hooks: c.hooks(), Conditions: lease.Conditions{
 			IfMatch: when.IfMatch, IfNoneMatch: when.IfNoneMatch, IfTags: when.IfTags, IfModifiedSince: when.IfModifiedSince, IfUnmodifiedSince: when.IfUnmodifiedSince,
@@ -130,7 +126,7 @@ func (n noun) verb(cmd *cobra.Command, op string, check func() error, do func(co
 func (n noun) holding(cmd *cobra.Command, op string, do func(context.Context, *call) (result, error)) *cobra.Command {
 	id := ""
 	flags.LeaseID(cmd.Flags(), &id, "`id` under which it is held")
-	flags.Required(cmd.Flags(), "lease-id", "azconc … lease acquire prints the id")
+	flags.Required(cmd.Flags(), "lease-id", "azconc "+n.name+" lease acquire prints the id")
 	return n.verb(cmd, op, nil, func(ctx context.Context, c *call) (result, error) {
 		c.id = id
 		return do(ctx, c)

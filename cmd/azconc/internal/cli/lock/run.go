@@ -94,17 +94,15 @@ AZCONC_SLOT. Slot 0 is the lock "<container/name>/slot/0", and so on: azconc loc
   azconc lock list jobs --prefix encoders/slot/`,
 	}
 	slots := cmd.Flags().Int("slots", 0, "how many may run at a time")
-	parse := func(arg string) (on ref.Blob, err error) {
-		switch on, err = ParseLock(arg); {
-		case err != nil:
-			return on, err
+	parse := cli.Checked(ParseLock, func() error {
+		switch {
 		case !cmd.Flags().Changed("slots"):
-			return on, fail.Usagef("--slots is missing")
+			return fail.Usagef("--slots is missing")
 		case *slots < 1 || *slots > 1000:
-			return on, fail.Usagef("--slots %d is not between 1 and 1000", *slots)
+			return fail.Usagef("--slots %d is not between 1 and 1000", *slots)
 		}
-		return on, nil
-	}
+		return nil
+	})
 	u := &UnderFlags{}
 	return u.Verb(f, cmd, parse, func(ctx context.Context, on ref.Blob, k *pessimistic.Locker) error {
 		s, err := shared.NewSemaphore(k, on.Blob, *slots)

@@ -47,7 +47,8 @@ azconc ends by SIGINT too, so that a shell ends its loop.
 With --end-with-parent, azconc ends when the process that started it has ended: it stops the command as if the lease was lost, and
 releases the lock. The runner of a pipeline signals only the shell of a step, and what that shell has started gets nothing.
 
-The command gets azconc's process id in AZCONC_PID. azconc exits with the command's status: 128+n if a signal ended it, 126 or
+The command inherits azconc's environment, credentials included (azconc help environment says how to withhold them), and gets azconc's
+process id in AZCONC_PID. azconc exits with the command's status: 128+n if a signal ended it, 126 or
 127 if it could not be started. The exit code is 75 if the lock was not acquired in time (-E changes that), and 76 if it was
 lost while the command ran.`
 
@@ -82,7 +83,7 @@ func CommandIn(cmd *cobra.Command) ([]string, error) {
 	if dash < 0 {
 		dash = len(args)
 	}
-	if err := cli.ResourceArgs(strings.Fields(cmd.Use)[1])(nil, args[:dash]); err != nil {
+	if err := cli.ResourceArgs(strings.Fields(cmd.Use)[1])(cmd, args[:dash]); err != nil {
 		return nil, err
 	}
 	command := args[dash:]

@@ -61,7 +61,11 @@ func (p Pairs) newShowCmd(f *cli.Factory) *cobra.Command {
 		if err != nil {
 			return nil, err
 		}
-		return Metadata{Outcome: "found", Resource: on.String(), ETag: string(v.ETag), Metadata: v.Value}, nil
+		r := Metadata{Outcome: "found", Resource: on.String(), Metadata: v.Value}
+		if p.Conditions != 0 {
+			r.ETag = string(v.ETag)
+		}
+		return r, nil
 	})
 }
 
@@ -80,15 +84,12 @@ func (p Pairs) writing(f *cli.Factory, cmd *cobra.Command, remove *[]string) *co
 	}
 	flags.WriteConditions(cmd.Flags(), &o.Conditions, p.Conditions)
 	var given map[string]string
-	parse := func(arg string) (on ref.Blob, err error) {
-		if on, err = p.Parse(arg); err != nil {
-			return on, err
-		}
+	parse := cli.Checked(p.Parse, func() (err error) {
 		if given, err = read(cmd.Flags().Args()[1:]); err == nil && remove != nil && len(given)+len(*remove) == 0 {
 			err = fail.WithHint(fail.Usagef("no change is given"), "give name=value, or --remove name")
 		}
-		return on, err
-	}
+		return err
+	})
 	return cli.On(f, cmd, parse, p.Open, func(ctx context.Context, on ref.Blob, t optimistic.Target[map[string]string]) (cli.Result, error) {
 		o.Hooks = f.Monitor.Hooks()
 		r, err := optimistic.Update(ctx, t, func(_ context.Context, pairs *map[string]string) error {
@@ -105,7 +106,7 @@ func (p Pairs) writing(f *cli.Factory, cmd *cobra.Command, remove *[]string) *co
 			*pairs = changed
 			return nil
 		}, &o)
-		if p.Tags != nil {
+		if p.Tags != nil || p.Conditions == 0 {
 			r.ETag, r.BaseETag = "", "" // azconc computes these itself, so they are useless for --if-match
 		}
 		return cli.Written(on, "updated", r, change.UpdateHint(err, &o))
@@ -116,7 +117,7 @@ func (p Pairs) writing(f *cli.Factory, cmd *cobra.Command, remove *[]string) *co
 type Metadata struct {
 	Outcome  string            `json:"outcome"`
 	Resource string            `json:"resource"`
-	ETag     string            `json:"etag"`
+	ETag     string            `json:"etag,omitempty"`
 	Metadata map[string]string `json:"metadata"`
 }
 
@@ -135,7 +136,7 @@ type Document[T any] struct {
 	Arg        string // "<queue>", or "" for a setting of the account
 	Example    string // of a resource
 	Long       string // ends the help of set
-	Lease      bool   // a write takes the id of the resource's lease
+	Versioned  bool   // the resource has an ETag and a lease, whose id a write takes
 	Parse      func(string) (ref.Blob, error)
 	Open       func(ref.Blob) (optimistic.Target[T], error)
 	Decode     func([]byte) (T, error)
@@ -168,7 +169,11 @@ func (d Document[T]) newShowCmd(f *cli.Factory) *cobra.Command {
 		if err != nil {
 			return nil, err
 		}
-		return documentResult{Outcome: "found", Resource: target.Resource(), ETag: string(v.ETag), Settings: d.Encode(v.Value)}, nil
+		r := documentResult{Outcome: "found", Resource: target.Resource(), Settings: d.Encode(v.Value)}
+		if d.Versioned {
+			r.ETag = string(v.ETag)
+		}
+		return r, nil
 	})
 }
 
@@ -198,7 +203,7 @@ func (d Document[T]) newSetCmd(f *cli.Factory) *cobra.Command {
 	var file string
 	o := optimistic.UpdateOptions{}
 	flags.File(cmd.Flags(), &file, "`file` with the document; - is stdin")
-	if d.Lease {
+	if d.Versioned {
 		flags.LeaseID(cmd.Flags(), &o.Conditions.LeaseID, "`id` of the lease that you hold on it")
 	}
 	return d.verb(f, cmd, func(ctx context.Context, target optimistic.Target[T]) (cli.Result, error) {
@@ -215,6 +220,9 @@ func (d Document[T]) newSetCmd(f *cli.Factory) *cobra.Command {
 			*v = value
 			return nil
 		}, &o)
+		if !d.Versioned {
+			r.ETag, r.BaseETag = "", ""
+		}
 		return cli.Written(ref.Blob{Container: target.Resource()}, "updated", r, err)
 	})
 }

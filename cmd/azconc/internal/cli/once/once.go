@@ -39,11 +39,11 @@ func (t *table) add(set *pflag.FlagSet) {
 
 // open returns the keys in the container of on, with their results. k is a Locker of that container.
 func (t table) open(f *cli.Factory, k *pessimistic.Locker, opts *idem.Options) (*idem.Once, error) {
-	tables, err := f.TableService()
+	client, err := f.Table(ref.Table{Table: string(t)})
 	if err != nil {
 		return nil, err
 	}
-	return idem.New(k, tables.NewClient(string(t)), opts)
+	return idem.New(k, client, opts)
 }
 
 // on makes cmd a verb that runs nothing.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"os"
 	"os/signal"
-	"sync"
 	"syscall"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/lock"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/idempotent"
 	"github.com/azconc/azconc/pkg/observe"
@@ -206,17 +206,16 @@ func (opts *consumeOptions) consume(ctx context.Context, f *cli.Factory) error {
 		return &fail.UsageError{Err: err}
 	}
 	// The frame has made the first signal the end of ctx, and would let the second one end azconc.
-	signals, done := make(chan os.Signal, 4), make(chan struct{})
+	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	var second sync.WaitGroup
-	second.Go(func() {
+	ended := lock.Until(func(ended <-chan struct{}) {
 		for n := 0; ; n++ {
 			select {
 			case <-signals:
 				if n > 0 {
 					c.StopNow()
 				}
-			case <-done:
+			case <-ended:
 				return
 			}
 		}
@@ -225,8 +224,7 @@ func (opts *consumeOptions) consume(ctx context.Context, f *cli.Factory) error {
 	err = c.Run(ctx)
 	draining()
 	signal.Stop(signals)
-	close(done)
-	second.Wait()
+	ended()
 	counts.progress.End()
 	if err == nil {
 		if _, signalled := errors.AsType[*fail.SignalError](context.Cause(ctx)); !signalled && ctx.Err() != nil {

@@ -40,18 +40,15 @@ func NewCmd(f *cli.Factory) *cobra.Command {
 // queues and metadata").
 func parseQueue(arg string) (string, error) {
 	if err := ref.ValidContainer(arg); err != nil || strings.HasPrefix(arg, "$") {
-		return "", fail.WithHint(fail.Usagef("%q is not a queue's name", arg),
-			"a name has 3 to 63 lower-case letters, digits and single hyphens, and begins and ends with a letter or digit")
+		return "", fail.WithHint(fail.Usagef("%q is not a queue's name", arg), ref.NameRule)
 	}
 	return arg, nil
 }
 
 // parseTable reads the name of a table.
 func parseTable(arg string) (string, error) {
-	if !ref.TableName.MatchString(arg) {
-		return "", fail.WithHint(fail.Usagef("%q is not a table's name", arg), "a name is 3 to 63 letters and digits, a letter first")
-	}
-	return arg, nil
+	t, err := ref.ParseTable(arg, 1)
+	return t.Table, err
 }
 
 // noClient is for verbs whose flags say which services are needed.
@@ -100,19 +97,19 @@ func TableFlag(set *pflag.FlagSet, to *string, name, usage string) {
 
 // openMarkers returns the markers in a table.
 func openMarkers(f *cli.Factory, table string) (*idempotent.Markers, error) {
-	tables, err := f.TableService()
+	client, err := f.Table(ref.Table{Table: table})
 	if err != nil {
 		return nil, err
 	}
-	return idempotent.NewMarkers(tables.NewClient(table), nil)
+	return idempotent.NewMarkers(client, nil)
 }
 
 func openInbox(f *cli.Factory, at ref.Table, outbox map[string]*idempotent.Producer) (*idempotent.Inbox, error) {
-	tables, err := f.TableService()
+	client, err := f.Table(at)
 	if err != nil {
 		return nil, err
 	}
-	return idempotent.NewInbox(tables.NewClient(at.Table), &idempotent.InboxOptions{Outbox: outbox})
+	return idempotent.NewInbox(client, &idempotent.InboxOptions{Outbox: outbox})
 }
 
 // maxClaimed is the longest body that is stored beside its message.

@@ -111,25 +111,18 @@ func newPeekCmd(f *cli.Factory) *cobra.Command {
 	var o reading
 	o.add(cmd.Flags(), "look at")
 	return cli.On(f, cmd, o.parse, f.Queue, func(ctx context.Context, on string, queue *azqueue.QueueClient) (cli.Result, error) {
-		messages, err := peek(ctx, queue, o)
-		return messagesShown(f, "found", on, messages, 0), err
-	})
-}
-
-func peek(ctx context.Context, queue *azqueue.QueueClient, o reading) (shown []messageShown, err error) {
-	answer, err := queue.PeekMessages(ctx, &azqueue.PeekMessagesOptions{NumberOfMessages: to.Ptr(int32(o.most))})
-	if err != nil {
-		return nil, err
-	}
-	for _, m := range answer.Messages {
-		one := messageShown{
-			MessageID: ptr.Value(m.MessageID), Inserted: show.Time(ptr.Value(m.InsertionTime)), Expires: show.Time(ptr.Value(m.ExpirationTime)),
-			DequeueCount: ptr.Value(m.DequeueCount),
+		answer, err := queue.PeekMessages(ctx, &azqueue.PeekMessagesOptions{NumberOfMessages: to.Ptr(int32(o.most))})
+		var all []messageShown
+		for _, m := range answer.Messages {
+			one := messageShown{
+				MessageID: ptr.Value(m.MessageID), Inserted: show.Time(ptr.Value(m.InsertionTime)), Expires: show.Time(ptr.Value(m.ExpirationTime)),
+				DequeueCount: ptr.Value(m.DequeueCount),
+			}
+			one.open(ptr.Value(m.MessageText), o.encoding)
+			all = append(all, one)
 		}
-		one.open(ptr.Value(m.MessageText), o.encoding)
-		shown = append(shown, one)
-	}
-	return shown, nil
+		return messagesShown(f, "found", on, all, 0), err
+	})
 }
 
 // messageShown is a message as receive and peek print it.

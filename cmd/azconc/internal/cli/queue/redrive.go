@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
 	"github.com/spf13/cobra"
@@ -36,24 +37,15 @@ messages are hidden by something else, such as an interrupted redrive, the exit 
 	var o redrive.Options
 	var to string
 	flags.Int(set, &o.Max, "max", 0, "move at most this many; 0 is no limit")
-	set.Float64Var(&o.PerSecond, "rate", 0, "move at most this many per second; 0 is no limit")
-	ids := set.StringSlice("id", nil, "move those with these `ids`")
+	flags.Text(set, &o.PerSecond, "rate", "move at most this `number` of messages per second; 0 is no limit", parseRate)
+	ids := set.StringArray("id", nil, "move the message with this `id`; may be repeated")
 	flags.Duration(set, &o.Wait, "wait", true, "wait this long for hidden messages when no others are left")
-	parse := func(arg string) (from string, err error) {
-		if from, err = parseQueue(arg); err != nil {
-			return from, err
+	parse := cli.Checked(parseQueue, func() (err error) {
+		if to, err = parseQueue(set.Arg(1)); err == nil && to == set.Arg(0) {
+			err = fail.Usagef("%s is both queues", to)
 		}
-		if to, err = parseQueue(set.Arg(1)); err != nil {
-			return from, err
-		}
-		switch {
-		case from == to:
-			return from, fail.Usagef("%s is both queues", from)
-		case o.PerSecond < 0:
-			return from, fail.Usagef("--rate %v is negative", o.PerSecond)
-		}
-		return from, nil
-	}
+		return err
+	})
 	return cli.On(f, cmd, parse, f.Queue, func(ctx context.Context, on string, from *azqueue.QueueClient) (cli.Result, error) {
 		into, err := f.Queue(to)
 		if err != nil {
@@ -93,6 +85,14 @@ messages are hidden by something else, such as an interrupted redrive, the exit 
 		return redriveResult{Outcome: "moved", From: on, Into: to, Moved: res.Moved, Left: res.Left,
 			Hidden: max(0, res.Hidden), Until: until, Cost: f.Cost()}, nil
 	})
+}
+
+func parseRate(text string) (float64, error) {
+	rate, err := strconv.ParseFloat(text, 64)
+	if err != nil || rate != 0 && !(rate >= 0.001 && rate <= 1e6) { // NaN is in no range
+		return 0, fail.Usagef("--rate %q is neither 0 nor a number from 0.001 to 1000000", text)
+	}
+	return rate, nil
 }
 
 type redriveResult struct {

@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,17 +53,16 @@ a blob of that container until the message is handled: azconc queue consume need
 	named(set, &claims, "claim-check", "`container` for a body that is too large for a message; it must exist", ref.ParseContainer)
 	var encoding idempotent.Encoding
 	flags.OneOf(set, (*string)(&encoding), "encoding", "format of the message", string(idempotent.Envelope), string(idempotent.Base64), string(idempotent.Text))
-	parse := func(arg string) (string, error) {
-		on, err := parseQueue(arg)
-		if err = cmp.Or(err, checkMessage(message)); err == nil && encoding != idempotent.Envelope {
+	parse := cli.Checked(parseQueue, func() error {
+		if encoding != idempotent.Envelope {
 			for _, name := range []string{"header", "claim-check"} {
 				if set.Changed(name) {
-					return on, fail.Usagef("--%s needs --encoding envelope: %s is the body alone", name, encoding)
+					return fail.Usagef("--%s needs --encoding envelope: %s is the body alone", name, encoding)
 				}
 			}
 		}
-		return on, err
-	}
+		return checkMessage(message)
+	})
 	return cli.On(f, cmd, parse, f.Queue, func(ctx context.Context, on string, queue *azqueue.QueueClient) (cli.Result, error) {
 		check, err := openClaims(f, claims)
 		if err != nil {

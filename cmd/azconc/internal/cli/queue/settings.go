@@ -28,10 +28,7 @@ func newMetadataCmd(f *cli.Factory) *cobra.Command {
 		Noun: "queue", Arg: "<queue>", Example: "orders", Long: lastWriterWinsLong, Parse: parseRef,
 		Open: func(on ref.Blob) (optimistic.Target[map[string]string], error) {
 			queue, err := f.Queue(on.Container)
-			if err != nil {
-				return nil, err
-			}
-			return settings.NewLastWriterWinsQueueMetadata(queue), nil
+			return settings.NewLastWriterWinsQueueMetadata(queue), err
 		},
 	}.NewCmd(f, nil)
 }
@@ -42,10 +39,7 @@ func newACLCmd(f *cli.Factory) *cobra.Command {
 		Path: "queue acl", Name: "the stored access policies of a queue", Arg: "<queue>", Example: "orders", Long: lastWriterWinsLong, Parse: parseRef,
 		Open: func(on ref.Blob) (optimistic.Target[[]settings.AccessPolicy], error) {
 			queue, err := f.Queue(on.Container)
-			if err != nil {
-				return nil, err
-			}
-			return settings.NewLastWriterWinsQueueACL(queue), nil
+			return settings.NewLastWriterWinsQueueACL(queue), err
 		},
 		Decode: func(data []byte) ([]settings.AccessPolicy, error) {
 			var doc aclDocument
@@ -68,10 +62,7 @@ func newPropertiesCmd(f *cli.Factory) *cobra.Command {
 		Path: "queue properties", Name: "the settings of the account's Queue service", Long: lastWriterWinsLong,
 		Open: func(ref.Blob) (optimistic.Target[azqueue.SetPropertiesOptions], error) {
 			service, err := f.QueueService()
-			if err != nil {
-				return nil, err
-			}
-			return settings.NewLastWriterWinsQueueService(service), nil
+			return settings.NewLastWriterWinsQueueService(service), err
 		},
 		Decode: func(data []byte) (p azqueue.SetPropertiesOptions, err error) {
 			return p, fail.StrictJSON(data, "the settings of a Queue service", &p)

@@ -128,8 +128,8 @@ const longestContainer = 63
 
 var containerName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
-// nameRule is the rule for the names of containers, queues and shares ("Naming and referencing containers, blobs, and metadata").
-const nameRule = "a name has 3 to 63 lower-case letters, digits and single hyphens, and begins and ends with a letter or digit"
+// NameRule is the rule for the names of containers, queues and shares ("Naming and referencing containers, blobs, and metadata").
+const NameRule = "a name has 3 to 63 lower-case letters, digits and single hyphens, and begins and ends with a letter or digit"
 
 // ValidContainer checks the name of a container.
 func ValidContainer(name string) error {
@@ -137,11 +137,11 @@ func ValidContainer(name string) error {
 	case name == "$root", name == "$web", name == "$logs", name == "$blobchangefeed":
 		return nil
 	case name == "":
-		return fail.WithHint(fail.Usagef("the container's name is empty"), nameRule)
+		return fail.WithHint(fail.Usagef("the container's name is empty"), NameRule)
 	case len(name) > longestContainer:
-		return fail.WithHint(fail.Usagef("the container's name is too long: %d characters", len(name)), nameRule)
+		return fail.WithHint(fail.Usagef("the container's name is too long: %d characters", len(name)), NameRule)
 	case len(name) < 3 || !containerName.MatchString(name):
-		return fail.WithHint(fail.Usagef("%q is not a container's name", name), nameRule)
+		return fail.WithHint(fail.Usagef("%q is not a container's name", name), NameRule)
 	}
 	return nil
 }

@@ -71,7 +71,7 @@ func (r Table) String() string {
 	return strings.TrimRight(r.Table+"/"+r.Partition+"/"+r.Row, "/")
 }
 
-var TableName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{2,62}$`)
+var tableName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{2,62}$`)
 
 // ParseTable reads table[/partition[/row]] with exactly this many parts. Keys cannot hold a slash: the
 // service forbids it.
@@ -79,7 +79,7 @@ func ParseTable(arg string, parts int) (Table, error) {
 	words := strings.Split(arg, "/")
 	shape := []string{"table", "table/partition", "table/partition/row"}[parts-1]
 	r := Table{Table: words[0]}
-	if !TableName.MatchString(r.Table) {
+	if !tableName.MatchString(r.Table) {
 		return r, fail.WithHint(fail.Usagef("%q is not a table's name", r.Table), "a name is 3 to 63 letters and digits, a letter first")
 	}
 	if len(words) != parts {
@@ -136,7 +136,7 @@ func ParseShareOrFile(arg string) (File, error) {
 	var r File
 	r.Share, r.Path, _ = strings.Cut(arg, "/")
 	if ValidContainer(r.Share) != nil || strings.HasPrefix(r.Share, "$") {
-		return r, cmp.Or(secretGiven(arg), fail.WithHint(fail.Usagef("%q is not a share's name", r.Share), nameRule))
+		return r, cmp.Or(secretGiven(arg), fail.WithHint(fail.Usagef("%q is not a share's name", r.Share), NameRule))
 	}
 	if !utf8.ValidString(r.Path) || utf8.RuneCountInString(r.Path) > 2048 {
 		return r, fail.Usagef("the path is not UTF-8 of up to 2048 characters")
@@ -147,7 +147,7 @@ func ParseShareOrFile(arg string) (File, error) {
 	for _, name := range strings.Split(r.Path, "/") {
 		switch {
 		case name == "", name == ".", name == "..":
-			return r, fail.Usagef("the path %q has a part that is empty, . or ..", r.Path)
+			return r, fail.Usagef(`the path %q has a part that is empty, or "." or ".."`, r.Path)
 		case utf8.RuneCountInString(name) > 255:
 			return r, fail.Usagef("a part of the path has more than 255 characters")
 		case strings.ContainsAny(name, `"\:|<>*?`):

@@ -2,8 +2,12 @@ package root
 
 import (
 	"io"
+	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
@@ -13,15 +17,12 @@ func newCompletionCmd(f *cli.Factory) *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion {bash | zsh | fish | powershell}",
 		Short: "Print a completion script for a shell",
-		Long: `Print a script with which a shell completes commands, flags, and names that the account has. Load it when the shell starts:
+		Long: `Print a script with which a shell completes commands, flags and the values that the help lists. Load it when the shell starts:
 
   ~/.bashrc                   source <(azconc completion bash)
   ~/.zshrc, after compinit    source <(azconc completion zsh)
   ~/.config/fish/config.fish  azconc completion fish | source
-  PowerShell's $PROFILE       azconc completion powershell | Out-String | Invoke-Expression
-
-Names come from the account that the environment or the flags before the cursor name. If it does not answer within 2 seconds,
-none are offered, nor are names that a shell would require to be quoted.`,
+  PowerShell's $PROFILE       azconc completion powershell | Out-String | Invoke-Expression`,
 		Args:        cli.ResourceArgs("the shell"),
 		ValidArgs:   []string{"bash", "zsh", "fish", "powershell"},
 		Annotations: map[string]string{cli.TextOnly: "true"},
@@ -30,8 +31,8 @@ none are offered, nor are names that a shell would require to be quoted.`,
 	}
 }
 
-// bashWords replaces a function of cobra's script that needs the package bash-completion. Without the package it joins the words
-// that bash separates at = and : itself.
+// bashWords replaces a function of cobra's script that needs the package bash-completion. Without the package a value after = is not
+// completed, since bash takes it for a word of its own.
 const bashWords = `
 __azconc_init_completion()
 {
@@ -40,34 +41,8 @@ __azconc_init_completion()
         _get_comp_words_by_ref "$@" cur prev words cword
         return
     fi
-    local i rest=${COMP_LINE:0:COMP_POINT} word joined='' separator=''
-    words=() cword=-1
-    for ((i = 0; i <= COMP_CWORD; i++)); do
-        word=${COMP_WORDS[i]}
-        joined=1
-        if [[ $i == 0 || $rest == [[:space:]]* ]]; then
-            joined=''
-            rest=${rest#"${rest%%[![:space:]]*}"}
-        fi
-        if ((i == COMP_CWORD)); then
-            word=$rest
-        fi
-        rest=${rest#"$word"}
-        if [[ $joined && ($word == [=:]* || $separator) ]]; then
-            words[cword]+=$word
-        else
-            words[++cword]=$word
-        fi
-        separator=''
-        if [[ $word == *[=:] ]]; then
-            separator=1
-        fi
-    done
-    cur=${words[cword]}
-    prev=''
-    if ((cword > 0)); then
-        prev=${words[cword - 1]}
-    fi
+    words=("${COMP_WORDS[@]}") cword=$COMP_CWORD
+    cur=${words[cword]} prev=${words[cword - 1]}
 }
 `
 
@@ -90,4 +65,62 @@ func completion(root *cobra.Command, out io.Writer, shell string) error {
 		return root.GenPowerShellCompletionWithDesc(out)
 	}
 	return fail.WithHint(fail.Usagef("%q is not a shell that azconc supports", shell), "the shells are bash, zsh, fish and powershell")
+}
+
+// answerCompletion makes root answer a shell that completes a line: with commands, flags, the words that the help of a flag lists, and
+// local files where the help asks for one. It does nothing if args are not such a request. A shell that gets no answer offers local files,
+// which are wrong for the names of an account, so that is not the default.
+func answerCompletion(root *cobra.Command, args []string) {
+	if len(args) < 2 || args[0] != cobra.ShellCompRequestCmd && args[0] != cobra.ShellCompNoDescRequestCmd {
+		return
+	}
+	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
+	cmd, _, err := root.Find(args[1 : len(args)-1])
+	if err != nil {
+		cmd = root
+	}
+	if strings.Contains(cmd.Use, "-- <command>") {
+		cmd.ValidArgsFunction = commandOf
+	}
+	for ; cmd != nil; cmd = cmd.Parent() {
+		cmd.FParseErrWhitelist.UnknownFlags = true
+		cmd.LocalFlags().VisitAll(func(flag *pflag.Flag) {
+			flag.Value = lenient{flag.Value}
+			if complete := valuesOf(flag); complete != nil {
+				_ = cmd.RegisterFlagCompletionFunc(flag.Name, complete) // fails only for a flag that has one
+			}
+		})
+	}
+}
+
+// lenient is a flag whose value may be wrong, which is for the command to report. cobra would print all arguments, secrets among them.
+type lenient struct{ pflag.Value }
+
+func (l lenient) Set(text string) error {
+	_ = l.Value.Set(text)
+	return nil
+}
+
+// commandOf completes what a verb runs, which comes after the name of what it holds, if it holds something.
+func commandOf(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) == 0 && strings.HasPrefix(strings.Fields(cmd.Use)[1], "<") {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return nil, cobra.ShellCompDirectiveDefault
+}
+
+var choice = regexp.MustCompile(`\{([a-z0-9-]+(?: \| [a-z0-9-]+)+)\}`)
+
+// valuesOf completes the value of a flag: by the words in its help, or by local files. It is nil for a text that only the user knows.
+func valuesOf(flag *pflag.Flag) cobra.CompletionFunc {
+	if words := choice.FindStringSubmatch(flag.Usage); words != nil {
+		return func(_ *cobra.Command, _ []string, start string) ([]string, cobra.ShellCompDirective) {
+			other := func(word string) bool { return !strings.HasPrefix(word, start) }
+			return slices.DeleteFunc(strings.Split(words[1], " | "), other), cobra.ShellCompDirectiveNoFileComp
+		}
+	}
+	if kind, _ := pflag.UnquoteUsage(flag); slices.Contains([]string{"file", "path", "directory", "command"}, kind) {
+		return cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault)
+	}
+	return nil
 }

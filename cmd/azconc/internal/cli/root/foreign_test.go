@@ -113,7 +113,7 @@ func recorded(s policy.Transporter, into *sync.Map) transport {
 
 // TestNoCommandBelievesAStranger runs every command of the transcripts that succeeds, and then again with answers that are not the
 // service's. go's client would follow 301 and 302 and turn a PUT into a GET, so that a write that never happened was reported as
-// done; and the SDK takes a login page for an empty list, which blob list and completion did not survive.
+// done; and the SDK takes a login page for an empty list, which blob list did not survive.
 func TestNoCommandBelievesAStranger(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "results", "*.txt"))
 	if err != nil {
@@ -203,17 +203,6 @@ func (a asked) mustFail(t *testing.T, name string, stranger func(asked, func()) 
 	}
 	if problem != "" {
 		t.Errorf("%s: azconc %s %s: exit %d\n%s%s", name, strings.Join(a.args, " "), problem, r.code, r.out, r.stderr)
-	}
-}
-
-// TestCompletionSurvivesAStranger: a TAB prints nothing then, and does not end in a stack trace.
-func TestCompletionSurvivesAStranger(t *testing.T) {
-	for name, stranger := range strangers {
-		for _, words := range [][]string{{"blob", "show", ""}, {"blob", "show", "jobs/"}, {"queue", "show", ""}, {"table", "show", "jobs/"}, {"file", "show", "reports/"}, {"lock", "show", "jobs/"}} {
-			if got := completed(t, stranger(asked{}, func() {}), words...); len(got) != 1 {
-				t.Errorf("%s: %v offers %q", name, words, got)
-			}
-		}
 	}
 }
 

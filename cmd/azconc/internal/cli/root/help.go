@@ -156,6 +156,10 @@ A resource may also be a full URL, with or without a SAS.
   VISUAL, EDITOR       the editor of azconc blob edit
   HTTPS_PROXY, NO_PROXY, HTTP_PROXY
 
+The commands that azconc runs inherit its environment with the credentials in it, but not what a flag has given. To withhold one:
+
+  azconc lock run jobs/nightly -- env -u AZURE_STORAGE_CONNECTION_STRING ./nightly.sh
+
 A filter run by --exec gets AZCONC_RESOURCE, AZCONC_ETAG (empty for a new blob) and AZCONC_ATTEMPT in its environment.`
 
 const conditionsHelp = `Conditions make the service carry out a request only if they hold; otherwise nothing is written, and the exit code is 4

@@ -16,7 +16,6 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/bench"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/blob"
-	"github.com/azconc/azconc/cmd/azconc/internal/cli/complete"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/container"
 	counters "github.com/azconc/azconc/cmd/azconc/internal/cli/counter"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/demo"
@@ -99,7 +98,7 @@ func run(ctx context.Context, args []string, streams *cli.Streams, env cli.Env, 
 	defer f.Close()
 	root := newRootCmd(f)
 	root.SetArgs(append([]string{}, args...))
-	complete.Add(root, f, args)
+	answerCompletion(root, args)
 	help, unknown := root.HelpFunc(), error(nil)
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
 		// cobra prints the help of the group for --help after a verb that does not exist, and succeeds.

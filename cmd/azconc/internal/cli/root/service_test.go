@@ -48,6 +48,11 @@ func runOn(ctx context.Context, wire policy.Transporter, streams func(*cli.Strea
 	return ran{code, out.String(), stderr.String()}
 }
 
+// allServices is an account with a File service, too.
+var allServices = cli.Env{"AZURE_STORAGE_CONNECTION_STRING=" + aztest.ConnectionString("http://127.0.0.1:10000/"+aztest.Account) +
+	"QueueEndpoint=http://127.0.0.1:10001/" + aztest.Account + ";TableEndpoint=http://127.0.0.1:10002/" + aztest.Account +
+	";FileEndpoint=http://127.0.0.1:10004/" + aztest.Account}
+
 // transport makes a function a policy.Transporter.
 type transport func(*http.Request) (*http.Response, error)
 

@@ -232,15 +232,12 @@ programs would round it.`,
 	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "print the change as a diff and write nothing")
 	flags.Update(cmd.Flags(), &o, "the entity", optimistic.OperationsKept)
 	var changing change.Change
-	parse := func(arg string) (on ref.Table, err error) {
-		if on, err = ref.ParseTable(arg, 3); err != nil {
-			return on, err
-		}
+	parse := cli.Checked(parseTable(3), func() (err error) {
 		if changing, err = source.Parse(f.Env); err == nil && o.Create && o.Conditions.IfMatch != "" {
 			err = fail.WithHint(fail.Usagef("--create and --if-match cannot both be given"), "--if-match asks for an entity that exists")
 		}
-		return on, err
-	}
+		return err
+	})
 	return cli.On(f, cmd, parse, f.Entity, func(ctx context.Context, on ref.Table, target entity) (cli.Result, error) {
 		if err := change.Prepare(ctx, f, changing); err != nil {
 			return nil, err

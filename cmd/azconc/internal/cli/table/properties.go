@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
 	"strings"
 
@@ -25,8 +26,9 @@ import (
 
 // entityFlags say what an entity's properties are: a JSON document or name=value pairs, or both, the pairs on top.
 type entityFlags struct {
-	File string
-	Set  []string
+	File  string
+	Set   []string
+	pairs *change.SetChange // of Set
 }
 
 func (e *entityFlags) add(set *pflag.FlagSet) {
@@ -42,26 +44,19 @@ func (e *entityFlags) parse(arg string) (on ref.Table, err error) {
 	if e.File == "" && len(e.Set) == 0 {
 		return on, fail.WithHint(fail.Usagef("no properties are given"), "give --file or --set, or both")
 	}
-	if len(e.Set) > 0 {
-		_, err = change.NewSetProperties(e.Set)
-	}
+	e.pairs, err = change.NewSetProperties(e.Set)
 	return on, err
 }
 
 // document returns the properties of on given by flags, as JSON.
-func (e *entityFlags) document(ctx context.Context, f *cli.Factory, on ref.Table) ([]byte, error) {
-	data, err := []byte("{}"), error(nil)
+func (e *entityFlags) document(ctx context.Context, f *cli.Factory, on ref.Table) (data []byte, err error) {
 	if e.File != "" {
 		if data, err = f.WholeFile(ctx, e.File); err != nil {
 			return nil, err
 		}
 	}
 	if len(e.Set) > 0 {
-		set, err := change.NewSetProperties(e.Set)
-		if err != nil {
-			return nil, err
-		}
-		if data, err = set.Apply(ctx, change.BaseContent{Exists: true, Data: data}); err != nil {
+		if data, err = e.pairs.Apply(ctx, change.BaseContent{Exists: e.File != "", Data: data}); err != nil {
 			return nil, fail.BadDocument(err)
 		}
 	}
@@ -105,34 +100,24 @@ func (r entityResult) Text(w io.Writer) {
 	fmt.Fprintf(w, "%s\n", data)
 }
 
-// flat returns the entity as one object, its keys and its ETag before its properties.
-func (r entityResult) flat() (json.RawMessage, error) {
-	properties, err := json.Marshal(r.Entity)
-	if err != nil {
-		return nil, err
+// flat returns the entity as one object: its keys, its ETag and its properties.
+func (r entityResult) flat() map[string]any {
+	object := map[string]any{}
+	if data, err := json.Marshal(r.Entity); err == nil {
+		var properties map[string]json.RawMessage
+		_ = json.Unmarshal(data, &properties) // it is an object
+		for name, value := range properties {
+			object[name] = value
+		}
 	}
-	keys, err := json.Marshal(map[string]string{"PartitionKey": r.Partition, "RowKey": r.Row, "odata.etag": r.ETag})
-	if err != nil {
-		return nil, err
-	}
-	keys = keys[:len(keys)-1]
-	if len(properties) > len("{}") {
-		keys = append(keys, ',')
-	}
-	return append(keys, properties[1:]...), nil
+	object["PartitionKey"], object["RowKey"], object["odata.etag"] = r.Partition, r.Row, r.ETag
+	return object
 }
 
 // TableRow has the properties as columns, without their types.
 func (r entityResult) TableRow() map[string]any {
-	row := map[string]any{"PartitionKey": r.Partition, "RowKey": r.Row, "odata.etag": r.ETag}
-	var properties map[string]json.RawMessage
-	if data, err := json.Marshal(r.Entity); err == nil && json.Unmarshal(data, &properties) == nil {
-		for name, value := range properties {
-			if !strings.HasSuffix(name, "@odata.type") {
-				row[name] = value
-			}
-		}
-	}
+	row := r.flat()
+	maps.DeleteFunc(row, func(name string, _ any) bool { return strings.HasSuffix(name, change.TypeSuffix) })
 	return row
 }
 

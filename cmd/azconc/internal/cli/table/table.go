@@ -47,17 +47,6 @@ func parseTable(parts int) func(string) (ref.Table, error) {
 	return func(arg string) (ref.Table, error) { return ref.ParseTable(arg, parts) }
 }
 
-// tableClient returns a function that opens the table that a resource is in.
-func tableClient(f *cli.Factory) func(ref.Table) (*aztables.Client, error) {
-	return func(on ref.Table) (*aztables.Client, error) {
-		service, err := f.TableService()
-		if err != nil {
-			return nil, err
-		}
-		return service.NewClient(on.Table), nil
-	}
-}
-
 func newCreateCmd(f *cli.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create <table>",
@@ -67,7 +56,7 @@ func newCreateCmd(f *cli.Factory) *cobra.Command {
 A table does not record who created it: if the response is lost and the table exists then, the exit code is 5.`,
 		Example: "  azconc table create jobs",
 	}
-	return cli.On(f, cmd, parseTable(1), tableClient(f), func(ctx context.Context, on ref.Table, client *aztables.Client) (cli.Result, error) {
+	return cli.On(f, cmd, parseTable(1), f.Table, func(ctx context.Context, on ref.Table, client *aztables.Client) (cli.Result, error) {
 		r, err := tables.CreateTable(ctx, client, nil)
 		return f.DoneBy("created", on, r), err
 	})
@@ -82,7 +71,7 @@ func newDeleteCmd(f *cli.Factory) *cobra.Command {
 The service frees the name about 40 seconds later; until then, creating it again fails with 409 TableBeingDeleted.`,
 		Example: "  azconc table delete jobs",
 	}
-	return cli.On(f, cmd, parseTable(1), tableClient(f), func(ctx context.Context, on ref.Table, client *aztables.Client) (cli.Result, error) {
+	return cli.On(f, cmd, parseTable(1), f.Table, func(ctx context.Context, on ref.Table, client *aztables.Client) (cli.Result, error) {
 		r, err := tables.DeleteTable(ctx, client, nil)
 		return f.DoneBy("deleted", on, r), err
 	})
@@ -124,7 +113,7 @@ type queryResult struct {
 
 func (r queryResult) Text(w io.Writer) {
 	for _, e := range r.Entities {
-		if line, err := e.flat(); err == nil {
+		if line, err := json.Marshal(e.flat()); err == nil {
 			fmt.Fprintf(w, "%s\n", line)
 		}
 	}
@@ -145,7 +134,7 @@ A query is not a snapshot: if its result takes several requests, later requests 
 	flags.AllowEmpty(cmd.Flags(), "filter")
 	names := cmd.Flags().StringSlice("select", nil, "`names` of the properties to print")
 	flags.Int(cmd.Flags(), &most, "max", 1, "print at most this many (default all)")
-	return cli.On(f, cmd, parseTable(1), tableClient(f), func(ctx context.Context, on ref.Table, client *aztables.Client) (cli.Result, error) {
+	return cli.On(f, cmd, parseTable(1), f.Table, func(ctx context.Context, on ref.Table, client *aztables.Client) (cli.Result, error) {
 		if query.Filter = ptr.Optional(*filter); len(*names) > 0 {
 			query.Select = ptr.Optional(strings.Join(append([]string{"PartitionKey", "RowKey"}, *names...), ","))
 		}

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
@@ -44,7 +46,7 @@ func newTransactCmd(f *cli.Factory) *cobra.Command {
 	var file, operationID string
 	flags.File(cmd.Flags(), &file, "`file` with the writes, one JSON object per line; - is stdin")
 	flags.AddOperationID(cmd.Flags(), &operationID, "a written row", optimistic.OperationsKept)
-	return cli.On(f, cmd, parseTable(2), tableClient(f), func(ctx context.Context, on ref.Table, client *aztables.Client) (cli.Result, error) {
+	return cli.On(f, cmd, parseTable(2), f.Table, func(ctx context.Context, on ref.Table, client *aztables.Client) (cli.Result, error) {
 		data, err := f.WholeFile(ctx, file)
 		if err != nil {
 			return nil, err
@@ -82,6 +84,7 @@ func ParseOperations(source string, data []byte) ([]Operation, error) {
 	d.DisallowUnknownFields()
 	for {
 		var op Operation
+		began := d.InputOffset()
 		err := d.Decode(&op)
 		wrong := func(text string, cause error) ([]Operation, error) {
 			return nil, &fail.FilterError{What: fmt.Sprintf("object %d of %s", len(ops)+1, source) + text, Err: cause}
@@ -99,7 +102,11 @@ func ParseOperations(source string, data []byte) ([]Operation, error) {
 			return wrong(fmt.Sprintf(": %q is not insert, merge, replace, upsert, put, delete or expect", op.Op), nil)
 		case op.Op == "insert" && op.IfMatch != "":
 			return wrong(": an insert has no version to match", nil)
-		case op.Op != "delete" && op.Op != "expect" && op.Entity == nil, op.Op == "expect" && op.Entity == nil && op.IfMatch == "":
+		case op.Op == "expect" && hasNull(data[began:d.InputOffset()]):
+			return wrong(" expects a null, which no property is", nil)
+		case op.Op == "expect" && len(op.Entity) == 0 && op.IfMatch == "":
+			return wrong(" expects no value", nil)
+		case op.Op != "delete" && op.Op != "expect" && op.Entity == nil:
 			return wrong(" has no entity", nil)
 		}
 		if _, err := parseETag(op.IfMatch); err != nil {
@@ -107,6 +114,13 @@ func ParseOperations(source string, data []byte) ([]Operation, error) {
 		}
 		ops = append(ops, op)
 	}
+}
+
+// hasNull reports whether an entity has a null, which is left out of its properties.
+func hasNull(line []byte) bool {
+	var given struct{ Entity map[string]any }
+	err := json.Unmarshal(line, &given)
+	return err == nil && slices.Contains(slices.Collect(maps.Values(given.Entity)), nil)
 }
 
 // ApplyAll makes the operations the content of a transaction.
@@ -128,34 +142,42 @@ func (op Operation) apply(ctx context.Context, tx *tables.Tx) error {
 		if err != nil {
 			return err
 		}
-		if etag, _ := tx.ETag(op.Row); op.IfMatch != "" && (!there || op.IfMatch != "*" && string(etag) != op.IfMatch) {
-			return unexpected(op.Row, "the ETag", op.IfMatch, string(etag))
-		}
-		if op.Op == "expect" {
-			for name, want := range op.Entity {
-				if got, has := found[name]; !there || !has || got != want {
-					return unexpected(op.Row, name, want.Value, got.Value)
-				}
-			}
-			return nil
+		etag, _ := tx.ETag(op.Row)
+		switch {
+		case !there:
+			return unexpected(op.Row, "does not exist")
+		case op.IfMatch != "" && op.IfMatch != "*" && string(etag) != op.IfMatch:
+			return unexpected(op.Row, "has the ETag %s, expected %s", etag, op.IfMatch)
+		case op.Op == "expect":
+			return op.expect(found)
 		}
 	}
-	switch op.Op {
-	case "insert":
-		return tx.Insert(op.Row, op.Entity)
-	case "merge":
-		return tx.Merge(op.Row, op.Entity)
-	case "replace":
-		return tx.Replace(op.Row, op.Entity)
-	case "upsert":
-		return tx.Upsert(op.Row, op.Entity)
-	case "put":
-		return tx.Put(op.Row, op.Entity)
+	writes := map[string]func(row string, entity any) error{
+		"insert": tx.Insert, "merge": tx.Merge, "replace": tx.Replace, "upsert": tx.Upsert, "put": tx.Put,
+	}
+	if write := writes[op.Op]; write != nil {
+		return write(op.Row, op.Entity)
 	}
 	return tx.Delete(op.Row)
 }
 
-// unexpected reports an entity that does not hold what a line says.
-func unexpected(row, name, want, got string) error {
-	return fail.Conflicting(fmt.Errorf("row %s: %s is %q, expected %q: nothing was written", row, name, got, want), "expected another value")
+// expect compares the stored values with the expected ones.
+func (op Operation) expect(found tables.Properties) error {
+	for _, name := range slices.Sorted(maps.Keys(op.Entity)) {
+		want := op.Entity[name]
+		switch got, has := found[name]; {
+		case !has:
+			return unexpected(op.Row, "has no %s, expected %q", name, want.Value)
+		case got.Type != want.Type:
+			return unexpected(op.Row, "has %s %q of type %s, expected %q of type %s", name, got.Value, got.Type, want.Value, want.Type)
+		case got != want:
+			return unexpected(op.Row, "has %s %q, expected %q", name, got.Value, want.Value)
+		}
+	}
+	return nil
+}
+
+// unexpected reports a row that is not what a line says.
+func unexpected(row, is string, args ...any) error {
+	return fail.Conflicting(fmt.Errorf("row %s %s: nothing was written", row, fmt.Sprintf(is, args...)), "expected another value")
 }
