@@ -26,21 +26,15 @@ const (
 	getCommand    = "azconc blob get @/page.txt"
 )
 
-// upload writes a blob if the conditions hold, which are looked at when the act is played.
-func (c *client) upload(name, text string, when *optimistic.Conditions) func() error {
-	return func() error {
-		o := &blobs.UploadOptions{}
-		if when != nil {
-			o.Conditions = *when
-		}
-		return only(blobs.Upload(c.ctx, c.blob(name), strings.NewReader(text), o))
-	}
+// upload writes a blob. Its options are looked at when the act is played.
+func (c *client) upload(name, text string, o *blobs.UploadOptions) func() error {
+	return func() error { return only(blobs.Upload(c.ctx, c.blob(name), strings.NewReader(text), o)) }
 }
 
-// download reads the page if the conditions hold, and keeps its version.
-func (c *client) download(when *optimistic.Conditions, etag *azcore.ETag) func() error {
+// download reads the page, and keeps its version.
+func (c *client) download(o *blobs.DownloadOptions, etag *azcore.ETag) func() error {
 	return func() error {
-		res, err := blobs.Download(c.ctx, c.blob("page.txt").BlobClient(), io.Discard, &blobs.DownloadOptions{Conditions: *when})
+		res, err := blobs.Download(c.ctx, c.blob("page.txt").BlobClient(), io.Discard, o)
 		if err == nil {
 			*etag = res.ETag
 		}
@@ -63,18 +57,11 @@ func (c *client) replace(base **optimistic.Version[[]byte], text string) func() 
 	}
 }
 
-// appendText adds to the page, on condition, as often as it takes.
-func (c *client) appendText(more string) func() error {
-	return func() error {
-		return only(optimistic.Update(c.ctx, blobs.NewBytes(c.blob("page.txt")), func(_ context.Context, page *[]byte) error {
-			*page = append(*page, more...)
-			return nil
-		}, nil))
-	}
-}
-
 // page creates the page that a scene is about; it is not recorded.
-func (s *stage) page() { s.must(s.box().upload("page.txt", "first line\n", nil)()) }
+func (s *stage) page() {
+	s.box()
+	s.must(s.crew.upload("page.txt", "first line\n", nil)())
+}
 
 func editors(s *stage) {
 	s.page()
@@ -84,7 +71,12 @@ func editors(s *stage) {
 	s.ok(b, "opens the same version", readCall, getCommand, b.read(&second))
 	s.ok(b, "saves, if the page is as it was", replaceCall, putCommand+" --if-match ETAG", b.replace(&second, "first line\nediting 2\n"))
 	s.refused(a, "saves over what has changed", replaceCall, putCommand+" --if-match ETAG", optimistic.ErrConflict, a.replace(&first, "first line\nediting 1\n"))
-	s.ok(a, "edits the new version", updateCall, "azconc blob edit @/page.txt", a.appendText("editing 1\n"))
+	s.ok(a, "edits the new version", updateCall, "azconc blob edit @/page.txt", func() error {
+		return only(optimistic.Update(s.ctx, blobs.NewBytes(a.blob("page.txt")), func(_ context.Context, page *[]byte) error {
+			*page = append(*page, "editing 1\n"...)
+			return nil
+		}, nil))
+	})
 	s.ok(b, "saves without a condition: the text of editor 1 is lost", uploadCall, putCommand, b.upload("page.txt", "first line\nediting 2\n", nil))
 }
 
@@ -92,15 +84,17 @@ func conditions(s *stage) {
 	s.page()
 	a := s.client("client")
 	var etag azcore.ETag
-	var same, other optimistic.Conditions
+	var same blobs.UploadOptions
+	var other blobs.DownloadOptions
 	yesterday := time.Now().Add(-24 * time.Hour)
 	s.refused(a, "If-None-Match: * creates only", uploadCall, putCommand+" --if-none-match '*'", optimistic.ErrExists,
-		a.upload("page.txt", "again", &optimistic.Conditions{IfNoneMatch: "*"}))
-	s.ok(a, "If-Modified-Since yesterday: has changed", downloadCall, getCommand+" --if-modified-since TIME", a.download(&optimistic.Conditions{IfModifiedSince: yesterday}, &etag))
-	same.IfMatch, other.IfNoneMatch = etag, etag
+		a.upload("page.txt", "again", &blobs.UploadOptions{Conditions: optimistic.Conditions{IfNoneMatch: "*"}}))
+	s.ok(a, "If-Modified-Since yesterday: has changed", downloadCall, getCommand+" --if-modified-since TIME",
+		a.download(&blobs.DownloadOptions{Conditions: optimistic.Conditions{IfModifiedSince: yesterday}}, &etag))
+	same.Conditions.IfMatch, other.Conditions.IfNoneMatch = etag, etag
 	s.refused(a, "If-None-Match with the version that it has", downloadCall, getCommand+" --if-none-match ETAG", blobs.ErrNotModified, a.download(&other, &etag))
 	s.refused(a, "If-Unmodified-Since yesterday: has changed", uploadCall, putCommand+" --if-unmodified-since TIME", optimistic.ErrConflict,
-		a.upload("page.txt", "late", &optimistic.Conditions{IfUnmodifiedSince: yesterday}))
+		a.upload("page.txt", "late", &blobs.UploadOptions{Conditions: optimistic.Conditions{IfUnmodifiedSince: yesterday}}))
 	s.ok(a, "If-Match with the version that it has", uploadCall, putCommand+" --if-match ETAG", a.upload("page.txt", "in time", &same))
 }
 

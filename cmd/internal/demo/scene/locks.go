@@ -4,10 +4,9 @@ import (
 	"context"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
-
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/blobs"
+	"github.com/azconc/azconc/optimistic/settings"
 	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pessimistic/manual"
@@ -33,15 +32,15 @@ func (c *client) take(r pessimistic.Resource, id *string) func() error {
 func leaseScene(s *stage) {
 	s.page()
 	a, b := s.client("holder"), s.client("other")
-	var lease optimistic.Conditions
+	var lease blobs.UploadOptions
 	var none string
-	s.ok(a, "acquires the lease", acquireCall, acquireCommand, a.take(pessimistic.NewBlob(a.blob("page.txt")), &lease.LeaseID))
+	s.ok(a, "acquires the lease", acquireCall, acquireCommand, a.take(pessimistic.NewBlob(a.blob("page.txt")), &lease.Conditions.LeaseID))
 	s.refused(b, "acquires it too", acquireCall, acquireCommand, pessimistic.ErrHeld, b.take(pessimistic.NewBlob(b.blob("page.txt")), &none))
 	s.refused(b, "writes without the lease", uploadCall, putCommand, nil, b.upload("page.txt", "without", nil))
 	s.ok(b, "reads without the lease", readCall, getCommand, b.read(new(*optimistic.Version[[]byte])))
 	s.ok(a, "writes with the lease", uploadCall, putCommand+" --lease-id ID", a.upload("page.txt", "with", &lease))
 	s.ok(a, "releases the lease", "manual.Release", "azconc blob lease release @/page.txt --lease-id ID", func() error {
-		return manual.Release(s.ctx, pessimistic.NewBlob(a.blob("page.txt")), lease.LeaseID, nil)
+		return manual.Release(s.ctx, pessimistic.NewBlob(a.blob("page.txt")), lease.Conditions.LeaseID, nil)
 	})
 	s.ok(b, "writes", uploadCall, putCommand, b.upload("page.txt", "after", nil))
 }
@@ -49,14 +48,14 @@ func leaseScene(s *stage) {
 func containerLease(s *stage) {
 	s.page()
 	a, b := s.client("holder"), s.client("other")
-	var id string
-	s.ok(a, "acquires the container's lease", "pessimistic.NewContainer", "azconc container lease acquire @ --duration 15s", a.take(pessimistic.NewContainer(a.container()), &id))
+	var lease settings.DeleteContainerOptions
+	s.ok(a, "acquires the container's lease", "pessimistic.NewContainer", "azconc container lease acquire @ --duration 15s", a.take(pessimistic.NewContainer(a.container()), &lease.Conditions.LeaseID))
 	s.ok(b, "writes a blob in it: the lease does not mind", uploadCall, putCommand, b.upload("page.txt", "more", nil))
 	s.refused(b, "deletes the container", "settings.DeleteContainer", "azconc container delete @", nil, func() error {
-		return only(b.container().Delete(s.ctx, nil))
+		return only(settings.DeleteContainer(s.ctx, b.container(), nil))
 	})
 	s.ok(a, "deletes the container with the lease", "settings.DeleteContainer", "azconc container delete @ --lease-id ID", func() error {
-		return only(a.container().Delete(s.ctx, &container.DeleteOptions{AccessConditions: &container.AccessConditions{LeaseAccessConditions: &container.LeaseAccessConditions{LeaseID: &id}}}))
+		return only(settings.DeleteContainer(s.ctx, a.container(), &lease))
 	})
 	s.ends = nil // nothing is left to delete
 }
@@ -125,7 +124,8 @@ func (p broken) play(s *stage) {
 }
 
 func pausedHolder(s *stage) {
-	s.must(s.box().upload("locked.json", `{"n":0}`, nil)())
+	s.box()
+	s.must(s.crew.upload("locked.json", `{"n":0}`, nil)())
 	broken{
 		lock: "lock", call: "Locker.Lock", command: "azconc lock run @/lock -- azconc blob update @/locked.json --jq '.n += 1'",
 		writes: "blobs.Fenced", write: func(c *client, h *pessimistic.Hold) error {
@@ -140,7 +140,7 @@ func pausedHolder(s *stage) {
 func tableLock(s *stage) {
 	s.box()
 	s.rows()
-	name, err := s.client("").locker().TableLock(s.table(), "")
+	name, err := s.crew.locker().TableLock(s.table(), "")
 	s.must(err)
 	broken{
 		lock: name, call: "Locker.TableLock", command: "azconc table lock run # --container @ -- CMD",

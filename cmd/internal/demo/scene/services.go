@@ -93,10 +93,13 @@ func message(s *stage) {
 }
 
 func filesScene(s *stage) {
-	ctx, c := s.ctx, s.client("")
-	share := c.files.NewShareClient(s.name)
+	if s.rig.Files == nil {
+		s.result.Outcome, s.result.Reason = "skipped", "the account has no files"
+		return
+	}
+	ctx, share := s.ctx, s.crew.files.NewShareClient(s.name)
 	s.created(only(share.Create(ctx, nil)), func() error { return only(share.Delete(s.ctx, nil)) })
-	s.must(only(c.file().Create(ctx, 0, nil)))
+	s.must(only(s.crew.file().Create(ctx, 0, nil)))
 	a, b := s.client("client 1"), s.client("client 2")
 	const put = "azconc file put @/page.txt --file F"
 	upload := func(c *client, text string) func() error {
