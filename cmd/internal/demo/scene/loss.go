@@ -35,27 +35,26 @@ type counter struct {
 func lostAnswers(s *stage) {
 	s.box()
 	s.increments("plain If-Match loop", "blockblob.Client.Upload", "", plainIncrement)
-	s.increments("azconc blob update", updateCall, "azconc blob update @/counter.json --jq '.n += 1'", func(ctx context.Context, client *blockblob.Client) error {
+	sure := func(ctx context.Context, client *blockblob.Client) error {
 		return only(optimistic.Update(ctx, blobs.NewJSON[counter](client), increment, nil))
-	})
+	}
+	s.increments("azconc blob update", updateCall, "azconc blob update @/counter.json --jq '.n += 1'", sure)
 }
 
 // increments increments a counter in one way.
 func (s *stage) increments(way, library, command string, once func(context.Context, *blockblob.Client) error) {
 	c := s.lossy(way, loseOneIn)
-	s.must(s.crew.upload("counter.json", `{"n":0}`, nil)())
+	s.must(s.crew.upload("counter.json", `{"n":0}`, nil))
+	c.does(fmt.Sprintf("increments a counter %d times", increments), library, command)
 	reported := 0
-	s.ok(c, fmt.Sprintf("increments a counter %d times", increments), library, command, func() error {
-		for range increments {
-			err := once(s.ctx, c.blob("counter.json"))
-			if err == nil {
-				reported++
-			} else if !errors.Is(err, optimistic.ErrOutcomeUnknown) {
-				return err
-			}
+	for range increments {
+		err := once(s.ctx, c.blob("counter.json"))
+		if err == nil {
+			reported++
+		} else if !errors.Is(err, optimistic.ErrOutcomeUnknown) {
+			c.ok(err)
 		}
-		return nil
-	})
+	}
 	stored, err := optimistic.Read(s.ctx, blobs.NewJSON[counter](s.crew.blob("counter.json")), nil)
 	s.must(err)
 	s.tally(c, reported, stored.Value.N, "stored")
@@ -91,37 +90,30 @@ func lostSends(s *stage) {
 	s.line()
 	s.rows()
 	plain, sure := s.lossy("plain queue", loseOneIn), s.lossy("azconc queue", loseOneIn)
-	s.ok(plain, fmt.Sprintf("sends %d messages", messages), "azqueue.QueueClient.EnqueueMessage", "", func() error {
-		for i := range messages {
-			if _, err := plain.queue().EnqueueMessage(s.ctx, fmt.Sprint(i), nil); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	plain.does(fmt.Sprintf("sends %d messages", messages), "azqueue.QueueClient.EnqueueMessage", "")
+	for i := range messages {
+		plain.ok(only(plain.queue().EnqueueMessage(s.ctx, fmt.Sprint(i), nil)))
+	}
+	plain.does("receives, counts and deletes", "azqueue.QueueClient.DequeueMessages", "")
 	counted := 0
-	s.ok(plain, "receives, counts and deletes", "azqueue.QueueClient.DequeueMessages", "", func() error {
-		for {
-			got, err := plain.queue().DequeueMessages(s.ctx, &azqueue.DequeueMessagesOptions{NumberOfMessages: to.Ptr(int32(32))})
-			if err != nil || len(got.Messages) == 0 {
-				return err
-			}
-			for _, m := range got.Messages {
-				counted++
-				_, _ = plain.queue().DeleteMessage(s.ctx, *m.MessageID, *m.PopReceipt, nil) // deleted, even if the response is lost
-			}
+	for received := true; received; {
+		got, err := plain.queue().DequeueMessages(s.ctx, &azqueue.DequeueMessagesOptions{NumberOfMessages: to.Ptr(int32(32))})
+		plain.ok(err)
+		for _, m := range got.Messages {
+			counted++
+			_, _ = plain.queue().DeleteMessage(s.ctx, *m.MessageID, *m.PopReceipt, nil) // deleted, even if the response is lost
 		}
-	})
+		received = len(got.Messages) > 0
+	}
 	s.tally(plain, messages, counted, "handled")
-	s.ok(sure, fmt.Sprintf("sends %d messages with ids", messages), "Producer.Send", "azconc queue send @ --file F", func() error {
-		producer, err := idempotent.NewProducer(sure.queue(), nil)
-		for i := 0; i < messages && err == nil; i++ {
-			_, err = producer.Send(s.ctx, idempotent.Outgoing{Body: []byte(fmt.Sprint(i))})
-		}
-		return err
-	})
-	s.ok(sure, "counts each message in one transaction with its id", "Inbox.Apply", "azconc queue consume @ --inbox #/p --exit-when-empty --exec CMD",
-		sure.count)
+	sure.does(fmt.Sprintf("sends %d messages with ids", messages), "Producer.Send", "azconc queue send @ --file F")
+	producer, err := idempotent.NewProducer(sure.queue(), nil)
+	s.must(err)
+	for i := range messages {
+		sure.ok(only(producer.Send(s.ctx, idempotent.Outgoing{Body: []byte(fmt.Sprint(i))})))
+	}
+	const consume = "azconc queue consume @ --inbox #/p --exit-when-empty --exec CMD"
+	sure.does("counts each message in one transaction with its id", "Inbox.Apply", consume).ok(sure.count())
 	stored, err := optimistic.Read(s.ctx, tables.NewEntity[counter](s.crew.entities(), "p", "counter"), nil)
 	s.must(err)
 	s.tally(sure, messages, stored.Value.N, "handled")

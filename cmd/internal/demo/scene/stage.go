@@ -75,38 +75,6 @@ func (s *stage) must(err error) {
 	}
 }
 
-// ok plays an act that succeeds.
-func (s *stage) ok(c *client, does, library, command string, run func() error) {
-	s.must(s.act(c, does, library, command, run))
-}
-
-// refused plays an act that must be refused, with want unless that is nil.
-func (s *stage) refused(c *client, does, library, command string, want error, run func() error) {
-	err := s.act(c, does, library, command, run)
-	switch {
-	case err == nil:
-		s.must(fmt.Errorf("%s: %s: the service did not refuse it", c.name, does))
-	case want != nil && !errors.Is(err, want):
-		s.must(err)
-	}
-}
-
-// act plays an act. In its command, @ stands for the container, queue or share, and # for the table.
-func (s *stage) act(c *client, does, library, command string, run func() error) error {
-	command = strings.NewReplacer("@", s.name, "#", s.table()).Replace(command)
-	a := &Act{Client: c.name, Does: does, Library: library, Command: command, Requests: []Request{}}
-	s.result.Acts = append(s.result.Acts, a)
-	c.mu.Lock()
-	c.act = a
-	c.mu.Unlock()
-	err := run()
-	if err == nil {
-		return nil
-	}
-	a.Error = azerr.Clean(err).Error()
-	return fmt.Errorf("%s: %s: %w", c.name, does, err)
-}
-
 func (s *stage) table() string { return strings.ReplaceAll(s.name, "-", "") }
 
 // tally notes what the acts of c have reported, and their effects.
@@ -122,7 +90,7 @@ type client struct {
 	lose   int    // one in so many writes gets no response; 0: each gets one
 
 	mu     sync.Mutex // guards what follows: locks are renewed at the side
-	act    *Act       // the last one
+	act    *Act       // the present one
 	writes int
 	lost   int
 
@@ -163,6 +131,36 @@ func (s *stage) lossy(name string, lose int) *client {
 		s.must(err)
 	}
 	return c
+}
+
+// does begins an act, which ok or refused ends: a.does(…).ok(the call). In its command, @ stands for the container, queue or share, and #
+// for the table.
+func (c *client) does(what, library, command string) *client {
+	command = strings.NewReplacer("@", c.stage.name, "#", c.table()).Replace(command)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.act = &Act{Client: c.name, Does: what, Library: library, Command: command, Requests: []Request{}}
+	c.result.Acts = append(c.result.Acts, c.act)
+	return c
+}
+
+// ok ends an act that must succeed.
+func (c *client) ok(err error) {
+	if err != nil {
+		c.act.Error = azerr.Clean(err).Error()
+		c.must(fmt.Errorf("%s: %s: %w", c.name, c.act.Does, err))
+	}
+}
+
+// refused ends an act that must be refused, with want unless that is nil.
+func (c *client) refused(want, err error) {
+	switch {
+	case err == nil:
+		c.ok(errors.New("the service did not refuse it"))
+	case want != nil && !errors.Is(err, want):
+		c.ok(err)
+	}
+	c.act.Error = azerr.Clean(err).Error()
 }
 
 func (c *client) container() *container.Client       { return c.blobs.NewContainerClient(c.stage.name) }
