@@ -69,11 +69,11 @@ func checkDemo(t *testing.T, args, environ []string) {
 		}
 	}
 	for plain, sure := range map[string]string{"plain If-Match loop": "azconc blob update", "plain queue": "azconc queue"} {
-		if p := tallies[plain]; p.Reported == 0 || p.Stored <= p.Reported {
-			t.Errorf("%+v: the plain way has stored no more than it reported", p)
+		if p := tallies[plain]; p.Reported == 0 || p.Effects <= p.Reported {
+			t.Errorf("%+v: the plain way has done no more than it reported", p)
 		}
-		if a := tallies[sure]; a.Reported == 0 || a.Stored != a.Reported {
-			t.Errorf("%+v: azconc has not stored what it reported", a)
+		if a := tallies[sure]; a.Reported == 0 || a.Effects != a.Reported {
+			t.Errorf("%+v: azconc has not done what it reported", a)
 		}
 	}
 }

@@ -25,8 +25,8 @@ func TestTheSoakConvicts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for length := 10 * time.Second; ; length *= 2 { // a busy machine needs more time for the same work
-				r, said := short(t, options{Length: length, Plant: plant.mistakes})
-				missed := slices.DeleteFunc(slices.Clone(plant.verdicts), r.convicts)
+				s, said := short(t, options{Length: length, Plant: plant.mistakes})
+				missed := slices.DeleteFunc(slices.Clone(plant.verdicts), s.convicts)
 				if len(missed) == 0 {
 					return
 				}

@@ -36,14 +36,8 @@ func (c *crew) start() error {
 	c.generation++
 	m := &member{name: fmt.Sprintf("w%d.%d", c.index, c.generation), done: make(chan struct{})}
 	text, err := json.Marshal(config{Worker: c.index, Process: m.name, Seed: c.soak.Seed, Account: c.line.account, Dir: c.soak.dir, Plant: c.soak.Plant})
-	if err != nil {
-		return err
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	m.cmd = exec.Command(self)
+	must(err)
+	m.cmd = exec.Command("/proc/self/exe")
 	m.cmd.Env = append(os.Environ(), workerVariable+"="+string(text))
 	m.cmd.Stderr, m.cmd.SysProcAttr = &m.stderr, ownGroup()
 	if m.stdin, err = m.cmd.StdinPipe(); err != nil { // at its end, with this process, the worker ends too

@@ -2,7 +2,7 @@ package main
 
 import (
 	"os/exec"
-	"strings"
+	"slices"
 	"testing"
 	"time"
 )
@@ -25,7 +25,7 @@ func TestAWorkerThatDoesNotEndIsAViolation(t *testing.T) {
 		defer close(stubborn.done)
 		stubborn.err = stubborn.cmd.Wait()
 	}()
-	s := &soak{options: options{Patience: 50 * time.Millisecond}, dir: t.TempDir()}
+	s := &soak{options: options{Patience: 50 * time.Millisecond}, dir: t.TempDir(), orderly: &verdict{}}
 	c := &crew{index: 1, soak: s, line: &line{}, generation: 1, process: stubborn}
 	s.crews = []*crew{nil, c}
 	if err := s.happen(t.Context(), event{what: replace, worker: 1}); err != nil {
@@ -33,7 +33,7 @@ func TestAWorkerThatDoesNotEndIsAViolation(t *testing.T) {
 	}
 	next := c.process
 	next.kill()
-	if next == stubborn || len(s.retired) != 1 || s.retired[0] == nil || !strings.Contains(s.retired[0].Error(), "w1.1 did not end within 50ms") || s.killed.IsZero() {
-		t.Errorf("retired: %v, killed at %v", s.retired, s.killed)
+	if next == stubborn || !slices.Equal(s.orderly.problems, []string{"w1.1 did not end within 50ms"}) || s.killed.IsZero() {
+		t.Errorf("%q, killed at %v", s.orderly.problems, s.killed)
 	}
 }

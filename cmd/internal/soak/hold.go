@@ -56,18 +56,18 @@ const nonExclusive = 1
 
 // holds returns the holds of each resource, from the notes "ask" and "held". A hold ends when the service forgets
 // its leases.
-func (j *judgement) holds() map[string][]history.Hold {
+func (s *soak) holds() map[string][]history.Hold {
 	last := map[string]int64{} // when a process last knew that it had what it had asked for
-	for _, n := range j.records.of("held") {
+	for _, n := range s.records.of("held") {
 		last[fmt.Sprint(n.Process, " ", n.V)] = n.Begin
 	}
 	all := map[string][]history.Hold{}
-	for _, n := range j.records.of("ask") {
+	for _, n := range s.records.of("ask") {
 		if n.Out != ok {
 			continue
 		}
 		to := max(last[fmt.Sprint(n.Process, " ", n.ID)], n.End)
-		for _, t := range j.troubles {
+		for _, t := range s.troubles {
 			if t.what == restart && t.to > n.Begin {
 				to = min(to, max(t.from, n.End))
 			}
@@ -90,10 +90,10 @@ func known(holds []history.Hold) (n int) {
 
 // judgeHolds judges that holds exclude each other, and that the fences of those that are exclusive grow. Of locks that others break, only
 // the fences are judged, and the slots of a semaphore have fences of their own.
-func judgeHolds(_ context.Context, _ *site, j *judgement) error {
-	alone, growing := j.say("locks exclusive"), j.say("fences of locks grow")
-	limit := j.say(fmt.Sprintf("at most %d in a semaphore of %d", seats, seats))
-	for of, holds := range j.holds() {
+func judgeHolds(_ context.Context, s *soak) error {
+	alone, growing := s.say("locks exclusive"), s.say("fences of locks grow")
+	limit := s.say(fmt.Sprintf("at most %d in a semaphore of %d", seats, seats))
+	for of, holds := range s.holds() {
 		switch {
 		case of == "seats":
 			limit.judged = known(holds)

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 )
 
 // note is one line of a journal: something that a process began, ended or saw.
@@ -30,9 +30,8 @@ type note struct {
 
 // journal is a file that a process writes. Lines that were written survive the process, however it ends.
 type journal struct {
-	mu   sync.Mutex
-	file *os.File
-	next int64
+	file *os.File // opened to append: lines of several goroutines do not mix
+	last atomic.Int64
 }
 
 func createJournal(dir, process string) (*journal, error) {
@@ -57,18 +56,13 @@ func (j *journal) write(n note) {
 
 // begin records that something begins. The caller completes the note and gives it to end.
 func (j *journal) begin(n note) note {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.next++
-	n.ID, n.Begin = j.next, now()
+	n.ID, n.Begin = j.last.Add(1), now()
 	j.write(n)
 	return n
 }
 
 func (j *journal) end(n note, out string) {
 	n.End, n.Out = now(), out
-	j.mu.Lock()
-	defer j.mu.Unlock()
 	j.write(n)
 }
 
@@ -77,8 +71,6 @@ func (j *journal) fact(n note) {
 	if n.Begin == 0 {
 		n.Begin = now()
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
 	j.write(n)
 }
 
@@ -119,13 +111,8 @@ func readJournals(dir string) (records, error) {
 }
 
 // of returns the notes of a kind.
-func (r records) of(kind string) (found records) {
-	for _, n := range r {
-		if n.Kind == kind {
-			found = append(found, n)
-		}
-	}
-	return found
+func (r records) of(kind string) records {
+	return slices.DeleteFunc(slices.Clone(r), func(n note) bool { return n.Kind != kind })
 }
 
 // by groups notes; their order stays.

@@ -12,18 +12,11 @@ type chore struct {
 	// work does the chore in a worker, until ctx ends. Once the weather is over it only finishes what was begun.
 	work func(ctx context.Context, w *worker)
 	// judge holds what the journals say against what the service has.
-	judge func(ctx context.Context, s *site, j *judgement) error
+	judge func(ctx context.Context, s *soak) error
 }
 
 var chores = []chore{
 	{workTallies, judgeTallies}, {workLocks, judgeLocks}, {workTurns, judgeHolds}, {workMessages, judgeMessages}, {workOnces, judgeOnces},
-}
-
-// judgement collects what is found.
-type judgement struct {
-	records  records
-	troubles []trouble
-	verdicts []*verdict
 }
 
 // verdict is the judgement of one promise: how much was held against it, and what broke it.
@@ -34,9 +27,9 @@ type verdict struct {
 }
 
 // say begins a verdict.
-func (j *judgement) say(what string) *verdict {
+func (s *soak) say(what string) *verdict {
 	v := &verdict{what: what}
-	j.verdicts = append(j.verdicts, v)
+	s.verdicts = append(s.verdicts, v)
 	return v
 }
 
@@ -60,8 +53,8 @@ type trouble struct {
 }
 
 // troubled reports whether a process had trouble between two moments.
-func (j *judgement) troubled(process string, from, to int64) bool {
-	return slices.ContainsFunc(j.troubles, func(t trouble) bool {
+func (s *soak) troubled(process string, from, to int64) bool {
+	return slices.ContainsFunc(s.troubles, func(t trouble) bool {
 		return (t.process == "" || t.process == process) && t.from < to && t.to > from
 	})
 }

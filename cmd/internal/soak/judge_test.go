@@ -77,7 +77,7 @@ func TestAJournalSurvivesItsProcess(t *testing.T) {
 }
 
 func TestTroubleExplains(t *testing.T) {
-	j := &judgement{troubles: []trouble{{process: "w1.1", from: 10, to: 20}, {from: 30, to: 40}}}
+	s := &soak{troubles: []trouble{{process: "w1.1", from: 10, to: 20}, {from: 30, to: 40}}}
 	for _, test := range []struct {
 		process  string
 		from, to int64
@@ -86,7 +86,7 @@ func TestTroubleExplains(t *testing.T) {
 		{"w1.1", 5, 9, false}, {"w1.1", 5, 11, true}, {"w1.1", 19, 25, true}, {"w1.1", 20, 29, false},
 		{"w2.1", 5, 25, false}, {"w2.1", 35, 36, true},
 	} {
-		if got := j.troubled(test.process, test.from, test.to); got != test.want {
+		if got := s.troubled(test.process, test.from, test.to); got != test.want {
 			t.Errorf("%+v: %v", test, got)
 		}
 	}
@@ -100,8 +100,8 @@ func TestHoldsAreDistinguished(t *testing.T) {
 	held := func(id, at int64) note {
 		return note{Kind: "held", Process: "w1.1", Lane: "w1/turn/0", Of: "seats", V: id, Begin: at}
 	}
-	j := &judgement{records: records{ask(1, 10), held(1, 20), ask(2, 30), held(2, 40)}, troubles: []trouble{{what: restart, from: 35, to: 36}}}
-	holds := j.holds()["seats"]
+	s := &soak{records: records{ask(1, 10), held(1, 20), ask(2, 30), held(2, 40)}, troubles: []trouble{{what: restart, from: 35, to: 36}}}
+	holds := s.holds()["seats"]
 	if len(holds) != 2 || holds[0].To.UnixNano() != 20 || holds[1].To.UnixNano() != 35 {
 		t.Errorf("%v, want the first until 20, and the second until the restart at 35", holds)
 	}
@@ -110,7 +110,7 @@ func TestHoldsAreDistinguished(t *testing.T) {
 func TestRepeatedEffectsNeedAReason(t *testing.T) {
 	const second = 1_000_000_000
 	at := func(process string, s int64) note { return note{Kind: "effect", Process: process, Begin: s * second} }
-	j := &judgement{troubles: []trouble{
+	s := &soak{troubles: []trouble{
 		{process: "w1.1", what: kill, from: 101 * second, to: forever},
 		{process: "w2.1", what: pause, from: 100 * second, to: 120 * second},
 	}}
@@ -126,7 +126,7 @@ func TestRepeatedEffectsNeedAReason(t *testing.T) {
 		{"the second had just been continued", records{at("w3.1", 110), at("w2.1", 120)}, true},
 		{"the second had been continued long ago", records{at("w3.1", 110), at("w2.1", 130)}, false},
 	} {
-		if err := j.repeated("m", test.effects); (err == nil) != test.legal {
+		if err := s.repeated("m", test.effects); (err == nil) != test.legal {
 			t.Errorf("%s: %v", test.name, err)
 		}
 	}

@@ -14,29 +14,26 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// later makes the service's clock look as if so much time had passed.
-type later time.Duration
+// later makes the service's clock look as if a year had passed, which is longer than the life of anything that the workload leaves.
+type later struct{}
 
-func (l later) Do(r *policy.Request) (*http.Response, error) {
+func (later) Do(r *policy.Request) (*http.Response, error) {
 	resp, err := r.Next()
 	if err == nil {
 		if at, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
-			resp.Header.Set("Date", at.Add(time.Duration(l)).UTC().Format(http.TimeFormat))
+			resp.Header.Set("Date", at.AddDate(1, 0, 0).UTC().Format(http.TimeFormat))
 		}
 	}
 	return resp, err
 }
 
-// year is longer than the life of anything that the workload leaves.
-const year = 365 * 24 * time.Hour
-
 // leftovers judges that nothing has outlived its life: no lease, no lock that GC does not find.
-func (s *soak) leftovers(ctx context.Context, j *judgement) error {
+func (s *soak) leftovers(ctx context.Context) error {
 	// The leases of the process that was killed last end by themselves.
 	if err := retry.Sleep(ctx, leaseTime-time.Since(s.killed)+2*time.Second); err != nil {
 		return err
 	}
-	leases := j.say("no lease left")
+	leases := s.say("no lease left")
 	for _, name := range boxes {
 		if err := eachBlob(ctx, s.site, name, func(b *container.BlobItem) {
 			leases.judged++
@@ -48,10 +45,10 @@ func (s *soak) leftovers(ctx context.Context, j *judgement) error {
 		}
 	}
 	distant := newSite(s.site.account)
-	distant.calls = []policy.Policy{later(year)}
+	distant.calls = []policy.Policy{later{}}
 	defer distant.close()
 	for _, box := range []string{"locks", "turns", "onces"} {
-		v := j.say("nothing left after its life in " + box)
+		v := s.say("nothing left after its life in " + box)
 		k, err := pessimistic.NewLocker(distant.container(box), nil)
 		must(err)
 		res, err := k.GC(ctx, nil)

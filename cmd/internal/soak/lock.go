@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"time"
 
@@ -27,22 +26,8 @@ type fenced struct {
 	N     int64 `json:"n"`
 }
 
-// seedFenced stores the blobs that are written under a lock.
-func seedFenced(ctx context.Context, s *site) error {
-	for _, name := range lockNames {
-		if _, err := optimistic.Create(ctx, fencedBlob(s, name), fenced{}, nil); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func fencedBlob(s *site, name string) blobs.Blob[fenced] {
 	return blobs.NewJSON[fenced](s.container("fenced").NewBlockBlobClient(name))
-}
-
-func fencedEntity(s *site, name string) tables.Entity[fenced] {
-	return tables.NewEntity[fenced](s.table("fenced"), name, "r")
 }
 
 // workLocks takes named locks whose holders write with their fence: to a blob and to a partition. Some locks are broken by
@@ -91,27 +76,20 @@ func (l *lane) write(ctx context.Context, kind, name string, h *pessimistic.Hold
 	switch {
 	case kind == "entity":
 		_, err = tables.Transact(ctx, l.site.table("fenced"), name, func(ctx context.Context, tx *tables.Tx) error {
-			var f fenced
-			if _, err := tx.Get(ctx, "r", &f); err != nil {
-				return err
-			}
-			if err := change(ctx, &f); err != nil {
-				return err
-			}
-			return tx.Put("r", f)
+			return changeRow(ctx, tx, "r", change)
 		}, &tables.TransactOptions{Holder: h})
 	case l.Plant.has(noFence):
-		_, err = optimistic.Update(ctx, fencedBlob(l.site, name), change, nil)
+		_, err = optimistic.Update(ctx, fencedBlob(l.site, name), change, &optimistic.UpdateOptions{Create: true})
 	default:
-		_, err = optimistic.Update(ctx, blobs.Fenced(h, fencedBlob(l.site, name)), change, nil)
+		_, err = optimistic.Update(ctx, blobs.Fenced(h, fencedBlob(l.site, name)), change, &optimistic.UpdateOptions{Create: true})
 	}
 	l.done(ctx, n, err)
 }
 
-func judgeLocks(ctx context.Context, s *site, j *judgement) error {
-	stale := j.say("no write by a stale holder")
-	counted := j.say("writes under a lock applied once")
-	for of, notes := range j.records.of("fenced").by(func(n note) string { return n.Of }) {
+func judgeLocks(ctx context.Context, s *soak) error {
+	stale := s.say("no write by a stale holder")
+	counted := s.say("writes under a lock applied once")
+	for of, notes := range s.records.of("fenced").by(func(n note) string { return n.Of }) {
 		var least, most int64
 		for _, n := range notes {
 			stale.judged++
@@ -125,15 +103,13 @@ func judgeLocks(ctx context.Context, s *site, j *judgement) error {
 				stale.wrong("%s wrote to %s with fence %d over %d", n.Lane, of, n.V, n.N)
 			}
 		}
-		found := fenced{}
 		kind, name, _ := strings.Cut(of, " ")
-		var target optimistic.Target[fenced] = fencedBlob(s, name)
+		var target optimistic.Target[fenced] = fencedBlob(s.site, name)
 		if kind == "entity" {
-			target = fencedEntity(s, name)
+			target = tables.NewEntity[fenced](s.site.table("fenced"), name, "r")
 		}
-		if v, err := optimistic.Read(ctx, target, nil); err == nil {
-			found = v.Value
-		} else if !errors.Is(err, optimistic.ErrNotFound) {
+		found, err := stored(ctx, target)
+		if err != nil {
 			return err
 		}
 		counted.judged++

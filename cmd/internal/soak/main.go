@@ -35,18 +35,19 @@ func main() {
 	minutes := flag.Float64("minutes", 10, "how long the weather lasts")
 	flag.Parse()
 	if flag.NArg() > 0 || *minutes <= 0 || !supported {
-		fmt.Fprintln(os.Stderr, "soak: --minutes is not positive, there are arguments, or this is not Linux, whose signals stop and continue processes")
+		fmt.Fprintln(os.Stderr,
+			"soak: --minutes is not positive, there are arguments, or this is not Linux, whose signals stop and continue processes")
 		os.Exit(2)
 	}
 	o.Length = time.Duration(*minutes * float64(time.Minute))
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	r, err := run(ctx, o, os.Stdout)
+	s, err := run(ctx, o, os.Stdout)
 	cancel()
 	switch {
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "soak:", err)
 		os.Exit(2)
-	case r.Problems > 0:
+	case s.problems() > 0:
 		os.Exit(1)
 	}
 }

@@ -15,14 +15,11 @@ import (
 )
 
 const (
-	orders   = "orders"
-	payments = "payments"
+	orders       = "orders"
+	payments     = "payments"
+	poisonSuffix = "-poison"
+	parts        = 4 // over so many partitions payments are spread
 )
-
-const poisonSuffix = "-poison"
-
-// parts is how many partitions the payments are spread over.
-const parts = 4
 
 // workMessages sends messages one to three times each, to two queues: orders with
 // markers, payments with an inbox. Some handlers fail, some messages become poison and are redriven.
@@ -44,7 +41,7 @@ func (l *lane) send(ctx context.Context) {
 		must(err)
 		producers[q] = p
 	}
-	for i := 0; !l.calmed(); i++ {
+	for i := 0; l.weather.Err() == nil; i++ {
 		q, key := queues[l.roll(len(queues))], fmt.Sprintf("%s-%d", l.Process, i)
 		n := l.journal.begin(note{Kind: "send", Lane: l.name, Of: q, Text: key})
 		out := failed
@@ -131,7 +128,7 @@ func (l *lane) handle(ctx context.Context, queue string, m *idempotent.Message, 
 		}
 		_ = retry.Sleep(ctx, min(left, holdCheck))
 	}
-	if what := l.roll(100); !l.calmed() {
+	if what := l.roll(100); l.weather.Err() == nil {
 		switch {
 		case what < 3:
 			return errors.New("failed")
@@ -162,10 +159,6 @@ func partOf(key string) string { return fmt.Sprintf("part-%d", hash(key)%parts) 
 
 func (l *lane) pay(ctx context.Context, inbox *idempotent.Inbox, m *idempotent.Message) error {
 	return inbox.Apply(ctx, m, partOf(m.Key), func(ctx context.Context, tx *tables.Tx) error {
-		var p paid
-		if _, err := tx.Get(ctx, "paid-"+m.Key, &p); err != nil {
-			return err
-		}
-		return tx.Put("paid-"+m.Key, paid{p.N + 1})
+		return changeRow(ctx, tx, "paid-"+m.Key, func(_ context.Context, p *paid) error { p.N++; return nil })
 	})
 }

@@ -2,12 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
-	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/aztest/history"
 )
@@ -15,19 +13,18 @@ import (
 // aftermath is how long after an effect a trouble of its process can keep it from being recorded.
 const aftermath = 15 * time.Second
 
-func judgeMessages(ctx context.Context, s *site, j *judgement) error {
-	effects := j.records.of("effect").by(func(n note) string { return n.Of + " " + n.Text })
-	lost, once, paidOnce := j.say("no message lost"), j.say("one effect for each message with markers, or a reason"), j.say("one effect for each message with an inbox")
-	for _, sent := range j.records.of("send") {
+func judgeMessages(ctx context.Context, s *soak) error {
+	effects := s.records.of("effect").by(func(n note) string { return n.Of + " " + n.Text })
+	lost := s.say("no message lost")
+	once, paidOnce := s.say("one effect for each message with markers, or a reason"), s.say("one effect for each message with an inbox")
+	for _, sent := range s.records.of("send") {
 		count := int64(len(effects[sent.Of+" "+sent.Text]))
 		if sent.Of == payments {
-			v, err := optimistic.Read(ctx, tables.NewEntity[paid](s.table(payments), partOf(sent.Text), "paid-"+sent.Text), nil)
-			if err != nil && !errors.Is(err, optimistic.ErrNotFound) {
+			found, err := stored(ctx, tables.NewEntity[paid](s.site.table(payments), partOf(sent.Text), "paid-"+sent.Text))
+			if err != nil {
 				return err
 			}
-			if count = 0; err == nil {
-				count = v.Value.N
-			}
+			count = found.N
 			paidOnce.judged++
 			if count > 1 {
 				paidOnce.wrong("%s was paid %d times", sent.Text, count)
@@ -40,23 +37,23 @@ func judgeMessages(ctx context.Context, s *site, j *judgement) error {
 	}
 	for what, all := range effects {
 		once.judged++
-		once.check(j.repeated(what, all))
+		once.check(s.repeated(what, all))
 	}
-	j.judgeHandlers()
+	s.judgeHandlers()
 	return nil
 }
 
 // repeated returns an error if a message had effects that nothing explains. Effects of a process that has just been
 // continued do not count: it cannot know yet that its message may be another's. Of the others, each but the last must be one
 // that nobody could learn of.
-func (j *judgement) repeated(what string, effects records) error {
+func (s *soak) repeated(what string, effects records) error {
 	known := slices.DeleteFunc(slices.Clone(effects), func(e note) bool {
-		return slices.ContainsFunc(j.troubles, func(t trouble) bool {
+		return slices.ContainsFunc(s.troubles, func(t trouble) bool {
 			return t.what == pause && t.process == e.Process && t.from < e.Begin && t.to > e.Begin-int64(resumed)
 		})
 	})
 	for i, e := range known {
-		if i < len(known)-1 && !j.troubled(e.Process, e.Begin, e.Begin+int64(aftermath)) {
+		if i < len(known)-1 && !s.troubled(e.Process, e.Begin, e.Begin+int64(aftermath)) {
 			return fmt.Errorf("%s had %d effects; nothing happened to %s after the one at %d", what, len(effects), e.Process, e.Begin)
 		}
 	}
@@ -67,12 +64,12 @@ func (j *judgement) repeated(what string, effects records) error {
 const resumed = 2 * time.Second
 
 // judgeHandlers judges that no two handlers of a message, or of its copies, worked at a time, where markers promise that.
-func (j *judgement) judgeHandlers() {
-	alone := j.say("handlers of a message alone")
-	for what, notes := range j.records.of("handle").by(func(n note) string { return n.Of + " " + n.Text }) {
+func (s *soak) judgeHandlers() {
+	alone := s.say("handlers of a message alone")
+	for what, notes := range s.records.of("handle").by(func(n note) string { return n.Of + " " + n.Text }) {
 		var holds []history.Hold
 		for _, n := range notes {
-			if n.Of != payments && !j.troubled(n.Process, n.V-int64(resumed), n.V) {
+			if n.Of != payments && !s.troubled(n.Process, n.V-int64(resumed), n.V) {
 				holds = append(holds, history.Hold{Who: n.Process, From: time.Unix(0, n.Begin), To: time.Unix(0, n.V)})
 			}
 		}

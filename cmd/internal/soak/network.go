@@ -2,7 +2,6 @@ package main
 
 import (
 	"hash/fnv"
-	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -100,7 +99,6 @@ func (l *line) met() map[aztest.FaultKind]int {
 			sum[kind] += n
 		}
 	}
-	maps.DeleteFunc(sum, func(_ aztest.FaultKind, n int) bool { return n == 0 })
 	return sum
 }
 

@@ -43,10 +43,10 @@ func workOnces(ctx context.Context, w *worker) {
 	})
 }
 
-func judgeOnces(_ context.Context, _ *site, j *judgement) error {
-	same, once := j.say("one result for each key of a Once"), j.say("one run for each key of a Once, or a reason")
-	calls := j.records.of("once").by(func(n note) string { return n.Of })
-	runs := j.records.of("ran").by(func(n note) string { return n.Of })
+func judgeOnces(_ context.Context, s *soak) error {
+	same, once := s.say("one result for each key of a Once"), s.say("one run for each key of a Once, or a reason")
+	calls := s.records.of("once").by(func(n note) string { return n.Of })
+	runs := s.records.of("ran").by(func(n note) string { return n.Of })
 	for key, notes := range calls {
 		result, excused := "", 0
 		for _, n := range notes {
@@ -61,7 +61,7 @@ func judgeOnces(_ context.Context, _ *site, j *judgement) error {
 			}
 		}
 		for _, n := range runs[key] { // its lock was lost
-			if j.troubled("", n.Begin-int64(aftermath), n.Begin+int64(aftermath)) {
+			if s.troubled("", n.Begin-int64(aftermath), n.Begin+int64(aftermath)) {
 				excused++
 			}
 		}

@@ -25,15 +25,11 @@ const (
 
 func (p plant) has(one string) bool { return slices.Contains(strings.Split(string(p), ","), one) }
 
-// unconditional takes If-Match from each request. The SDK does not write names of headers in their usual case.
+// unconditional takes If-Match from each request.
 type unconditional struct{}
 
 func (unconditional) Do(r *policy.Request) (*http.Response, error) {
-	for name := range r.Raw().Header {
-		if strings.EqualFold(name, "If-Match") {
-			delete(r.Raw().Header, name)
-		}
-	}
+	r.Raw().Header.Del("If-Match")
 	return r.Next()
 }
 

@@ -1,54 +1,25 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"strings"
-	"time"
 )
-
-// report is what a soak has come to.
-type report struct {
-	Seed     uint64
-	Length   time.Duration
-	Requests int
-	Faults   map[string]int // by kind
-	Events   map[string]int
-	Verdicts []*verdict
-	Problems int
-}
-
-func (s *soak) report(j *judgement) report {
-	r := report{Seed: s.Seed, Length: s.ended.Sub(s.began), Faults: map[string]int{}, Events: map[string]int{}, Verdicts: j.verdicts}
-	for _, c := range s.crews {
-		for kind, n := range c.line.met() {
-			r.Requests += n
-			if kind != "" {
-				r.Faults[string(kind)] += n
-			}
-		}
-	}
-	for _, t := range j.troubles {
-		r.Events[t.what]++
-	}
-	for _, v := range j.verdicts {
-		r.Problems += len(v.problems)
-	}
-	return r
-}
 
 // mostProblems is how many problems of one kind are reported in full.
 const mostProblems = 5
 
-func (r report) write(out io.Writer) {
+// report writes what the soak has come to.
+func (s *soak) report(out io.Writer) {
 	p := func(format string, args ...any) { _, _ = fmt.Fprintf(out, format+"\n", args...) }
-	p("seed %d, %v: %d requests", r.Seed, r.Length.Round(time.Second), r.Requests)
-	p("faults      %s", counts(r.Faults))
-	p("events      %s", counts(r.Events))
+	p("seed %d, %v", s.Seed, s.Length)
+	p("requests    %s", counts(s.requests()))
+	p("events      %s", counts(s.events()))
 	p("verdicts")
-	for _, v := range r.Verdicts {
+	for _, v := range s.verdicts {
 		said := "holds"
 		if len(v.problems) > 0 {
 			said = fmt.Sprintf("VIOLATED %d TIMES", len(v.problems))
@@ -58,7 +29,33 @@ func (r report) write(out io.Writer) {
 			p("    %s", strings.ReplaceAll(problem, "\n", "\n    "))
 		}
 	}
-	p("%d violations", r.Problems)
+	p("%d violations", s.problems())
+}
+
+// requests counts the requests by the fault that they met.
+func (s *soak) requests() map[string]int {
+	sum := map[string]int{}
+	for _, c := range s.crews {
+		for kind, n := range c.line.met() {
+			sum[cmp.Or(string(kind), "no fault")] += n
+		}
+	}
+	return sum
+}
+
+func (s *soak) events() map[string]int {
+	sum := map[string]int{}
+	for _, t := range s.troubles {
+		sum[t.what]++
+	}
+	return sum
+}
+
+func (s *soak) problems() (n int) {
+	for _, v := range s.verdicts {
+		n += len(v.problems)
+	}
+	return n
 }
 
 // counts lists numbers by name, and their sum.

@@ -14,6 +14,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
 
 	"github.com/azconc/azconc/idempotent"
+	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/azurite"
 )
 
@@ -31,13 +33,15 @@ func newSite(a azurite.Account) *site {
 func (s *site) close() { s.http.CloseIdleConnections() }
 
 func (s *site) container(name string) *container.Client {
-	c, err := container.NewClientFromConnectionString(s.account.ConnectionString(), name, &container.ClientOptions{ClientOptions: policy.ClientOptions{Transport: s.http, PerCallPolicies: s.calls}})
+	o := policy.ClientOptions{Transport: s.http, PerCallPolicies: s.calls}
+	c, err := container.NewClientFromConnectionString(s.account.ConnectionString(), name, &container.ClientOptions{ClientOptions: o})
 	must(err)
 	return c
 }
 
 func (s *site) table(name string) *aztables.Client {
-	c, err := aztables.NewServiceClientFromConnectionString(s.account.ConnectionString(), &aztables.ClientOptions{ClientOptions: policy.ClientOptions{Transport: s.http}})
+	o := policy.ClientOptions{Transport: s.http}
+	c, err := aztables.NewServiceClientFromConnectionString(s.account.ConnectionString(), &aztables.ClientOptions{ClientOptions: o})
 	must(err)
 	return c.NewClient(name)
 }
@@ -70,7 +74,31 @@ func (s *site) prepare(ctx context.Context) error {
 		create(s.queue(name).Create(ctx, nil))
 		create(s.queue(name+poisonSuffix).Create(ctx, nil))
 	}
-	return errors.Join(err, seedTallies(ctx, s), seedFenced(ctx, s))
+	return err
+}
+
+// stored returns what a target has: the zero value if there is nothing.
+func stored[T any](ctx context.Context, target optimistic.Target[T]) (value T, err error) {
+	v, err := optimistic.Read(ctx, target, nil)
+	switch {
+	case err == nil:
+		return v.Value, nil
+	case errors.Is(err, optimistic.ErrNotFound):
+		return value, nil
+	}
+	return value, err
+}
+
+// changeRow changes an entity, which need not exist, in a transaction.
+func changeRow[T any](ctx context.Context, tx *tables.Tx, row string, change func(context.Context, *T) error) error {
+	var value T
+	if _, err := tx.Get(ctx, row, &value); err != nil {
+		return err
+	}
+	if err := change(ctx, &value); err != nil {
+		return err
+	}
+	return tx.Put(row, value)
 }
 
 // must ends the process for what only a mistake of this program can cause.

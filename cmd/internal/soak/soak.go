@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,98 +26,84 @@ type options struct {
 // workers is how many processes are at work at a time.
 const workers = 4
 
-// soak is one run.
+// soak is one run, and what has come of it.
 type soak struct {
 	options
 	dir     string // of the journals
 	service *service
 	site    *site // straight to the service
 	crews   []*crew
-	began   time.Time
-	ended   time.Time // of the last process
+	records records
 
 	mu       sync.Mutex // guards what follows
 	killed   time.Time  // the last process that was ended by force
 	troubles []trouble
-	retired  []error // how each process ended that was asked to
+	orderly  *verdict // of the processes that were asked to end
+	verdicts []*verdict
 }
 
-// run runs a soak and writes its report to out. The error says why it could not be run; a violation is none, but in the
-// report.
-func run(ctx context.Context, o options, out io.Writer) (r report, err error) {
+// run runs a soak and writes its report to out. The error says why it could not be run; a violation is none, but a verdict.
+func run(ctx context.Context, o options, out io.Writer) (s *soak, err error) {
 	dir, err := os.MkdirTemp("", "azconc-soak-")
 	if err != nil {
-		return r, err
+		return nil, err
 	}
+	s = &soak{options: o, dir: dir}
+	s.orderly = s.say("workers end in order, with no goroutine left")
 	defer func() {
-		if err == nil && r.Problems == 0 {
+		if err == nil && s.problems() == 0 {
 			err = os.RemoveAll(dir)
 			return
 		}
 		_ = os.RemoveAll(filepath.Join(dir, "data"))
 		_, _ = fmt.Fprintf(out, "the journals of the workers are in %s\n", dir)
 	}()
-	s := &soak{options: o, dir: dir}
 	if s.service, err = startService(ctx, filepath.Join(dir, "data")); err != nil {
-		return r, err
+		return s, err
 	}
 	defer func() { err = errors.Join(err, s.service.server.Stop()) }()
 	s.site = newSite(s.service.server.Account())
 	defer s.site.close()
 	if err := s.site.prepare(ctx); err != nil {
-		return r, fmt.Errorf("prepare: %w", err)
+		return s, fmt.Errorf("prepare: %w", err)
 	}
 	defer s.end()
-	j, err := s.play(ctx)
-	if err != nil {
-		return r, err
+	if err := s.play(ctx); err != nil {
+		return s, err
 	}
-	r = s.report(j)
-	r.write(out)
-	return r, nil
+	s.report(out)
+	return s, nil
 }
 
 // play lets the workers work, and judges what they did.
-func (s *soak) play(ctx context.Context) (*judgement, error) {
+func (s *soak) play(ctx context.Context) (err error) {
 	for i := range workers {
-		s.crews = append(s.crews, &crew{index: i, soak: s, line: newLine(s.site.account, fmt.Sprint("w", i), s.Seed)})
-	}
-	s.began = time.Now()
-	for _, c := range s.crews {
+		c := &crew{index: i, soak: s, line: newLine(s.site.account, fmt.Sprint("w", i), s.Seed)}
+		s.crews = append(s.crews, c)
 		if err := c.start(); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if err := s.storm(ctx); err != nil {
-		return nil, err
+		return err
 	}
-	drained := s.settle(ctx)
+	empty := s.say("queues empty at the end")
+	empty.judged = 2 * len(queues)
+	empty.check(s.settle(ctx))
 	var all sync.WaitGroup
 	for _, c := range s.crews {
 		all.Go(func() { s.retire(c.process) })
 	}
 	all.Wait()
-	s.ended = time.Now()
-
-	j := &judgement{troubles: s.troubles}
-	orderly := j.say("workers end in order, with no goroutine left")
-	for _, err := range s.retired {
-		orderly.judged++
-		orderly.check(err)
-	}
-	empty := j.say("queues empty at the end")
-	empty.judged = 2 * len(queues)
-	empty.check(drained)
-	var err error
-	if j.records, err = readJournals(s.dir); err != nil {
-		return nil, err
+	if s.records, err = readJournals(s.dir); err != nil {
+		return err
 	}
 	for _, c := range chores {
-		if err := c.judge(ctx, s.site, j); err != nil {
-			return nil, err
+		if err := c.judge(ctx, s); err != nil {
+			return err
 		}
 	}
-	return j, s.leftovers(ctx, j)
+	return s.leftovers(ctx)
 }
 
 // settle ends the weather, and waits until all messages are handled.
@@ -128,12 +113,9 @@ func (s *soak) settle(ctx context.Context) error {
 		_, _ = io.WriteString(c.process.stdin, "calm\n")
 	}
 	for until := time.Now().Add(s.Drain); ; {
-		left, err := s.waiting(ctx)
-		if err == nil && left == "" {
-			return nil
-		}
-		if time.Now().After(until) {
-			return fmt.Errorf("after %v: %s%w", s.Drain, left, cmp.Or(err, errLeft))
+		err := s.drained(ctx)
+		if err == nil || time.Now().After(until) {
+			return err
 		}
 		if err := retry.Sleep(ctx, time.Second); err != nil {
 			return err
@@ -141,22 +123,18 @@ func (s *soak) settle(ctx context.Context) error {
 	}
 }
 
-var errLeft = errors.New("they are not empty")
-
-// waiting says which queues are not empty; hidden messages count.
-func (s *soak) waiting(ctx context.Context) (left string, err error) {
+// drained returns an error that says which queues are not empty. Hidden messages count.
+func (s *soak) drained(ctx context.Context) (left error) {
 	for _, q := range queues {
 		for _, name := range []string{q, q + poisonSuffix} {
 			p, err := s.site.queue(name).GetProperties(ctx, nil)
-			if err != nil {
-				return left, err
+			if err == nil && *p.ApproximateMessagesCount > 0 {
+				err = fmt.Errorf("%s has %d messages", name, *p.ApproximateMessagesCount)
 			}
-			if n := *p.ApproximateMessagesCount; n > 0 {
-				left += fmt.Sprintf("%s has %d messages; ", name, n)
-			}
+			left = errors.Join(left, err)
 		}
 	}
-	return left, nil
+	return left
 }
 
 // retire ends a process in order. One that does not end so has broken a promise, which is no reason to end the soak.
@@ -164,7 +142,8 @@ func (s *soak) retire(m *member) {
 	err := m.retire(s.Patience)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.retired = append(s.retired, err)
+	s.orderly.judged++
+	s.orderly.check(err)
 	if err != nil {
 		s.killed = time.Now()
 	}

@@ -46,16 +46,10 @@ func forecast(seed uint64, length time.Duration) (all []event) {
 		e := deck[0]
 		e.at, e.worker, e.lasts = at, -1, min(e.lasts, length-at)
 		if e.what != restart {
-			var free []int
-			for w := range workers {
-				if busy[w] <= at && (w > 0 || e.what != kill && e.what != replace) {
-					free = append(free, w)
-				}
+			e.worker = rng.IntN(workers)
+			if at < busy[e.worker] || e.worker == 0 && (e.what == kill || e.what == replace) {
+				continue // the event is put off
 			}
-			if len(free) == 0 {
-				continue
-			}
-			e.worker = free[rng.IntN(len(free))]
 			busy[e.worker] = at + e.lasts + 2*time.Second
 		}
 		deck = deck[1:]
@@ -71,7 +65,8 @@ func hand(between func(least, most time.Duration) time.Duration) []event {
 		deck = append(deck, event{what: pause, lasts: between(leaseTime+time.Second, leaseTime+6*time.Second)}) // past its leases
 	}
 	for range 2 {
-		deck = append(deck, event{what: pause, lasts: between(500*time.Millisecond, 8*time.Second)}, event{what: sever, lasts: between(time.Second, 20*time.Second)})
+		deck = append(deck, event{what: pause, lasts: between(500*time.Millisecond, 8*time.Second)},
+			event{what: sever, lasts: between(time.Second, 20*time.Second)})
 	}
 	return deck
 }
@@ -127,8 +122,8 @@ func (s *soak) happen(ctx context.Context, e event) error {
 		defer c.line.restore()
 	case pause: // of one that has ended by itself, retire tells
 		defer s.trouble(m.name, pause)()
-		_ = stop(m.cmd.Process)
-		defer func() { _ = goOn(m.cmd.Process) }()
+		_ = m.cmd.Process.Signal(stop)
+		defer func() { _ = m.cmd.Process.Signal(goOn) }()
 	}
 	return retry.Sleep(ctx, e.lasts)
 }

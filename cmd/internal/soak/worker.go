@@ -38,38 +38,30 @@ type worker struct {
 	config
 	site    *site
 	journal *journal
-	calm    chan struct{}
-	ctx     context.Context // ends with standard input
+	weather context.Context // ends when nothing new is to be begun any more
 }
 
 // work is the main function of a worker, and returns its exit status.
 func work(text string) int {
-	w := &worker{calm: make(chan struct{})}
-	if err := json.Unmarshal([]byte(text), &w.config); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 2
-	}
-	var err error
-	if w.journal, err = createJournal(w.Dir, w.Process); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 2
-	}
+	w := &worker{}
+	must(json.Unmarshal([]byte(text), &w.config))
+	journal, err := createJournal(w.Dir, w.Process)
+	must(err)
+	w.journal = journal
 	w.site = newSite(w.Account)
 	if w.Plant.has(noIfMatch) {
 		w.site.calls = append(w.site.calls, unconditional{})
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	w.ctx = ctx
+	ctx, end := context.WithCancel(context.Background())
+	weather, calm := context.WithCancel(ctx)
+	w.weather = weather
 	var all sync.WaitGroup
 	all.Go(func() {
-		defer cancel()
 		in := bufio.NewScanner(os.Stdin)
-		if in.Scan() {
-			close(w.calm)
-			for in.Scan() {
-			}
+		for in.Scan() {
+			calm()
 		}
+		end()
 	})
 	for _, c := range chores {
 		all.Go(func() { c.work(ctx, w) })
@@ -81,18 +73,6 @@ func work(text string) int {
 		return 3
 	}
 	return 0
-}
-
-// calmed reports that nothing new is to be begun.
-func (w *worker) calmed() bool {
-	select {
-	case <-w.calm:
-		return true
-	case <-w.ctx.Done():
-		return true
-	default:
-		return false
-	}
 }
 
 // lane is one goroutine of a chore. Its choices follow from the seed. Its name is the same in each process of the worker,
@@ -117,7 +97,7 @@ func (w *worker) repeat(ctx context.Context, chore string, n int, d time.Duratio
 	for i := range n {
 		l := w.lane(chore, i)
 		all.Go(func() {
-			for !w.calmed() {
+			for w.weather.Err() == nil {
 				do(l)
 				l.rest(ctx, d)
 			}

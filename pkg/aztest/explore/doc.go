@@ -38,8 +38,8 @@
 // exhaustive within its bounds: the number of faults, of preemptions, and of steps of a schedule. Report.Pruned counts
 // the choices that lead to known states; most of them need not even be run.
 //
-// Time passes only when every client sleeps, or by the fault wait. It then passes until a request arrives, and for
-// Options.Settle, so that the order of clients that wake up at about the same time is a choice, too. A state is what has
+// Time passes only when every client sleeps, or by the fault wait. It then passes until a request arrives, and for 2 s more,
+// so that the order of clients that wake up at about the same time is a choice, too. A state is what has
 // happened, without the moments at which it did: the explorer takes it for known whatever waits have led to it.
 //
 // # Failures
@@ -53,9 +53,10 @@
 // program again. The explorer finds a choice again by the client, the operation, the resource and how often the client
 // has sent that. Ids that clients draw may be part of a resource's name. Waits that azconc draws at random are the same in
 // every run: a client's context has the one number of Options.Random that is its own, by retry.WithRandom. Other random
-// waits are harmless if they are shorter than Options.Settle, or longer by more than that. If a choice is not offered again, because the program has
-// decided otherwise at random or its goroutines have raced, the run is repeated up to 40 times; what the other runs
-// offer is explored, too. A choice that still is not offered is counted in Report.Diverged, and the report is not complete.
+// waits are harmless if they are shorter than 2 s, or longer by more than that. If a choice is not offered again, because
+// the program has decided otherwise at random or its goroutines have raced, the run is repeated up to 40 times; what the
+// other runs offer is explored, too. A choice that still is not offered is counted in Report.Diverged, and the report is
+// not complete.
 //
 // Goroutines of one client race less with GOMAXPROCS=1, which also makes a schedule faster. The race detector makes them
 // race more, and schedules ten times as slow: bound their number by Options.Schedules there.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
 )
 
 // Program is what is explored.
@@ -36,9 +35,6 @@ type Options struct {
 
 	// Schedules bounds the exploration; negative means no bound. Defaults to 100,000.
 	Schedules int
-
-	// Settle is how long a client may sleep beyond the first to wake up, and still be awaited. Defaults to 2 s.
-	Settle time.Duration
 
 	// Random are the random numbers in [0, 1) of the clients' waits: client i draws Random[i%len(Random)] each time. The
 	// length of a wait decides which requests reach the gate together. Defaults to 0.5 for all.
@@ -84,7 +80,6 @@ func Run(t *testing.T, setup func(w *World) Program, opts *Options) Report {
 	}
 	o.Steps = cmp.Or(o.Steps, 200)
 	o.Schedules = cmp.Or(o.Schedules, 100_000)
-	o.Settle = cmp.Or(o.Settle, 2*time.Second)
 	if o.Kinds == nil {
 		o.Kinds = []Kind{LoseResponse, LoseRequest, Hold, Twice, Wait}
 	}

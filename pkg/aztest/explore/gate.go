@@ -145,12 +145,7 @@ func resourceOf(r aztest.Request, body []byte) string {
 func (w *World) withdraw(p *pending) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for i, q := range w.pending {
-		if q == p {
-			w.pending = append(w.pending[:i], w.pending[i+1:]...)
-			break
-		}
-	}
+	w.remove(p)
 }
 
 // apply sends the request to the service, and reports whether it changed anything there.

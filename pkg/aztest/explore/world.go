@@ -85,24 +85,14 @@ func (w *World) signal() {
 // choices waits until every client waits, lets time pass if nothing else can happen, and returns what can happen next.
 // Their order depends on nothing but the state. There is none when all clients have ended and no request is held back.
 func (w *World) choices(o Options) []choice {
-	for {
-		synctest.Wait()
-		w.mu.Lock()
-		idle := len(w.pending) == 0
-		running := w.running()
-		held := len(w.at.held) > 0
-		w.mu.Unlock()
-		switch {
-		case idle && running > 0:
-			w.pass(o.Settle)
-			continue
-		case idle && !held:
-			return nil
-		}
-		break
+	for synctest.Wait(); w.sleeping(); synctest.Wait() {
+		w.pass()
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if len(w.pending) == 0 && len(w.at.held) == 0 {
+		return nil
+	}
 	slices.SortFunc(w.pending, func(a, b *pending) int { return strings.Compare(a.label, b.label) })
 	requests := w.mayGo(o)
 	var out []choice
@@ -143,41 +133,38 @@ func (w *World) mayGo(o Options) []*pending {
 	if o.Preemptions == 0 || w.at.preemptions < o.Preemptions {
 		return w.pending
 	}
-	var own []*pending
-	for _, p := range w.pending {
-		if p.client.Number == w.at.last {
-			own = append(own, p)
-		}
-	}
+	own := slices.DeleteFunc(slices.Clone(w.pending), func(p *pending) bool { return p.client.Number != w.at.last })
 	if len(own) == 0 {
 		return w.pending
 	}
 	return own
 }
 
-// running counts the clients that have not ended. The caller holds mu.
-func (w *World) running() (n int) {
-	for _, c := range w.clients {
-		if !c.ended {
-			n++
-		}
-	}
-	return n
+// sleeping tells whether a client has not ended, and none has a request at the gate.
+func (w *World) sleeping() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.pending) == 0 && w.asleep()
 }
 
 // asleep tells whether a client has not ended and has no request at the gate. The caller holds mu.
 func (w *World) asleep() bool {
-	for _, c := range w.clients {
-		if !c.ended && !slices.ContainsFunc(w.pending, func(p *pending) bool { return p.client == c }) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.clients, func(c *Client) bool {
+		return !c.ended && !slices.ContainsFunc(w.pending, func(p *pending) bool { return p.client == c })
+	})
 }
+
+// remove takes a request from the gate. The caller holds mu.
+func (w *World) remove(p *pending) {
+	w.pending = slices.DeleteFunc(w.pending, func(q *pending) bool { return q == p })
+}
+
+// settle is how long clients may wake up after the first, and still be awaited.
+const settle = 2 * time.Second
 
 // pass lets time pass until a request arrives or a client ends, and then for settle, so that the others that wake up by
 // then are there, too: with other random numbers than Options.Random they might have been first.
-func (w *World) pass(settle time.Duration) {
+func (w *World) pass() {
 	w.at.trace.pass("time")
 	<-w.arrived
 	time.Sleep(settle)
@@ -190,7 +177,7 @@ func (w *World) take(c choice, o Options) {
 	if c.kind == Twice {
 		c.p.again = true // it stays at the gate, for its second delivery
 	} else {
-		w.pending = slices.DeleteFunc(w.pending, func(p *pending) bool { return p == c.p })
+		w.remove(c.p)
 	}
 	w.mu.Unlock()
 	switch c.kind {
@@ -199,7 +186,7 @@ func (w *World) take(c choice, o Options) {
 		case <-w.arrived:
 		default:
 		}
-		w.pass(o.Settle)
+		w.pass()
 	case drop:
 	default:
 		w.meet(c.kind, c.p)

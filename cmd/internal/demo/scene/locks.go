@@ -4,10 +4,9 @@ import (
 	"context"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
-
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/blobs"
+	"github.com/azconc/azconc/optimistic/settings"
 	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pessimistic/manual"
@@ -22,12 +21,10 @@ const (
 )
 
 // take acquires a lease that nothing renews.
-func (c *client) take(r pessimistic.Resource, id *string) func() error {
-	return func() error {
-		got, err := manual.Acquire(c.ctx, r, &manual.AcquireOptions{Duration: shortest})
-		*id = got.ID
-		return err
-	}
+func (c *client) take(r pessimistic.Resource, id *string) error {
+	got, err := manual.Acquire(c.ctx, r, &manual.AcquireOptions{Duration: shortest})
+	*id = got.ID
+	return err
 }
 
 func leaseScene(s *stage) {
@@ -35,55 +32,54 @@ func leaseScene(s *stage) {
 	a, b := s.client("holder"), s.client("other")
 	var lease optimistic.Conditions
 	var none string
-	s.ok(a, "acquires the lease", acquireCall, acquireCommand, a.take(pessimistic.NewBlob(a.blob("page.txt")), &lease.LeaseID))
-	s.refused(b, "acquires it too", acquireCall, acquireCommand, pessimistic.ErrHeld, b.take(pessimistic.NewBlob(b.blob("page.txt")), &none))
-	s.refused(b, "writes without the lease", uploadCall, putCommand, nil, b.upload("page.txt", "without", nil))
-	s.ok(b, "reads without the lease", readCall, getCommand, b.read(new(*optimistic.Version[[]byte])))
-	s.ok(a, "writes with the lease", uploadCall, putCommand+" --lease-id ID", a.upload("page.txt", "with", &lease))
-	s.ok(a, "releases the lease", "manual.Release", "azconc blob lease release @/page.txt --lease-id ID", func() error {
-		return manual.Release(s.ctx, pessimistic.NewBlob(a.blob("page.txt")), lease.LeaseID, nil)
-	})
-	s.ok(b, "writes", uploadCall, putCommand, b.upload("page.txt", "after", nil))
+	a.does("acquires the lease", acquireCall, acquireCommand).ok(a.take(pessimistic.NewBlob(a.blob("page.txt")), &lease.LeaseID))
+	b.does("acquires it too", acquireCall, acquireCommand).refused(pessimistic.ErrHeld, b.take(pessimistic.NewBlob(b.blob("page.txt")), &none))
+	b.does("writes without the lease", uploadCall, putCommand).refused(nil, b.upload("page.txt", "without", nil))
+	b.does("reads without the lease", readCall, getCommand).ok(b.read(new(*optimistic.Version[[]byte])))
+	a.does("writes with the lease", uploadCall, putCommand+" --lease-id ID").ok(a.upload("page.txt", "with", &lease))
+	a.does("releases the lease", "manual.Release", "azconc blob lease release @/page.txt --lease-id ID").
+		ok(manual.Release(s.ctx, pessimistic.NewBlob(a.blob("page.txt")), lease.LeaseID, nil))
+	b.does("writes", uploadCall, putCommand).ok(b.upload("page.txt", "after", nil))
 }
 
 func containerLease(s *stage) {
 	s.page()
 	a, b := s.client("holder"), s.client("other")
-	var id string
-	s.ok(a, "acquires the container's lease", "pessimistic.NewContainer", "azconc container lease acquire @ --duration 15s", a.take(pessimistic.NewContainer(a.container()), &id))
-	s.ok(b, "writes a blob in it: the lease does not mind", uploadCall, putCommand, b.upload("page.txt", "more", nil))
-	s.refused(b, "deletes the container", "settings.DeleteContainer", "azconc container delete @", nil, func() error {
-		return only(b.container().Delete(s.ctx, nil))
-	})
-	s.ok(a, "deletes the container with the lease", "settings.DeleteContainer", "azconc container delete @ --lease-id ID", func() error {
-		return only(a.container().Delete(s.ctx, &container.DeleteOptions{AccessConditions: &container.AccessConditions{LeaseAccessConditions: &container.LeaseAccessConditions{LeaseID: &id}}}))
-	})
+	var lease settings.DeleteContainerOptions
+	a.does("acquires the container's lease", "pessimistic.NewContainer", "azconc container lease acquire @ --duration 15s").
+		ok(a.take(pessimistic.NewContainer(a.container()), &lease.Conditions.LeaseID))
+	b.does("writes a blob in it: the lease does not mind", uploadCall, putCommand).ok(b.upload("page.txt", "more", nil))
+	b.does("deletes the container", "settings.DeleteContainer", "azconc container delete @").
+		refused(nil, only(settings.DeleteContainer(s.ctx, b.container(), nil)))
+	a.does("deletes the container with the lease", "settings.DeleteContainer", "azconc container delete @ --lease-id ID").
+		ok(only(settings.DeleteContainer(s.ctx, a.container(), &lease)))
 	s.ends = nil // nothing is left to delete
 }
 
 func leaseStrategies(s *stage) {
 	s.box()
 	a, b := s.client("client 1"), s.client("client 2")
-	for i, strategy := range []shared.Strategy{shared.ExclusiveWriteSharedRead, shared.ExclusiveWriteExclusiveRead, shared.SharedWriteExclusiveRead} {
+	strategies := []shared.Strategy{shared.ExclusiveWriteSharedRead, shared.ExclusiveWriteExclusiveRead, shared.SharedWriteExclusiveRead}
+	for i, strategy := range strategies {
 		name := []string{"shared-read", "exclusive", "shared-write"}[i]
 		command := "azconc lock run @/" + name + " --no-wait -- CMD"
-		var first, second shared.Access
-		write := func(c *client, into *shared.Access) func() error {
-			return func() error {
-				st, err := shared.NewStrategist(c.locker(), name, strategy, nil)
-				c.must(err)
-				*into, err = st.Write(c.ctx, &pessimistic.LockOptions{NoWait: true})
-				return err
-			}
+		write := func(c *client) (shared.Access, error) {
+			st, err := shared.NewStrategist(c.locker(), name, strategy, nil)
+			c.must(err)
+			return st.Write(c.ctx, &pessimistic.LockOptions{NoWait: true})
 		}
-		s.ok(a, string(strategy)+": writes", "shared.NewStrategist", command, write(a, &first))
+		a.does(string(strategy)+": writes", "shared.NewStrategist", command)
+		first, err := write(a)
+		a.ok(err)
+		b.does(string(strategy)+": writes too", "shared.NewStrategist", command)
+		second, err := write(b)
 		if strategy == shared.SharedWriteExclusiveRead {
-			s.ok(b, string(strategy)+": writes too", "shared.NewStrategist", command, write(b, &second))
-			s.ok(b, string(strategy)+": has written", "shared.Access", command, func() error { return second.Release(s.ctx) })
+			b.ok(err)
+			b.does(string(strategy)+": has written", "shared.Access", command).ok(second.Release(s.ctx))
 		} else {
-			s.refused(b, string(strategy)+": writes too", "shared.NewStrategist", command, pessimistic.ErrHeld, write(b, &second))
+			b.refused(pessimistic.ErrHeld, err)
 		}
-		s.ok(a, string(strategy)+": has written", "shared.Access", command, func() error { return first.Release(s.ctx) })
+		a.does(string(strategy)+": has written", "shared.Access", command).ok(first.Release(s.ctx))
 	}
 }
 
@@ -99,40 +95,37 @@ type broken struct {
 
 func (p broken) play(s *stage) {
 	a, b := s.client("holder 1"), s.client("holder 2")
-	held := map[*client]*pessimistic.Hold{}
-	take := func(c *client) func() error {
-		return func() error {
-			h, err := c.locker().Lock(s.ctx, p.lock, nil)
-			if err == nil {
-				held[c] = h
-				s.ends = append(s.ends, func() error { _ = h.Release(s.ctx); return nil }) // if an act has failed
-			}
-			return err
-		}
+	take := func(c *client, does string) *pessimistic.Hold {
+		c.does(does, p.call, p.command)
+		h, err := c.locker().Lock(s.ctx, p.lock, nil)
+		c.ok(err)
+		s.ends = append(s.ends, func() error { _ = h.Release(s.ctx); return nil }) // if an act has failed
+		return h
 	}
-	s.ok(a, "takes the lock, and is paused", p.call, p.command, take(a))
-	s.ok(b, "breaks the lock: holder 1 does not know", "Locker.Break", "azconc lock break @/"+p.lock+" --now", func() error {
-		return only(b.locker().Break(s.ctx, p.lock, &pessimistic.BreakOptions{Now: true}))
-	})
-	s.ok(b, "takes the lock", p.call, p.command, take(b))
-	s.ok(b, "writes with its fence", p.writes, p.command, func() error { return p.write(b, held[b]) })
-	s.refused(a, "wakes up and writes with its older fence", p.writes, p.command, fence.ErrFenced, func() error { return p.write(a, held[a]) })
+	first := take(a, "takes the lock, and is paused")
+	b.does("breaks the lock: holder 1 does not know", "Locker.Break", "azconc lock break @/"+p.lock+" --now").
+		ok(only(b.locker().Break(s.ctx, p.lock, &pessimistic.BreakOptions{Now: true})))
+	second := take(b, "takes the lock")
+	b.does("writes with its fence", p.writes, p.command).ok(p.write(b, second))
+	a.does("wakes up and writes with its older fence", p.writes, p.command).refused(fence.ErrFenced, p.write(a, first))
 	if p.without != nil {
 		p.without(a)
 	}
-	s.ok(b, "gives the lock back", "Hold.Release", p.command, func() error { return held[b].Release(s.ctx) })
-	s.refused(a, "gives back what it has lost", "Hold.Release", p.command, pessimistic.ErrLost, func() error { return held[a].Release(s.ctx) })
+	b.does("gives the lock back", "Hold.Release", p.command).ok(second.Release(s.ctx))
+	a.does("gives back what it has lost", "Hold.Release", p.command).refused(pessimistic.ErrLost, first.Release(s.ctx))
 }
 
 func pausedHolder(s *stage) {
-	s.must(s.box().upload("locked.json", `{"n":0}`, nil)())
+	s.box()
+	s.must(s.crew.upload("locked.json", `{"n":0}`, nil))
 	broken{
 		lock: "lock", call: "Locker.Lock", command: "azconc lock run @/lock -- azconc blob update @/locked.json --jq '.n += 1'",
 		writes: "blobs.Fenced", write: func(c *client, h *pessimistic.Hold) error {
 			return only(optimistic.Update(s.ctx, blobs.Fenced(h, blobs.NewJSON[counter](c.blob("locked.json"))), increment, nil))
 		},
 		without: func(a *client) {
-			s.ok(a, "writes without a fence: holder 2's write is gone", uploadCall, "azconc blob put @/locked.json --file F", a.upload("locked.json", `{"n":1}`, nil))
+			a.does("writes without a fence: holder 2's write is gone", uploadCall, "azconc blob put @/locked.json --file F").
+				ok(a.upload("locked.json", `{"n":1}`, nil))
 		},
 	}.play(s)
 }
@@ -140,7 +133,7 @@ func pausedHolder(s *stage) {
 func tableLock(s *stage) {
 	s.box()
 	s.rows()
-	name, err := s.client("").locker().TableLock(s.table(), "")
+	name, err := s.crew.locker().TableLock(s.table(), "")
 	s.must(err)
 	broken{
 		lock: name, call: "Locker.TableLock", command: "azconc table lock run # --container @ -- CMD",

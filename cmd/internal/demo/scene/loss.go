@@ -33,34 +33,31 @@ type counter struct {
 }
 
 func lostAnswers(s *stage) {
-	judge := s.box()
-	for _, way := range []struct {
-		name, library, command string
-		increment              func(context.Context, *blockblob.Client) error
-	}{
-		{"plain If-Match loop", "blockblob.Client.Upload", "", plainIncrement},
-		{"azconc blob update", updateCall, "azconc blob update @/counter.json --jq '.n += 1'", func(ctx context.Context, client *blockblob.Client) error {
-			return only(optimistic.Update(ctx, blobs.NewJSON[counter](client), increment, nil))
-		}},
-	} {
-		c := s.lossy(way.name, loseOneIn)
-		s.must(judge.upload("counter.json", `{"n":0}`, nil)())
-		reported := 0
-		s.ok(c, fmt.Sprintf("increments a counter %d times", increments), way.library, way.command, func() error {
-			for range increments {
-				err := way.increment(s.ctx, c.blob("counter.json"))
-				if err == nil {
-					reported++
-				} else if !errors.Is(err, optimistic.ErrOutcomeUnknown) {
-					return err
-				}
-			}
-			return nil
-		})
-		stored, err := optimistic.Read(s.ctx, blobs.NewJSON[counter](judge.blob("counter.json")), nil)
-		s.must(err)
-		s.tally(c, reported, stored.Value.N)
+	s.box()
+	s.increments("plain If-Match loop", "blockblob.Client.Upload", "", plainIncrement)
+	sure := func(ctx context.Context, client *blockblob.Client) error {
+		return only(optimistic.Update(ctx, blobs.NewJSON[counter](client), increment, nil))
 	}
+	s.increments("azconc blob update", updateCall, "azconc blob update @/counter.json --jq '.n += 1'", sure)
+}
+
+// increments increments a counter in one way.
+func (s *stage) increments(way, library, command string, once func(context.Context, *blockblob.Client) error) {
+	c := s.lossy(way, loseOneIn)
+	s.must(s.crew.upload("counter.json", `{"n":0}`, nil))
+	c.does(fmt.Sprintf("increments a counter %d times", increments), library, command)
+	reported := 0
+	for range increments {
+		err := once(s.ctx, c.blob("counter.json"))
+		if err == nil {
+			reported++
+		} else if !errors.Is(err, optimistic.ErrOutcomeUnknown) {
+			c.ok(err)
+		}
+	}
+	stored, err := optimistic.Read(s.ctx, blobs.NewJSON[counter](s.crew.blob("counter.json")), nil)
+	s.must(err)
+	s.tally(c, reported, stored.Value.N, "stored")
 }
 
 // plainIncrement is the loop that documentation shows: read, change, write with If-Match, start over on 412. The SDK sends a write
@@ -91,42 +88,35 @@ func increment(_ context.Context, c *counter) error { c.N++; return nil }
 
 func lostSends(s *stage) {
 	s.line()
-	judge := s.rows()
+	s.rows()
 	plain, sure := s.lossy("plain queue", loseOneIn), s.lossy("azconc queue", loseOneIn)
-	s.ok(plain, fmt.Sprintf("sends %d messages", messages), "azqueue.QueueClient.EnqueueMessage", "", func() error {
-		for i := range messages {
-			if _, err := plain.queue().EnqueueMessage(s.ctx, fmt.Sprint(i), nil); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	plain.does(fmt.Sprintf("sends %d messages", messages), "azqueue.QueueClient.EnqueueMessage", "")
+	for i := range messages {
+		plain.ok(only(plain.queue().EnqueueMessage(s.ctx, fmt.Sprint(i), nil)))
+	}
+	plain.does("receives, counts and deletes", "azqueue.QueueClient.DequeueMessages", "")
 	counted := 0
-	s.ok(plain, "receives, counts and deletes", "azqueue.QueueClient.DequeueMessages", "", func() error {
-		for {
-			got, err := plain.queue().DequeueMessages(s.ctx, &azqueue.DequeueMessagesOptions{NumberOfMessages: to.Ptr(int32(32))})
-			if err != nil || len(got.Messages) == 0 {
-				return err
-			}
-			for _, m := range got.Messages {
-				counted++
-				_, _ = plain.queue().DeleteMessage(s.ctx, *m.MessageID, *m.PopReceipt, nil) // deleted, even if the response is lost
-			}
+	for received := true; received; {
+		got, err := plain.queue().DequeueMessages(s.ctx, &azqueue.DequeueMessagesOptions{NumberOfMessages: to.Ptr(int32(32))})
+		plain.ok(err)
+		for _, m := range got.Messages {
+			counted++
+			_, _ = plain.queue().DeleteMessage(s.ctx, *m.MessageID, *m.PopReceipt, nil) // deleted, even if the response is lost
 		}
-	})
-	s.tally(plain, messages, counted)
-	s.ok(sure, fmt.Sprintf("sends %d messages with ids", messages), "Producer.Send", "azconc queue send @ --file F", func() error {
-		producer, err := idempotent.NewProducer(sure.queue(), nil)
-		for i := 0; i < messages && err == nil; i++ {
-			_, err = producer.Send(s.ctx, idempotent.Outgoing{Body: []byte(fmt.Sprint(i))})
-		}
-		return err
-	})
-	s.ok(sure, "counts each message in one transaction with its id", "Inbox.Apply", "azconc queue consume @ --inbox #/p --exit-when-empty --exec CMD",
-		sure.count)
-	stored, err := optimistic.Read(s.ctx, tables.NewEntity[counter](judge.entities(), "p", "counter"), nil)
+		received = len(got.Messages) > 0
+	}
+	s.tally(plain, messages, counted, "handled")
+	sure.does(fmt.Sprintf("sends %d messages with ids", messages), "Producer.Send", "azconc queue send @ --file F")
+	producer, err := idempotent.NewProducer(sure.queue(), nil)
 	s.must(err)
-	s.tally(sure, messages, stored.Value.N)
+	for i := range messages {
+		sure.ok(only(producer.Send(s.ctx, idempotent.Outgoing{Body: []byte(fmt.Sprint(i))})))
+	}
+	const consume = "azconc queue consume @ --inbox #/p --exit-when-empty --exec CMD"
+	sure.does("counts each message in one transaction with its id", "Inbox.Apply", consume).ok(sure.count())
+	stored, err := optimistic.Read(s.ctx, tables.NewEntity[counter](s.crew.entities(), "p", "counter"), nil)
+	s.must(err)
+	s.tally(sure, messages, stored.Value.N, "handled")
 }
 
 // count handles the messages of the queue until none is left: each adds to a counter, in one transaction with its marker. One whose

@@ -43,7 +43,7 @@ var pictureTemplate = template.Must(template.ParseFiles("testdata/picture.svg.tm
 type pictured struct {
 	Way, Class, Numbers   string
 	Y, Lower, Text, Label int
-	Reported, Stored      int
+	Reported, Effects     int
 }
 
 // picture writes the tallies of scenes as an SVG, whose colours follow the reader's theme.
@@ -54,13 +54,13 @@ func picture(w io.Writer, results []Result) error {
 	for _, r := range results {
 		for _, t := range r.Tallies {
 			y := top + len(rows)*row
-			p := pictured{Way: t.Way, Class: "right", Y: y, Lower: y + 14, Text: y + 18, Reported: t.Reported * scale, Stored: t.Stored * scale,
-				Label: 190 + max(t.Reported, t.Stored)*scale + 10, Numbers: fmt.Sprintf("%d reported, %d stored", t.Reported, t.Stored)}
-			if t.Stored != t.Reported {
+			p := pictured{Way: t.Way, Class: "right", Y: y, Lower: y + 14, Text: y + 18, Reported: t.Reported * scale, Effects: t.Effects * scale,
+				Label: 190 + max(t.Reported, t.Effects)*scale + 10, Numbers: fmt.Sprintf("%d reported, %d %s", t.Reported, t.Effects, t.Effect)}
+			if t.Effects != t.Reported {
 				p.Class = "wrong"
 			}
 			rows = append(rows, p)
-			said = append(said, fmt.Sprintf("%s: %d reported, %d stored", t.Way, t.Reported, t.Stored))
+			said = append(said, p.Way+": "+p.Numbers)
 		}
 	}
 	return pictureTemplate.Execute(w, map[string]any{"Rows": rows, "Height": top + len(rows)*row, "Said": strings.Join(said, "; ")})

@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -53,38 +52,31 @@ func (c *client) Do(req *policy.Request) (*http.Response, error) {
 	if c.name == "" {
 		return req.Next()
 	}
+	raw := req.Raw()
+	seen := Request{raw.Method + " " + c.resource(raw.URL) + headers(raw.Header, sentHeaders), "no response"}
 	resp, err := req.Next()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	raw := req.Raw()
-	seen := Request{raw.Method + " " + c.resource(raw.URL) + headers(raw.Header, sentHeaders), "no response"}
 	if err == nil {
-		got, lost := fmt.Sprint(resp.StatusCode), ""
+		seen.Got = fmt.Sprint(resp.StatusCode)
 		if refused, ok := errors.AsType[*azcore.ResponseError](runtime.NewResponseError(resp)); ok && resp.StatusCode >= http.StatusBadRequest {
-			got += " " + refused.ErrorCode
+			seen.Got += " " + refused.ErrorCode
 		}
+		shown := headers(resp.Header, gotHeaders)
 		if c.loses(raw.Method) {
-			lost = ", lost on its way"
+			seen.Got += ", lost on its way"
 			_, _ = io.Copy(io.Discard, resp.Body)
 			_ = resp.Body.Close()
-			err = errLost
+			resp, err = nil, errLost
 		}
-		seen.Got = got + lost + headers(resp.Header, gotHeaders)
+		seen.Got += shown
 	}
-	for i := range slices.Backward(c.acts) { // the last one of this client: another may act while this one renews
-		if a := &c.acts[i]; a.Client == c.name {
-			if len(a.Requests) < kept {
-				a.Requests = append(a.Requests, seen)
-			} else {
-				a.More++
-			}
-			break
-		}
+	if len(c.act.Requests) < kept {
+		c.act.Requests = append(c.act.Requests, seen)
+	} else {
+		c.act.More++
 	}
-	if err != nil {
-		return nil, err
-	}
-	return resp, nil
+	return resp, err
 }
 
 // loses reports whether the response to a request is lost.

@@ -9,10 +9,10 @@ import (
 
 // Text writes the tallies, and then a line for each scene.
 func Text(w io.Writer, results []Result) {
-	fmt.Fprintf(w, "%-22s %9s %9s %15s\n", "", "reported", "stored", "responses lost")
+	fmt.Fprintf(w, "%-22s %9s %14s %15s\n", "", "reported", "happened", "responses lost")
 	for _, r := range results {
 		for _, t := range r.Tallies {
-			fmt.Fprintf(w, "%-22s %9d %9d %15d\n", t.Way, t.Reported, t.Stored, t.Lost)
+			fmt.Fprintf(w, "%-22s %9d %14s %15d\n", t.Way, t.Reported, fmt.Sprint(t.Effects, " ", t.Effect), t.Lost)
 		}
 	}
 	fmt.Fprintln(w)

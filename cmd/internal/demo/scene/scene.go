@@ -6,10 +6,13 @@
 package scene
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -38,10 +41,8 @@ var All = []Scene{
 	{"entity", "an entity: a stale ETag is refused, * overwrites whatever is there", entity},
 	{"table-lock", "a table is locked by a blob, and a stale holder is refused by its fence", tableLock},
 	{"message", "a message is received twice; a stale pop receipt is refused", message},
-	{withFiles, "Azure Files: leases, but no conditions on ETags", filesScene},
+	{"files", "Azure Files: leases, but no conditions on ETags", filesScene},
 }
-
-const withFiles = "files"
 
 // Find returns the scenes with the given names, or all if there is none. The error names one that does not exist.
 func Find(names ...string) (found []Scene, err error) {
@@ -60,19 +61,19 @@ func Find(names ...string) (found []Scene, err error) {
 
 // Result is a scene that was played.
 type Result struct {
-	Name    string  `json:"name"`
-	Shows   string  `json:"shows"`
+	Scene
 	Outcome string  `json:"outcome"` // done, skipped or failed
 	Reason  string  `json:"reason,omitempty"`
 	Tallies []Tally `json:"tallies,omitempty"`
-	Acts    []Act   `json:"acts"`
+	Acts    []*Act  `json:"acts"`
 }
 
-// Tally compares the successes that one way of doing it has reported with the effects that were stored.
+// Tally compares the successes that one way of doing it has reported with their effects.
 type Tally struct {
 	Way      string `json:"way"`
 	Reported int    `json:"reported"`
-	Stored   int    `json:"stored"`
+	Effects  int    `json:"effects"`
+	Effect   string `json:"effect"` // what one is: stored or handled
 	Lost     int    `json:"responses_lost"`
 }
 
@@ -83,28 +84,26 @@ func PlayAll(ctx context.Context, rig Rig, names ...string) ([]Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	rig.prefix = cmp.Or(rig.prefix, "azconc-"+strings.ToLower(rand.Text()[:8])+"-")
 	results, errs := make([]Result, len(scenes)), make([]error, len(scenes))
 	var playing sync.WaitGroup
 	for i, s := range scenes {
-		playing.Go(func() { results[i], errs[i] = Play(ctx, rig, s) })
+		playing.Go(func() { results[i], errs[i] = play(ctx, rig, s) })
 	}
 	playing.Wait()
 	return results, errors.Join(errs...)
 }
 
-// Play plays a scene. What it creates has names of its own, and is deleted at the end. The error says what did not go as
+// play plays a scene. What it creates has names of its own, and is deleted at the end. The error says what did not go as
 // the scene shows; the result then has what was recorded until then.
-func Play(ctx context.Context, rig Rig, scene Scene) (Result, error) {
-	if scene.Name == withFiles && rig.Files == nil {
-		return Result{Name: scene.Name, Shows: scene.Shows, Outcome: "skipped", Reason: "the account has no files", Acts: []Act{}}, nil
-	}
-	s := &stage{ctx: ctx, rig: rig, name: rig.Prefix + scene.Name}
-	ended := make(chan struct{})
-	go func() { // which a failed act ends
-		defer close(ended)
+func play(ctx context.Context, rig Rig, scene Scene) (Result, error) {
+	s := &stage{ctx: ctx, rig: rig, name: rig.prefix + scene.Name, result: Result{Scene: scene, Outcome: "done", Acts: []*Act{}}}
+	var playing sync.WaitGroup
+	playing.Go(func() { // which a failed act ends
+		s.crew = s.client("")
 		scene.play(s)
-	}()
-	<-ended
+	})
+	playing.Wait()
 	var cancel context.CancelFunc
 	s.ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	defer cancel()
@@ -112,12 +111,9 @@ func Play(ctx context.Context, rig Rig, scene Scene) (Result, error) {
 	for _, end := range slices.Backward(s.ends) {
 		err = errors.Join(err, end())
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r := Result{Name: scene.Name, Shows: scene.Shows, Outcome: "done", Tallies: s.tallies, Acts: s.acts}
 	if err != nil {
-		r.Outcome, r.Reason = "failed", azerr.Clean(err).Error()
-		return r, fmt.Errorf("scene %s: %w", scene.Name, err)
+		s.result.Outcome, s.result.Reason = "failed", azerr.Clean(err).Error()
+		err = fmt.Errorf("scene %s: %w", scene.Name, err)
 	}
-	return r, nil
+	return s.result, err
 }

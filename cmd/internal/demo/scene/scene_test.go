@@ -28,7 +28,7 @@ func statuses(r Result, suffix string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "== %s: %s\n", r.Name, r.Outcome)
 	for _, w := range r.Tallies {
-		fmt.Fprintf(&b, "%s: reported %d, stored %d\n", w.Way, w.Reported, w.Stored)
+		fmt.Fprintf(&b, "%s: reported %d, %s %d\n", w.Way, w.Reported, w.Effect, w.Effects)
 	}
 	if len(r.Tallies) > 0 {
 		return b.String()
@@ -52,7 +52,7 @@ func statuses(r Result, suffix string) string {
 
 func rig(connection string, options func() azcore.ClientOptions) Rig {
 	r := OnConnection(connection, options)
-	r.Prefix = "azconc-ab12-"
+	r.prefix = "azconc-ab12-"
 	return r
 }
 
@@ -69,7 +69,7 @@ func TestEachSceneGetsTheStatusesThatItShows(t *testing.T) {
 		var played string
 		for range tries {
 			synctest.Test(t, func(t *testing.T) {
-				r, err := Play(t.Context(), inMemory(aztest.New(nil)), scene)
+				r, err := play(t.Context(), inMemory(aztest.New(nil)), scene)
 				if err != nil {
 					t.Error(err)
 				}
@@ -128,7 +128,7 @@ func TestAzuriteGivesTheSameStatuses(t *testing.T) {
 	// A pop receipt that is no longer valid: 404 MessageNotFound from accounts, 400 PopReceiptMismatch from Azurite.
 	for _, scene := range All {
 		for try := 1; ; try++ {
-			r, err := Play(t.Context(), rig(a.ConnectionString(), options), scene)
+			r, err := play(t.Context(), rig(a.ConnectionString(), options), scene)
 			if err != nil {
 				t.Error(err)
 			}

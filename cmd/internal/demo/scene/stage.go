@@ -2,7 +2,6 @@ package scene
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/url"
@@ -26,54 +25,46 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
-// Rig is where scenes are played.
+// Rig is where scenes are played: what makes the clients of an account's services. Files is nil if the account has none; their scene is
+// skipped then.
 type Rig struct {
-	// The clients of the account's services. Files is nil if it has none; their scene is skipped then.
-	Blobs  func(*azservice.ClientOptions) (*azservice.Client, error)
-	Queues func(*azqueue.ClientOptions) (*azqueue.ServiceClient, error)
-	Tables func(*aztables.ClientOptions) (*aztables.ServiceClient, error)
-	Files  func(*fileservice.ClientOptions) (*fileservice.Client, error)
-	// Options returns the options of each client.
-	Options func() azcore.ClientOptions
-	// Prefix begins the names of containers, tables, queues and shares: at most 40 lower-case letters, digits and hyphens.
-	Prefix string
-}
+	Blobs   func(*azservice.ClientOptions) (*azservice.Client, error)
+	Queues  func(*azqueue.ClientOptions) (*azqueue.ServiceClient, error)
+	Tables  func(*aztables.ClientOptions) (*aztables.ServiceClient, error)
+	Files   func(*fileservice.ClientOptions) (*fileservice.Client, error)
+	Options func() azcore.ClientOptions // of each client
 
-// NewPrefix returns a prefix that differs from those of other runs.
-func NewPrefix() string { return "azconc-" + strings.ToLower(rand.Text()[:8]) + "-" }
+	prefix string // of the names of what is created; "" is drawn at random
+}
 
 // OnConnection returns a rig on the account of a connection string, which names the endpoints of its services.
 func OnConnection(connection string, options func() azcore.ClientOptions) Rig {
-	r := Rig{Options: options, Prefix: NewPrefix()}
-	r.Blobs = func(o *azservice.ClientOptions) (*azservice.Client, error) {
-		return azservice.NewClientFromConnectionString(connection, o)
-	}
-	r.Queues = func(o *azqueue.ClientOptions) (*azqueue.ServiceClient, error) {
-		return azqueue.NewServiceClientFromConnectionString(connection, o)
-	}
-	r.Tables = func(o *aztables.ClientOptions) (*aztables.ServiceClient, error) {
-		return aztables.NewServiceClientFromConnectionString(connection, o)
+	r := Rig{
+		Blobs:   on(connection, azservice.NewClientFromConnectionString),
+		Queues:  on(connection, azqueue.NewServiceClientFromConnectionString),
+		Tables:  on(connection, aztables.NewServiceClientFromConnectionString),
+		Options: options,
 	}
 	if strings.Contains(connection, "FileEndpoint=") { // Azurite has none
-		r.Files = func(o *fileservice.ClientOptions) (*fileservice.Client, error) {
-			return fileservice.NewClientFromConnectionString(connection, o)
-		}
+		r.Files = on(connection, fileservice.NewClientFromConnectionString)
 	}
 	return r
 }
 
+// on returns what makes clients by a connection string.
+func on[C, O any](connection string, newClient func(string, *O) (*C, error)) func(*O) (*C, error) {
+	return func(o *O) (*C, error) { return newClient(connection, o) }
+}
+
 // stage is a scene that is being played.
 type stage struct {
-	ctx  context.Context // ends with the run; while ends run, it has a time of its own
-	rig  Rig
-	name string         // of the containers, queues and shares of this scene
-	ends []func() error // delete what was created, last first
-	err  error
-
-	tallies []Tally
-
-	mu   sync.Mutex // guards what the clients' requests record
-	acts []Act
+	ctx    context.Context // ends with the run; while ends run, it has a time of its own
+	rig    Rig
+	name   string         // of the containers, queues and shares of this scene: at most 63 lower-case letters, digits and hyphens
+	crew   *client        // prepares and judges, and is not recorded
+	ends   []func() error // delete what was created, last first
+	err    error
+	result Result
 }
 
 // must ends the scene if what it needs has failed.
@@ -84,45 +75,11 @@ func (s *stage) must(err error) {
 	}
 }
 
-// ok plays an act that succeeds.
-func (s *stage) ok(c *client, does, library, command string, run func() error) {
-	if err := s.act(c, does, library, command, run); err != nil {
-		s.must(fmt.Errorf("%s: %s: %w", c.name, does, err))
-	}
-}
-
-// refused plays an act that must be refused with want.
-func (s *stage) refused(c *client, does, library, command string, want error, run func() error) {
-	err := s.act(c, does, library, command, run)
-	switch {
-	case err == nil:
-		s.must(fmt.Errorf("%s: %s: the service did not refuse it", c.name, does))
-	case want != nil && !errors.Is(err, want):
-		s.must(fmt.Errorf("%s: %s: %w", c.name, does, err))
-	}
-}
-
-// act plays an act. In its command, @ stands for the container, queue or share, and # for the table.
-func (s *stage) act(c *client, does, library, command string, run func() error) error {
-	s.mu.Lock()
-	command = strings.NewReplacer("@", s.name, "#", s.table()).Replace(command)
-	s.acts = append(s.acts, Act{Client: c.name, Does: does, Library: library, Command: command, Requests: []Request{}})
-	n := len(s.acts) - 1
-	s.mu.Unlock()
-	err := run()
-	if err != nil {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.acts[n].Error = azerr.Clean(err).Error()
-	}
-	return err
-}
-
 func (s *stage) table() string { return strings.ReplaceAll(s.name, "-", "") }
 
-// tally notes what an act of c has reported, and what is stored.
-func (s *stage) tally(c *client, reported, stored int) {
-	s.tallies = append(s.tallies, Tally{c.name, reported, stored, c.lost})
+// tally notes what the acts of c have reported, and their effects.
+func (s *stage) tally(c *client, reported, effects int, effect string) {
+	s.result.Tallies = append(s.result.Tallies, Tally{c.name, reported, effects, effect, c.lost})
 }
 
 // client is one of the clients of a scene. It is also the policy that records its requests; see record.go.
@@ -131,7 +88,10 @@ type client struct {
 	name   string // "": it is not recorded
 	prefix string // of paths: the account in the URL of an emulator
 	lose   int    // one in so many writes gets no response; 0: each gets one
-	writes int    // guarded by mu, as lost is
+
+	mu     sync.Mutex // guards what follows: locks are renewed at the side
+	act    *Act       // the present one
+	writes int
 	lost   int
 
 	blobs  *azservice.Client
@@ -140,7 +100,7 @@ type client struct {
 	files  *fileservice.Client
 }
 
-// client returns a client with a name; "" is one whose requests are not recorded.
+// client returns a client with a name.
 func (s *stage) client(name string) *client { return s.lossy(name, 0) }
 
 // lossy returns a client that gets no response to one write in so many. The SDK sends it again at once.
@@ -173,6 +133,36 @@ func (s *stage) lossy(name string, lose int) *client {
 	return c
 }
 
+// does begins an act, which ok or refused ends: a.does(…).ok(the call). In its command, @ stands for the container, queue or share, and #
+// for the table.
+func (c *client) does(what, library, command string) *client {
+	command = strings.NewReplacer("@", c.stage.name, "#", c.table()).Replace(command)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.act = &Act{Client: c.name, Does: what, Library: library, Command: command, Requests: []Request{}}
+	c.result.Acts = append(c.result.Acts, c.act)
+	return c
+}
+
+// ok ends an act that must succeed.
+func (c *client) ok(err error) {
+	if err != nil {
+		c.act.Error = azerr.Clean(err).Error()
+		c.must(fmt.Errorf("%s: %s: %w", c.name, c.act.Does, err))
+	}
+}
+
+// refused ends an act that must be refused, with want unless that is nil.
+func (c *client) refused(want, err error) {
+	switch {
+	case err == nil:
+		c.ok(errors.New("the service did not refuse it"))
+	case want != nil && !errors.Is(err, want):
+		c.ok(err)
+	}
+	c.act.Error = azerr.Clean(err).Error()
+}
+
 func (c *client) container() *container.Client       { return c.blobs.NewContainerClient(c.stage.name) }
 func (c *client) blob(name string) *blockblob.Client { return c.container().NewBlockBlobClient(name) }
 func (c *client) queue() *azqueue.QueueClient        { return c.queues.NewQueueClient(c.stage.name) }
@@ -197,22 +187,20 @@ func (s *stage) created(err error, remove func() error) {
 	s.ends = append(s.ends, remove)
 }
 
-// box creates the scene's container, and returns a client that is not recorded.
-func (s *stage) box() *client {
-	c := s.client("")
-	s.created(only(c.container().Create(s.ctx, nil)), func() error { return only(c.container().Delete(s.ctx, nil)) })
-	return c
+// box creates the scene's container.
+func (s *stage) box() {
+	box := s.crew.container()
+	s.created(only(box.Create(s.ctx, nil)), func() error { return only(box.Delete(s.ctx, nil)) })
 }
 
 // line creates the scene's queue.
 func (s *stage) line() {
-	c := s.client("")
-	s.created(only(c.queue().Create(s.ctx, nil)), func() error { return only(c.queue().Delete(s.ctx, nil)) })
+	line := s.crew.queue()
+	s.created(only(line.Create(s.ctx, nil)), func() error { return only(line.Delete(s.ctx, nil)) })
 }
 
-// rows creates the scene's table, and returns a client that is not recorded.
-func (s *stage) rows() *client {
-	c := s.client("")
-	s.created(only(tables.CreateTable(s.ctx, c.entities(), nil)), func() error { return only(tables.DeleteTable(s.ctx, c.entities(), nil)) })
-	return c
+// rows creates the scene's table.
+func (s *stage) rows() {
+	rows := s.crew.entities()
+	s.created(only(tables.CreateTable(s.ctx, rows, nil)), func() error { return only(tables.DeleteTable(s.ctx, rows, nil)) })
 }

@@ -90,23 +90,23 @@ func run(ctx context.Context, f *cli.Factory, opts options) (cli.Result, error) 
 		return o
 	}
 	clients() // makes the transport that all clients share
-	var rig scene.Rig
-	if opts.OnAccount {
-		a, err := f.Account()
-		if err != nil {
-			return nil, err
-		}
-		rig = scene.Rig{Blobs: a.BlobService, Queues: a.QueueService, Tables: a.TableService, Options: clients, Prefix: scene.NewPrefix()}
-		if a.Emulator(azaccount.File) == a.Emulator(azaccount.Blob) && a.Endpoint(azaccount.File) != "" {
-			rig.Files = a.FileService
-		}
-	} else {
+	if !opts.OnAccount {
 		server, err := engine.Start(ctx, f, opts.Engine)
 		if err != nil {
 			return nil, err
 		}
 		defer func() { _ = server.Stop() }() // an error at its end does not matter to the demo
-		rig = scene.OnConnection(server.ConnectionString(), clients)
+		if _, err := f.Use(server.ConnectionString()); err != nil {
+			return nil, err
+		}
+	}
+	a, err := f.Account()
+	if err != nil {
+		return nil, err
+	}
+	rig := scene.Rig{Blobs: a.BlobService, Queues: a.QueueService, Tables: a.TableService, Options: clients}
+	if a.Endpoint(azaccount.File) != "" && a.Emulator(azaccount.File) == a.Emulator(azaccount.Blob) { // Azurite has none
+		rig.Files = a.FileService
 	}
 	results, err := scene.PlayAll(ctx, rig, opts.Scenes...)
 	return result{"done", results, opts.Trace}, err
