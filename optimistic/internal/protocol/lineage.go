@@ -189,11 +189,6 @@ func (l Lineage) replaced(base azcore.ETag) bool {
 	return l.first.ID != "" && l.first.Base == over
 }
 
-// whole reports whether Writes has every azconc write since the resource was created.
-func (l Lineage) whole() bool {
-	return len(l.Writes) > 0 && l.count == len(l.Writes) && l.first.Base == ""
-}
-
 // fate judges the write id over base by the write that follows the base's newest one. If it was applied, it is that write.
 //
 // strict demands that another azconc write replaced that very version, or that only its mark is left.
