@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 
@@ -149,6 +150,29 @@ func TestAVersionOfWhichOnlyTheETagIsKnownMayHaveBeenReplacedBeforeTheResourceWa
 			})
 		})
 	}
+}
+
+// TestAReplaceAtAnyVersionLooksBeforeItIsSentAgain: the repetition overwrote what a rival had written over ours.
+func TestAReplaceAtAnyVersionLooksBeforeItIsSentAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, client := optest.Quiet(t, `{"n":0}`)
+		target := blobs.NewJSON[optest.Counter](client)
+		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Writes, Count: 1})
+		go func() {
+			bubble.Sleep(time.Microsecond) // our write was applied, and waits to be sent again
+			if _, err := optimistic.Update(context.Background(), target, optest.Increment, nil); err != nil {
+				t.Error(err)
+			}
+		}()
+		base := &optimistic.Version[optest.Counter]{State: optimistic.State{Exists: true, ETag: azcore.ETagAny}}
+		res, err := optimistic.Replace(t.Context(), target, base, optest.Counter{N: 10}, nil)
+		if err != nil || !res.Changed || res.Created || res.BaseETag != "" || res.Resolved != 1 || res.Requests != 2 {
+			t.Errorf("Replace = %+v, %v", res, err)
+		}
+		if got := optest.Count(t, client); got != 11 {
+			t.Errorf("n = %d, want 11\n%v", got, s.Log())
+		}
+	})
 }
 
 // TestALineageThatIsTooShortLeavesTheOutcomeUnknown: too many writes follow, and no marks are kept, because their writer

@@ -25,8 +25,11 @@ type Entry struct {
 // Over returns the Base of a write that replaced a version: a mark of the ETag. It is empty if the resource did not exist. Two
 // ETags have the same mark with a probability of 2⁻⁶⁰, about that of two writes with the same id.
 func Over(version azcore.ETag) string {
-	if version == "" || version == UnknownBase {
+	switch version {
+	case "", UnknownBase:
 		return string(version)
+	case azcore.ETagAny:
+		return string(UnknownBase)
 	}
 	return markOf(string(version), baseSize)
 }
