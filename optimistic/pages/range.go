@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/pageblob"
 
@@ -188,7 +187,7 @@ func (w pageWrite) prepare(access *blob.AccessConditions) protocol.Write {
 		protocol.AllowFor(ctx, int64(len(w.data)))
 		o := opts
 		resp, err := wire.Request(ctx, "Put Page", func(ctx context.Context) (pageblob.UploadPagesResponse, error) {
-			return w.client.UploadPages(ctx, streaming.NopCloser(bytes.NewReader(w.data)), at, &o)
+			return w.client.UploadPages(ctx, anyblob.Lend(w.data), at, &o)
 		})
 		return ptr.Value(resp.ETag), err
 	}

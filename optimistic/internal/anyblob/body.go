@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"sync"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
@@ -17,6 +19,39 @@ import (
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/wire"
 )
+
+// lent is a body in memory that is its owner's again once the body is closed.
+type lent struct {
+	mu     sync.Mutex // guards what follows: net/http reads in a goroutine of its own
+	data   *bytes.Reader
+	closed bool
+}
+
+// Lend returns a request's body that reads data until the SDK closes it, which it does before it returns: net/http may read
+// from a body after it has returned the request's error, and would send what the owner has put there since.
+func Lend(data []byte) io.ReadSeekCloser { return &lent{data: bytes.NewReader(data)} }
+
+func (l *lent) Read(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return 0, os.ErrClosed
+	}
+	return l.data.Read(p)
+}
+
+func (l *lent) Seek(offset int64, whence int) (int64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.data.Seek(offset, whence)
+}
+
+func (l *lent) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	return nil
+}
 
 // errCut reports a body that ends early. It wraps io.ErrUnexpectedEOF, so that the read is repeated.
 func errCut(got, want int64) error {
