@@ -116,19 +116,11 @@ func (p rangeTarget) Look(ctx context.Context) (protocol.State, error) {
 }
 
 func (p rangeTarget) download(ctx context.Context) (blob.DownloadStreamResponse, []byte, error) {
-	ctx = protocol.AsStored(ctx)
-	resp, err := wire.Request(ctx, "Get Blob", func(ctx context.Context) (blob.DownloadStreamResponse, error) {
-		return p.Client.DownloadStream(ctx, &blob.DownloadStreamOptions{Range: blob.HTTPRange{Offset: p.Offset, Count: p.Count}})
-	})
-	if resp.Body != nil { // also with the response of an intermediary
-		defer resp.Body.Close()
-	}
+	resp, err := anyblob.Get(ctx, p.Client.BlobClient(), blob.HTTPRange{Offset: p.Offset, Count: p.Count}, optimistic.Conditions{})
 	if err != nil {
 		return resp, nil, err
 	}
-	if _, err := protocol.Sent("ETag", resp.ETag, nil); err != nil {
-		return resp, nil, err
-	}
+	defer resp.Body.Close()
 	data, err := anyblob.ReadBody(ctx, p.Client.BlobClient(), resp, p.Count)
 	if err == nil && int64(len(data)) < p.Count {
 		err = fmt.Errorf("the blob ends %d bytes into the range", len(data))
