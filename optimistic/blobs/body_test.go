@@ -105,7 +105,7 @@ type otherRange struct {
 func (o *otherRange) Do(r *http.Request) (*http.Response, error) {
 	if r.Method == http.MethodGet {
 		if o.nth--; o.nth == 0 {
-			r.Header.Set("x-ms-range", o.with)
+			r.Header["x-ms-range"] = []string{o.with} // as the SDK spells it
 		}
 	}
 	return o.to.Do(r)
