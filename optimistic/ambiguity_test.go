@@ -10,12 +10,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/blobs"
 	"github.com/azconc/azconc/optimistic/internal/optest"
+	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
@@ -106,6 +108,69 @@ func TestAWipedLineageLeavesTheOutcomeUnknown(t *testing.T) {
 		}
 		if err := unknown.Resolve(t.Context()); !errors.Is(err, optimistic.ErrOutcomeUnknown) {
 			t.Errorf("Resolve = %v, want it still unknown", err)
+		}
+	})
+}
+
+// TestAVersionOfWhichOnlyTheETagIsKnownMayHaveBeenReplacedBeforeTheResourceWasCreatedAgain: it was reported as not applied,
+// because the lineage of what is there now is complete.
+func TestAVersionOfWhichOnlyTheETagIsKnownMayHaveBeenReplacedBeforeTheResourceWasCreatedAgain(t *testing.T) {
+	for name, open := range map[string]func(*aztest.Service) optimistic.Target[optest.Counter]{
+		"blob": func(s *aztest.Service) optimistic.Target[optest.Counter] {
+			return blobs.NewJSON[optest.Counter](s.BlockBlob("box", "n.json"))
+		},
+		"entity": func(s *aztest.Service) optimistic.Target[optest.Counter] {
+			target := tables.NewEntity[optest.Counter](s.Table("orders"), "p", "r")
+			target.Mode = tables.ReplaceGiven
+			return target
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := aztest.New(nil)
+				target := open(s)
+				created, err := optimistic.Create(t.Context(), target, optest.Counter{N: 1}, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Writes, Count: 1})
+				go func() {
+					bubble.Sleep(time.Microsecond) // our write was applied, and waits to be sent again
+					_, gone := optimistic.Delete(context.Background(), target, optimistic.State{}, nil)
+					_, again := optimistic.Create(context.Background(), target, optest.Counter{N: 7}, nil)
+					if err := errors.Join(gone, again); err != nil {
+						t.Error(err)
+					}
+				}()
+				base := &optimistic.Version[optest.Counter]{State: optimistic.State{Exists: true, ETag: created.ETag}}
+				res, err := optimistic.Replace(t.Context(), target, base, optest.Counter{N: 2}, nil)
+				if !errors.Is(err, optimistic.ErrOutcomeUnknown) || res.Changed {
+					t.Errorf("Replace = %+v, %v\n%v", res, err, s.Log())
+				}
+			})
+		})
+	}
+}
+
+// TestAReplaceAtAnyVersionLooksBeforeItIsSentAgain: the repetition overwrote what a rival had written over ours.
+func TestAReplaceAtAnyVersionLooksBeforeItIsSentAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, client := optest.Quiet(t, `{"n":0}`)
+		target := blobs.NewJSON[optest.Counter](client)
+		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Writes, Count: 1})
+		go func() {
+			bubble.Sleep(time.Microsecond) // our write was applied, and waits to be sent again
+			if _, err := optimistic.Update(context.Background(), target, optest.Increment, nil); err != nil {
+				t.Error(err)
+			}
+		}()
+		base := &optimistic.Version[optest.Counter]{State: optimistic.State{Exists: true, ETag: azcore.ETagAny}}
+		res, err := optimistic.Replace(t.Context(), target, base, optest.Counter{N: 10}, nil)
+		if err != nil || !res.Changed || res.Created || res.BaseETag != "" || res.Resolved != 1 || res.Requests != 2 {
+			t.Errorf("Replace = %+v, %v", res, err)
+		}
+		if got := optest.Count(t, client); got != 11 {
+			t.Errorf("n = %d, want 11\n%v", got, s.Log())
 		}
 	})
 }

@@ -58,9 +58,10 @@ func Create[T any](ctx context.Context, target Target[T], value T, opts *WriteOp
 
 // Replace writes value over base, a version that Read returned, on the condition that the resource is still at it. A
 // conflict is final: a *ConflictError with both ETags. Other errors are those of Update. If value equals that of base,
-// nothing is sent.
+// nothing is sent. A base with the ETag "*" is any version: last writer wins, and after a lost response Replace looks
+// before it sends the request again.
 //
-// Cost: 1 request; 2 on a conflict, for the ETag found.
+// Cost: 1 request; 2 on a conflict, for the ETag found; after a lost response 1 for each look.
 func Replace[T any](ctx context.Context, target Target[T], base *Version[T], value T, opts *WriteOptions) (Result, error) {
 	if base == nil || !base.Exists {
 		return Result{}, errors.New("replace: base is not a version of an existing resource; use Create, or Read it first")

@@ -1,7 +1,6 @@
 package appends
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -9,7 +8,6 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/appendblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
@@ -248,7 +246,7 @@ func (a *appending) write(at int64) protocol.Change {
 		protocol.AllowFor(ctx, int64(len(a.data)))
 		o := opts
 		resp, err := wire.Request(ctx, "Append Block", func(ctx context.Context) (appendblob.AppendBlockResponse, error) {
-			return a.client.AppendBlock(ctx, streaming.NopCloser(bytes.NewReader(a.data)), &o)
+			return a.client.AppendBlock(ctx, anyblob.Lend(a.data), &o)
 		})
 		return ptr.Value(resp.ETag), err
 	}

@@ -48,19 +48,13 @@ type tail struct {
 
 // tail reads the bytes at a position, with one request, or two if the blob ends before it.
 func (a *appending) tail(ctx context.Context, at int64) (tail, error) {
-	resp, err := wire.Request(ctx, "Get Blob", func(ctx context.Context) (blob.DownloadStreamResponse, error) {
-		return a.client.DownloadStream(ctx, &blob.DownloadStreamOptions{
-			Range: blob.HTTPRange{Offset: at, Count: int64(len(a.data))},
-		})
-	})
-	if resp.Body != nil { // also with the response of an intermediary
-		defer resp.Body.Close()
-	}
+	client := a.client.BlobClient()
+	resp, err := anyblob.Get(ctx, client, blob.HTTPRange{Offset: at, Count: int64(len(a.data))}, optimistic.Conditions{})
 	switch {
 	case azerr.NoBlob(err):
 		return tail{}, nil
 	case azerr.Has(err, "InvalidRange"):
-		props, err := anyblob.Properties(ctx, a.client.BlobClient())
+		props, err := anyblob.Properties(ctx, client)
 		if azerr.NoBlob(err) {
 			return tail{}, nil
 		}
@@ -68,19 +62,18 @@ func (a *appending) tail(ctx context.Context, at int64) (tail, error) {
 			return tail{}, err
 		}
 		a.version = ptr.Value(props.ETag)
-		end, err := anyblob.LengthOf(ctx, a.client.BlobClient(), props)
+		end, err := anyblob.LengthOf(ctx, client, props)
 		return tail{exists: true, sealed: ptr.Value(props.IsSealed), end: end}, err
 	case err != nil:
 		return tail{}, err
 	}
-	if a.version, err = protocol.Sent("ETag", resp.ETag, nil); err != nil {
-		return tail{}, err
-	}
+	defer resp.Body.Close()
+	a.version = ptr.Value(resp.ETag)
 	_, _, end, ok := anyblob.ContentRange(resp.ContentRange)
 	if !ok {
 		return tail{}, fmt.Errorf("the service answered a range with %q", ptr.Value(resp.ContentRange))
 	}
-	data, err := anyblob.ReadBody(ctx, a.client.BlobClient(), resp, int64(len(a.data)))
+	data, err := anyblob.ReadBody(ctx, client, resp, int64(len(a.data)))
 	return tail{exists: true, sealed: ptr.Value(resp.IsSealed), end: end, ours: bytes.Equal(data, a.data)}, err
 }
 

@@ -106,8 +106,7 @@ func (b contentTarget[T]) Read(ctx context.Context) (*sealed.Version[T], error) 
 	if b.Codec == nil {
 		return nil, errNoCodec
 	}
-	ctx = protocol.AsStored(ctx)
-	resp, err := b.get(ctx)
+	resp, err := anyblob.Get(ctx, b.Client.BlobClient(), blob.HTTPRange{}, optimistic.Conditions{})
 	if err != nil {
 		return anyblob.Absent[T](err)
 	}
@@ -131,20 +130,6 @@ func (b contentTarget[T]) Read(ctx context.Context) (*sealed.Version[T], error) 
 	}
 	sealed.Carry(v, carry)
 	return v, nil
-}
-
-// get sends Get Blob. Without an error the response has an ETag, and a body to be closed.
-func (b contentTarget[T]) get(ctx context.Context) (resp blob.DownloadStreamResponse, err error) {
-	resp, err = wire.Request(ctx, "Get Blob", func(ctx context.Context) (blob.DownloadStreamResponse, error) {
-		return b.Client.DownloadStream(ctx, nil)
-	})
-	if err == nil {
-		_, err = protocol.Sent("ETag", resp.ETag, nil)
-	}
-	if err != nil && resp.Body != nil { // also with the response of an intermediary
-		_ = resp.Body.Close()
-	}
-	return resp, err
 }
 
 // read returns the version that a response to Get Blob is of, after its body was read, and what a write keeps of it.

@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
 	"github.com/azconc/azconc/optimistic"
@@ -20,7 +18,6 @@ import (
 	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
-	"github.com/azconc/azconc/pkg/wire"
 )
 
 // ErrNotModified means that a read's IfNoneMatch or IfModifiedSince did not hold: there is no newer version. Nothing
@@ -251,33 +248,14 @@ type part struct {
 }
 
 func (d *download) get(ctx context.Context, r blob.HTTPRange, c optimistic.Conditions) (part, error) {
-	ctx = protocol.AsStored(ctx)
-	opts := blob.DownloadStreamOptions{Range: r, AccessConditions: anyblob.AccessConditions(c)}
-	var raw *http.Response
-	resp, err := wire.Request(ctx, "Get Blob", func(ctx context.Context) (blob.DownloadStreamResponse, error) {
-		return d.client.DownloadStream(policy.WithCaptureResponse(ctx, &raw), &opts)
-	})
-	if resp.Body != nil {
-		defer resp.Body.Close()
+	resp, err := anyblob.Get(ctx, d.client, r, c)
+	if err != nil || resp.Body == nil {
+		return part{notModified: err == nil}, err
 	}
-	if err = wire.Genuine(raw, err); err != nil {
-		return part{}, err
-	}
-	if raw.StatusCode == http.StatusNotModified { // which the SDK reports without an error
-		return part{notModified: true}, nil
-	}
-	etag, err := protocol.Sent("ETag", resp.ETag, nil)
-	if err != nil {
-		return part{}, err
-	}
-	p := part{result: DownloadResult{ETag: etag, LastModified: ptr.Value(resp.LastModified), Headers: downloadedHeaders(resp)}}
+	defer resp.Body.Close()
+	p := part{result: DownloadResult{ETag: ptr.Value(resp.ETag), LastModified: ptr.Value(resp.LastModified), Headers: downloadedHeaders(resp)}}
 	p.result.Metadata, _ = meta.Split(resp.Metadata)
-	if resp.ContentRange != nil {
-		var ok bool
-		if _, _, p.result.Size, ok = anyblob.ContentRange(resp.ContentRange); !ok {
-			return part{}, fmt.Errorf("the service's Content-Range %q is malformed", *resp.ContentRange)
-		}
-	}
+	_, _, p.result.Size, _ = anyblob.ContentRange(resp.ContentRange)
 	p.data, err = anyblob.ReadBody(ctx, d.client, resp, d.o.BlockSize)
 	if _, ok := errors.AsType[anyblob.TooLong](err); ok {
 		err = fmt.Errorf("the blob grew while it was read: %w", io.ErrUnexpectedEOF)

@@ -9,6 +9,9 @@ import (
 	"io"
 	"os"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+
+	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/anyblob"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/optimistic/internal/sealed"
@@ -67,13 +70,12 @@ func (s spooledTarget) Read(ctx context.Context) (*sealed.Version[Content], erro
 	if s.dir == "" {
 		return nil, errNoDir
 	}
-	ctx = protocol.AsStored(ctx)
-	resp, err := s.blob.get(ctx)
+	client, limit := s.blob.Client.BlobClient(), cmp.Or(s.blob.MaxSize, DefaultMaxSize)
+	resp, err := anyblob.Get(ctx, client, blob.HTTPRange{}, optimistic.Conditions{})
 	if err != nil {
 		return anyblob.Absent[Content](err)
 	}
 	defer resp.Body.Close()
-	client, limit := s.blob.Client.BlobClient(), cmp.Or(s.blob.MaxSize, DefaultMaxSize)
 	var value Content
 	var print fingerprint
 	if n, known := anyblob.Announced(resp); known && n <= spoolAbove {

@@ -1,7 +1,6 @@
 package blobs
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 
@@ -230,7 +228,7 @@ func (u *upload) putBlob(data []byte, w protocol.Change) (protocol.Write, error)
 		protocol.AllowFor(ctx, int64(len(data)))
 		o := opts
 		resp, err := wire.Request(ctx, "Put Blob", func(ctx context.Context) (blockblob.UploadResponse, error) {
-			return u.client.Upload(ctx, streaming.NopCloser(bytes.NewReader(data)), &o)
+			return u.client.Upload(ctx, anyblob.Lend(data), &o)
 		})
 		return ptr.Value(resp.ETag), err
 	}, nil

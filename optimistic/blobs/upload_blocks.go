@@ -1,7 +1,6 @@
 package blobs
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/base64"
@@ -10,11 +9,11 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/azconc/azconc/optimistic/internal/anyblob"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/wire"
 )
@@ -92,7 +91,7 @@ func (u *upload) stageBlock(ctx context.Context, id string, block []byte) error 
 		protocol.AllowFor(ctx, int64(len(block)))
 		o := opts
 		return wire.Request(ctx, "Put Block", func(ctx context.Context) (blockblob.StageBlockResponse, error) {
-			return u.client.StageBlock(ctx, id, streaming.NopCloser(bytes.NewReader(block)), &o)
+			return u.client.StageBlock(ctx, id, anyblob.Lend(block), &o)
 		})
 	})
 	return err

@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/pageblob"
 
@@ -117,19 +116,11 @@ func (p rangeTarget) Look(ctx context.Context) (protocol.State, error) {
 }
 
 func (p rangeTarget) download(ctx context.Context) (blob.DownloadStreamResponse, []byte, error) {
-	ctx = protocol.AsStored(ctx)
-	resp, err := wire.Request(ctx, "Get Blob", func(ctx context.Context) (blob.DownloadStreamResponse, error) {
-		return p.Client.DownloadStream(ctx, &blob.DownloadStreamOptions{Range: blob.HTTPRange{Offset: p.Offset, Count: p.Count}})
-	})
-	if resp.Body != nil { // also with the response of an intermediary
-		defer resp.Body.Close()
-	}
+	resp, err := anyblob.Get(ctx, p.Client.BlobClient(), blob.HTTPRange{Offset: p.Offset, Count: p.Count}, optimistic.Conditions{})
 	if err != nil {
 		return resp, nil, err
 	}
-	if _, err := protocol.Sent("ETag", resp.ETag, nil); err != nil {
-		return resp, nil, err
-	}
+	defer resp.Body.Close()
 	data, err := anyblob.ReadBody(ctx, p.Client.BlobClient(), resp, p.Count)
 	if err == nil && int64(len(data)) < p.Count {
 		err = fmt.Errorf("the blob ends %d bytes into the range", len(data))
@@ -188,7 +179,7 @@ func (w pageWrite) prepare(access *blob.AccessConditions) protocol.Write {
 		protocol.AllowFor(ctx, int64(len(w.data)))
 		o := opts
 		resp, err := wire.Request(ctx, "Put Page", func(ctx context.Context) (pageblob.UploadPagesResponse, error) {
-			return w.client.UploadPages(ctx, streaming.NopCloser(bytes.NewReader(w.data)), at, &o)
+			return w.client.UploadPages(ctx, anyblob.Lend(w.data), at, &o)
 		})
 		return ptr.Value(resp.ETag), err
 	}

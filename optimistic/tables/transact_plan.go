@@ -40,7 +40,6 @@ type submission struct {
 	actions   []aztables.TransactionAction
 	stamp     string            // the id in the lineages; empty if they are switched off
 	witnesses []*member         // the members, the most conclusive first
-	traced    bool              // some member keeps a trace of every version since the one that it replaces, see weak
 	Change    protocol.Change   // the whole transaction as one write
 	answer    error             // the service's last response
 	lost      int               // the responses that the call had lost before
@@ -214,7 +213,6 @@ func (t *transaction) close(s *submission) error {
 		return t.Fail(fmt.Errorf("the entities take %d bytes; the service takes %d in a transaction", size, maxTransaction))
 	}
 	s.witnesses = slices.SortedStableFunc(slices.Values(s.members), func(a, b *member) int { return silence(a.witness) - silence(b.witness) })
-	s.traced = silence(s.witnesses[0].witness) == 0
 	s.Change = protocol.Change{
 		Base: s.witnesses[0].witness.Base, ID: s.stamp, AnyBase: !conditional, Pinned: pinned, Silent: true, Look: s.look,
 		Traced: s.stamp != "", Op: t.intent,

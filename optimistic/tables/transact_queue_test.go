@@ -90,6 +90,46 @@ func TestAJobThatWasConsumedAndPutAgainIsNotCountedTwice(t *testing.T) {
 	}
 }
 
+// TestABlindWriteBesideAnInsertProvesTheTransactionApplied: the response is lost, the job is consumed, and another producer puts
+// the next, which was taken for a proof that nothing was applied. The log, written without having been read, shows that all was.
+// Where it was overwritten since, nothing shows anything.
+func TestABlindWriteBesideAnInsertProvesTheTransactionApplied(t *testing.T) {
+	for name, blind := range map[string]func(*Tx) error{
+		"merge":   func(tx *Tx) error { return tx.Merge("log", jobs{"a": 1}) },
+		"upsert":  func(tx *Tx) error { return tx.Upsert("log", jobs{"a": 1}) },
+		"replace": func(tx *Tx) error { return tx.Replace("log", jobs{"a": 1}) },
+		"put":     func(tx *Tx) error { return tx.Put("log", jobs{"a": 1}) },
+	} {
+		for again, want := range map[string]error{"": nil, ", and the log wiped": optimistic.ErrOutcomeUnknown} {
+			t.Run(name+again, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s := aztest.New(nil)
+					log, job := NewEntity[jobs](s.Table("bank"), "p", "log"), NewEntity[jobs](s.Table("bank"), "p", "job")
+					if _, err := optimistic.Create(t.Context(), log, jobs{"a": 0}, nil); err != nil {
+						t.Fatal(err)
+					}
+					s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Op("Entity Group Transaction"), Count: 1})
+					client := meddling(t, s, func() {
+						del("job")(t, s.Table("bank"))
+						if _, err := optimistic.Create(context.Background(), job, jobs{}, nil); err != nil {
+							t.Error(err)
+						}
+						if want != nil {
+							wipeLog(t, s)
+						}
+					})
+					res, err := Transact(t.Context(), client, "p", func(_ context.Context, tx *Tx) error {
+						return errors.Join(tx.Insert("job", jobs{}), blind(tx))
+					}, nil)
+					if !errors.Is(err, want) || (err == nil) != res.Changed || res.Attempts != 1 {
+						t.Errorf("%+v, %v; want %v\n%v", res, err, want, s.Log())
+					}
+				})
+			})
+		}
+	}
+}
+
 func bumpLog(t *testing.T, s *aztest.Service) {
 	_, err := optimistic.Update(context.Background(), NewEntity[jobs](s.Table("bank"), "p", "log"), func(_ context.Context, l *jobs) error {
 		(*l)["other"]++

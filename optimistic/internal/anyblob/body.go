@@ -7,8 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"os"
+	"sync"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
 	"github.com/azconc/azconc/optimistic"
@@ -17,6 +21,80 @@ import (
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/wire"
 )
+
+// lent is a body in memory that is its owner's again once the body is closed.
+type lent struct {
+	mu     sync.Mutex // guards what follows: net/http reads in a goroutine of its own
+	data   *bytes.Reader
+	closed bool
+}
+
+// Lend returns a request's body that reads data until the SDK closes it, which it does before it returns: net/http may read
+// from a body after it has returned the request's error, and would send what the owner has put there since.
+func Lend(data []byte) io.ReadSeekCloser { return &lent{data: bytes.NewReader(data)} }
+
+func (l *lent) Read(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return 0, os.ErrClosed
+	}
+	return l.data.Read(p)
+}
+
+func (l *lent) Seek(offset int64, whence int) (int64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.data.Seek(offset, whence)
+}
+
+func (l *lent) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	return nil
+}
+
+// Get sends Get Blob for a range, or for all of the blob, and asks for the bytes as they are stored. Without an error the response
+// has an ETag, a body to be closed, and the bytes that were asked for, if it says which it has. The body is nil if c asks for a
+// newer version and there is none.
+func Get(ctx context.Context, client *blob.Client, r blob.HTTPRange, c optimistic.Conditions) (blob.DownloadStreamResponse, error) {
+	opts := blob.DownloadStreamOptions{Range: r, AccessConditions: AccessConditions(c)}
+	var raw *http.Response
+	resp, err := wire.Request(protocol.AsStored(ctx), "Get Blob", func(ctx context.Context) (blob.DownloadStreamResponse, error) {
+		if c.IfNoneMatch == "" && c.IfModifiedSince.IsZero() {
+			return client.DownloadStream(ctx, &opts)
+		}
+		resp, err := client.DownloadStream(policy.WithCaptureResponse(ctx, &raw), &opts)
+		return resp, wire.Genuine(raw, err)
+	})
+	if err == nil && raw != nil && raw.StatusCode == http.StatusNotModified { // which is no error to the SDK
+		_ = resp.Body.Close()
+		resp.Body = nil
+		return resp, nil
+	}
+	if _, err = protocol.Sent("ETag", resp.ETag, err); err == nil && resp.ContentRange != nil {
+		err = answers(r, *resp.ContentRange)
+	}
+	if err != nil && resp.Body != nil { // also with the response of an intermediary
+		_ = resp.Body.Close()
+	}
+	return resp, err
+}
+
+// answers returns an error if a Content-Range is not the one that was asked for. It wraps io.ErrUnexpectedEOF, so that the read is
+// repeated.
+func answers(asked blob.HTTPRange, header string) error {
+	first, last, total, ok := ContentRange(&header)
+	end := total
+	if asked.Count > 0 {
+		end = min(total, asked.Offset+asked.Count)
+	}
+	if ok && first == asked.Offset && last == end-1 {
+		return nil
+	}
+	return fmt.Errorf("the response has the Content-Range %q to a request for %d bytes from %d on (0: all): %w", header, asked.Count, asked.Offset, io.ErrUnexpectedEOF)
+}
 
 // errCut reports a body that ends early. It wraps io.ErrUnexpectedEOF, so that the read is repeated.
 func errCut(got, want int64) error {
@@ -105,13 +183,7 @@ func copyUnmeasured(ctx context.Context, client *blob.Client, resp blob.Download
 // Content-Range of the first byte. It costs 1 request. If the blob has changed to another version, the error wraps
 // io.ErrUnexpectedEOF, so that the caller reads again.
 func Length(ctx context.Context, client *blob.Client, etag azcore.ETag) (int64, error) {
-	opts := blob.DownloadStreamOptions{Range: blob.HTTPRange{Count: 1}, AccessConditions: AccessConditions(optimistic.Conditions{IfMatch: etag})}
-	resp, err := wire.Request(ctx, "Get Blob", func(ctx context.Context) (blob.DownloadStreamResponse, error) {
-		return client.DownloadStream(ctx, &opts)
-	})
-	if resp.Body != nil { // also with the response of an intermediary
-		defer resp.Body.Close()
-	}
+	resp, err := Get(ctx, client, blob.HTTPRange{Count: 1}, optimistic.Conditions{IfMatch: etag})
 	switch {
 	case azerr.Has(err, "InvalidRange"):
 		return 0, nil // it has no first byte (REST: "Get Blob")
@@ -120,6 +192,7 @@ func Length(ctx context.Context, client *blob.Client, etag azcore.ETag) (int64, 
 	case err != nil:
 		return 0, err
 	}
+	_ = resp.Body.Close()
 	_, _, total, ok := ContentRange(resp.ContentRange)
 	if !ok {
 		return 0, fmt.Errorf("the length of the blob is not known: the response has the Content-Range %q", ptr.Value(resp.ContentRange))

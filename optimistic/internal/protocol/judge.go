@@ -102,8 +102,6 @@ func (w Change) judge(now State) (Fate, string) {
 		return Unprovable, "it changed, and the write carried no lineage to look for"
 	case lineage == Refused:
 		return Refused, ""
-	case w.Base.LastModified.IsZero() && len(w.Base.Lineage.Writes) == 0 && now.Lineage.whole():
-		return Refused, "" // the caller gave the base as an ETag, and the lineage is complete
 	case len(now.Lineage.Writes) == 0:
 		return Unprovable, "it was changed by a writer that keeps no lineage"
 	}

@@ -25,8 +25,11 @@ type Entry struct {
 // Over returns the Base of a write that replaced a version: a mark of the ETag. It is empty if the resource did not exist. Two
 // ETags have the same mark with a probability of 2⁻⁶⁰, about that of two writes with the same id.
 func Over(version azcore.ETag) string {
-	if version == "" || version == UnknownBase {
+	switch version {
+	case "", UnknownBase:
 		return string(version)
+	case azcore.ETagAny:
+		return string(UnknownBase)
 	}
 	return markOf(string(version), baseSize)
 }
@@ -187,11 +190,6 @@ func (l Lineage) replaced(base azcore.ETag) bool {
 		}
 	}
 	return l.first.ID != "" && l.first.Base == over
-}
-
-// whole reports whether Writes has every azconc write since the resource was created.
-func (l Lineage) whole() bool {
-	return len(l.Writes) > 0 && l.count == len(l.Writes) && l.first.Base == ""
 }
 
 // fate judges the write id over base by the write that follows the base's newest one. If it was applied, it is that write.

@@ -253,9 +253,6 @@ func TestAbsenceProvesNothingAboutAnUntracedWrite(t *testing.T) {
 	if f, _ := (Change{Base: base, ID: NewWriteID()}).judge(now); f != Unprovable {
 		t.Errorf("without a trace: %d, want unprovable", f)
 	}
-	if f, _ := (Change{Base: base, ID: NewWriteID(), Traced: true}).judge(now); f != Refused {
-		t.Errorf("with one: %d, want refused: the history is whole", f)
-	}
 }
 
 // TestTheWriteThatReplacedABaseProvesARefusal, although the lineage does not reach back to the base's own writes.
