@@ -2,6 +2,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/queue"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
+	"github.com/azconc/azconc/pkg/azerr"
 )
 
 type options struct {
@@ -35,8 +37,8 @@ func newCmd(f *cli.Factory, on network) *cobra.Command {
 		Long: `Examine the way to the account and what the account permits, and print the way out of each problem.
 
 Without a container: the account and its credential, names, proxies, who ends TLS, the answers of the Blob, Queue, Table and File
-services, the round trip, the clock of this machine, and the features of the account that matter for concurrency. No request waits
-for longer than 15 s.
+services, the round trip, the clock of this machine, and the features of the account that matter for concurrency. No check waits
+for longer than 15 s, and what a service that does not answer would be asked next is left out.
 
 With a container also: reading, listing, writing under conditions, leasing and deleting. That creates a blob whose name begins
 with azconc-doctor-, and deletes it; if the deletion is not permitted, the name of the blob is printed. --read-only leaves that
@@ -45,7 +47,8 @@ out. --queue and --table examine those too, with reads alone.
 What the service shows only in Azure's management API is not visible from here: network rules (but for their refusals), whether
 versions are kept (but for a write), and roles.
 
-The cause comes first: the failure that is nearest to this machine. What follows from it is marked, without a cure of its own.
+A check is printed when it ends. The first failure is the cause, and what follows from it is marked, without a cure of its own. With
+-o json the cause is the first of the checks.
 The exit code is 1 if a check has failed. Warnings do not change it.`,
 		Example: `  azconc doctor
   azconc doctor jobs --queue orders --table orders
@@ -66,7 +69,7 @@ The exit code is 1 if a check has failed. Warnings do not change it.`,
 		return opts, err
 	}
 	return cli.OnAccount(f, cmd, parse, func(ctx context.Context, opts options) (cli.Result, error) {
-		p := &patient{f: f, opts: opts, network: on}
+		p := &patient{f: f, opts: opts, network: on, ended: func() bool { return ctx.Err() != nil }}
 		p.examine(ctx)
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -93,43 +96,33 @@ type finding struct {
 
 	// Follows is whether another failure explains this one: the one that is the cause.
 	Follows bool `json:"follows,omitempty"`
+
+	// blocked is whether the way, or the clock, may have kept the service from carrying out the request.
+	blocked bool
 }
 
-// layers are the checks of the way to the service, the nearest to this machine first. A failure of one makes those that come later
-// fail, and so all checks that are not named here.
-var layers = []string{"account", "proxy", "name", "tls", "intermediary", "clock"}
+// way are the checks of what is between a command and the service. Each is made before the requests that its failure would block.
+var way = []string{"proxy", "name", "tls", "intermediary", "clock"}
 
-func (f finding) layer() int {
-	if i := slices.Index(layers, f.Check); i >= 0 {
-		return i
-	}
-	return len(layers)
+// follows reports whether an earlier failure explains f: it blocks the way, or has the same reason. Something that changes responses
+// does not explain a missing permission.
+func (f finding) follows(cause finding) bool {
+	return f.blocked && slices.Contains(way, cause.Check) || f.Found == cause.Found || f.Cure == cause.Cure && f.Cure != ""
 }
 
-// explained puts the cause first, and marks what follows from it: failures that are farther away, and those for the same reason. A
-// way that lets nothing through explains the rest; something that changes responses does not explain a missing permission.
-func explained(all []finding) (sorted []finding, cause string) {
-	first := -1
-	for i, f := range all {
-		if f.Status == failed && (first < 0 || f.layer() < all[first].layer()) {
-			first = i
-		}
+// widest is as wide as the longest name of a check.
+const widest = len("blob put --if-match")
+
+// Text prints a line, and another one with what to do about a failure that nothing else explains.
+func (f finding) Text(w io.Writer) {
+	found, cure := f.Found, f.Cure
+	if f.Follows {
+		found, cure = "follows: "+found, ""
 	}
-	if first < 0 {
-		return all, ""
+	fmt.Fprintf(w, "%-8s %-*s  %s\n", f.Status, widest, f.Check, found)
+	if cure != "" {
+		fmt.Fprintf(w, "%-8s %-*s  do: %s\n", "", widest, "", cure)
 	}
-	root := all[first]
-	sorted = []finding{root}
-	for i, f := range all {
-		if i == first {
-			continue
-		}
-		if f.Status == failed && (f.layer() > root.layer() || f.Found == root.Found || f.Cure == root.Cure) {
-			f.Follows = true
-		}
-		sorted = append(sorted, f)
-	}
-	return sorted, root.Check
 }
 
 // patient is an examination.
@@ -137,28 +130,54 @@ type patient struct {
 	f       *cli.Factory
 	opts    options
 	network network
+	ended   func() bool // by a signal or --timeout: what fails then is no finding
 
 	findings []finding
+	cause    finding         // the first failure
+	unseen   error           // of printing
 	ahead    []time.Duration // of the service's clock: that of this machine, by each response
 }
 
-// add reports what a check has found, once: many responses may show it.
+// add reports what a check has found.
 func (p *patient) add(check string, s status, cure, format string, args ...any) {
-	if f := (finding{Check: check, Status: s, Found: fmt.Sprintf(format, args...), Cure: cure}); !slices.Contains(p.findings, f) {
-		p.findings = append(p.findings, f)
+	p.note(finding{Check: check, Status: s, Found: fmt.Sprintf(format, args...), Cure: cure})
+}
+
+// note keeps a finding, once: many responses may show it. Text is printed as it comes, since a check may wait for long.
+func (p *patient) note(f finding) {
+	seen := func(before finding) bool { return before.Check == f.Check && before.Found == f.Found }
+	if p.ended() || slices.ContainsFunc(p.findings, seen) {
+		return
+	}
+	switch {
+	case f.Status != failed:
+	case p.cause.Check == "":
+		p.cause = f
+	default:
+		f.Follows = f.follows(p.cause)
+	}
+	p.findings = append(p.findings, f)
+	if p.f.Text() {
+		p.unseen = cmp.Or(p.unseen, p.f.Print(f))
 	}
 }
 
-// refused adds the failure of a request, as a command would report it. That of a proxy, or of TLS, is one of the way.
+// refused adds the failure of a request. That of a proxy, or of TLS, is one of the way.
 func (p *patient) refused(check, on string, err error) {
-	if layer, found, cure := onTheWay(err); layer != "" {
-		p.add(layer, failed, cure, "%s", found)
-		p.add(check, failed, cure, "%s", found)
-		return
+	f := finding{Check: check, Status: failed, blocked: unanswered(err) || p.cause.Check == "clock" && azerr.Has(err, "AuthenticationFailed")}
+	layer := ""
+	if layer, f.Found, f.Cure = onTheWay(err); f.Found == "" {
+		v := fail.Judge(err)
+		f.Found, f.Cure = fail.Message(err, v, check, on), fail.Hint(err, v, check, on)
 	}
-	v := fail.Judge(err)
-	p.add(check, failed, fail.Hint(err, v, check, on), "%s", fail.Message(err, v, check, on))
+	if layer != "" && layer != p.cause.Check {
+		p.add(layer, failed, f.Cure, "%s", f.Found)
+	}
+	p.note(f)
 }
+
+// unanswered reports whether a request has no response of the service.
+func unanswered(err error) bool { return foreign(err) != nil || azerr.Classify(err).Status == 0 }
 
 // examine makes all checks. A check that needs an earlier one that failed is left out.
 func (p *patient) examine(ctx context.Context) {
@@ -181,30 +200,17 @@ type result struct {
 	cli.Cost
 }
 
+// Text prints the count. The checks have been printed.
 func (r result) Text(w io.Writer) {
-	width := 0
-	for _, c := range r.Checks {
-		width = max(width, len(c.Check))
-	}
-	for _, c := range r.Checks {
-		found := c.Found
-		if c.Follows {
-			found = "follows: " + found
-		}
-		fmt.Fprintf(w, "%-8s %-*s  %s\n", c.Status, width, c.Check, found)
-		if c.Cure != "" && !c.Follows {
-			fmt.Fprintf(w, "%-8s %-*s  do: %s\n", "", width, "", c.Cure)
-		}
-	}
-	if r.Failed > 0 {
-		return // the error says how many
-	}
 	fmt.Fprintf(w, "%s, none failed, %s\n", show.Plural(len(r.Checks), "check"), show.Plural(r.Warnings, "warning"))
 }
 
+// conclude returns the result, with the cause first.
 func (p *patient) conclude() (cli.Result, error) {
-	r := result{Outcome: "healthy", Cost: p.f.Cost()}
-	r.Checks, r.Cause = explained(p.findings)
+	r := result{Outcome: "healthy", Cause: p.cause.Check, Checks: p.findings, Cost: p.f.Cost()}
+	if at := slices.Index(r.Checks, p.cause); at > 0 {
+		r.Checks = slices.Insert(slices.Delete(r.Checks, at, at+1), 0, p.cause)
+	}
 	for _, c := range r.Checks {
 		switch c.Status {
 		case failed:
@@ -213,10 +219,10 @@ func (p *patient) conclude() (cli.Result, error) {
 			r.Warnings++
 		}
 	}
-	if r.Failed == 0 {
-		return r, nil
+	if r.Failed == 0 || p.unseen != nil {
+		return r, p.unseen
 	}
-	if !p.f.JSON() { // which prints one object, that of the error
+	if !p.f.JSON() && !p.f.Text() { // the object of the error has them in JSON
 		if err := p.f.Print(r); err != nil {
 			return nil, err
 		}

@@ -13,7 +13,9 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -47,7 +49,10 @@ func (o office) lookup(context.Context, string) (string, []netip.Addr, error) {
 	return o.canonical, []netip.Addr{netip.MustParseAddr(address)}, nil
 }
 
-func (o office) issuers(context.Context, string, string) ([]string, error) {
+func (o office) issuers(_ context.Context, address, _ string) ([]string, error) {
+	if strings.HasSuffix(address, ":80") {
+		return nil, plainHTTP
+	}
 	if o.issuer != "" {
 		return []string{o.issuer}, o.refused
 	}
@@ -60,6 +65,8 @@ func (o office) proxy(*url.URL) (*url.URL, error) {
 	}
 	return url.Parse(o.through)
 }
+
+var plainHTTP = tls.RecordHeaderError{Msg: "first record does not look like a TLS handshake"}
 
 var noName = &net.DNSError{Err: "no such host", IsNotFound: true}
 
@@ -101,6 +108,16 @@ func onWrites(m middle) middle {
 	}
 }
 
+// onFiles applies m to the File service alone.
+func onFiles(m middle) middle {
+	return func(r *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+		if !strings.Contains(r.URL.Host, ".file.") {
+			return next(r)
+		}
+		return m(r, next)
+	}
+}
+
 // examination is what azconc doctor prints as JSON.
 type examination struct {
 	Outcome  string
@@ -114,12 +131,23 @@ type examination struct {
 // examine runs azconc doctor for a container box, on a service in memory that is reached as the account acct, or as args say.
 func examine(t *testing.T, on office, between middle, args ...string) (examination, *aztest.Service) {
 	t.Helper()
+	streams, _, out, stderr := cli.TestStreams()
+	s := run(t, streams, on, between, append([]string{"-o", "json"}, args...)...)
+	var e examination
+	if err := json.NewDecoder(bytes.NewReader(out.Bytes())).Decode(&e); err != nil {
+		t.Fatalf("%q, %q: %v", out, stderr, err)
+	}
+	return e, s
+}
+
+// run is examine with any form of the result.
+func run(t *testing.T, streams *cli.Streams, on office, between middle, args ...string) *aztest.Service {
+	t.Helper()
 	s := aztest.New(nil)
 	if _, err := s.Container("box").Create(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	s.Reset()
-	streams, _, out, stderr := cli.TestStreams()
 	f := cli.NewFactory(streams, cli.Env{})
 	defer f.Close()
 	f.Wire = wireFunc(func(r *http.Request) (*http.Response, error) {
@@ -152,18 +180,14 @@ func examine(t *testing.T, on office, between middle, args ...string) (examinati
 	root.SetFlagErrorFunc(flags.FlagError)
 	f.AddFlags(root)
 	root.AddCommand(newCmd(f, on))
-	if args == nil {
-		args = []string{"--account-name", "acct", "--account-key", aztest.Key}
-	}
-	root.SetArgs(append([]string{"doctor", "box", "-o", "json"}, args...))
+	root.SetArgs(append([]string{"doctor", "box"}, args...))
 	cmd, err := root.ExecuteContextC(t.Context())
 	f.Report(t.Context(), cmd, err)
-	var e examination
-	if err := json.NewDecoder(bytes.NewReader(out.Bytes())).Decode(&e); err != nil {
-		t.Fatalf("%q, %q: %v", out, stderr, err)
-	}
-	return e, s
+	return s
 }
+
+// byKey are the flags of the account.
+var byKey = []string{"--account-name", "acct", "--account-key", aztest.Key}
 
 func (e examination) find(check, text string) (finding, bool) {
 	for _, c := range e.Checks {
@@ -177,7 +201,7 @@ func (e examination) find(check, text string) (finding, bool) {
 // TestAHealthyAccountHasNoFindings: nothing fails, nothing is warned about, and nothing is left behind.
 func TestAHealthyAccountHasNoFindings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e, s := examine(t, office{}, nil)
+		e, s := examine(t, office{}, nil, byKey...)
 		if e.Outcome != "healthy" || e.Failed != 0 || e.Warnings != 0 || e.Requests != 17 {
 			t.Errorf("%+v", e)
 		}
@@ -197,7 +221,7 @@ func TestAHealthyAccountHasNoFindings(t *testing.T) {
 
 func TestReadOnlyWritesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e, s := examine(t, office{}, nil, "--read-only", "--account-name", "acct", "--account-key", aztest.Key)
+		e, s := examine(t, office{}, nil, append(byKey, "--read-only")...)
 		for _, r := range s.Log() {
 			if r.Method != http.MethodGet && r.Method != http.MethodHead {
 				t.Errorf("%s was sent", r.Op)
@@ -211,7 +235,6 @@ func TestReadOnlyWritesNothing(t *testing.T) {
 
 // TestEveryBrokenSetUpIsNamedWithItsCure.
 func TestEveryBrokenSetUpIsNamedWithItsCure(t *testing.T) {
-	key := []string{"--account-name", "acct", "--account-key", aztest.Key}
 	sas := func(query string) []string {
 		return []string{"--account-name", "acct", "--sas-token", query + "&sig=c2lnbmF0dXJlc2lnbmF0dXJl"}
 	}
@@ -239,47 +262,54 @@ func TestEveryBrokenSetUpIsNamedWithItsCure(t *testing.T) {
 		cure    string
 	}{
 		"no account":            {args: []string{}, check: "account", status: failed, found: "no account", cure: "--account-name"},
-		"wrong key":             {args: key, between: refuse(403, "AuthenticationFailed", "The MAC signature found in the HTTP request is not the same as any computed signature"), check: "blob", status: failed, found: "AuthenticationFailed", cure: "key"},
+		"wrong key":             {args: byKey, between: refuse(403, "AuthenticationFailed", "The MAC signature found in the HTTP request is not the same as any computed signature"), check: "blob", status: failed, found: "AuthenticationFailed", cure: "key"},
 		"expired SAS":           {args: sas("ss=bqt&srt=sco&sp=r&se=1999-12-31T12:00:00Z"), between: refuse(403, "AuthenticationFailed", "Signature not valid in the specified time frame"), check: "blob", status: failed, found: "expired", cure: "create a new one"},
 		"SAS without writing":   {args: sas("ss=bqt&srt=sco&sp=rl&se=2999-12-31"), between: onWrites(refuse(403, "AuthorizationPermissionMismatch", "")), check: "blob create", status: failed, found: `grants "rl"`, cure: "missing permission"},
 		"SAS of one service":    {args: sas("ss=b&srt=sco&sp=rwdlac&se=2999-12-31"), between: refuse(403, "AuthorizationServiceMismatch", ""), check: "queue", status: warning, found: "does not cover this service", cure: "ss"},
-		"network rules":         {args: key, between: refuse(403, "AuthorizationFailure", ""), check: "blob", status: failed, found: "network rules", cure: "az storage account"},
-		"keys disabled":         {args: key, between: refuse(403, "KeyBasedAuthenticationNotPermitted", ""), check: "blob", status: failed, found: "neither keys nor SAS", cure: "--auth-mode login"},
-		"misspelt account":      {args: key, on: office{noAnswer: noName}, check: "name", status: failed, found: "acct.blob.core.windows.net has no address", cure: "account's name"},
-		"private endpoint":      {args: key, on: office{canonical: "acct.privatelink.blob.core.windows.net."}, check: "name", status: warning, found: "public address", cure: "private DNS zone"},
-		"TLS inspection":        {args: key, on: office{issuer: "Example Security Appliance"}, check: "tls", status: warning, found: "Example Security Appliance", cure: "--confirm-conflicts always"},
-		"untrusted TLS":         {args: key, on: office{refused: x509.UnknownAuthorityError{}}, check: "tls", status: failed, found: "unknown authority", cure: "trusted"},
-		"TLS for another host":  {args: key, on: office{refused: x509.HostnameError{Certificate: &x509.Certificate{DNSNames: []string{"login.example"}}, Host: "acct.blob.core.windows.net"}}, check: "tls", status: failed, found: "another host", cure: "DNS record"},
-		"TLS expired":           {args: key, on: office{refused: x509.CertificateInvalidError{Reason: x509.Expired}}, check: "tls", status: failed, found: "expired", cure: "clock of this machine"},
-		"HTTP on a TLS port":    {args: key, on: office{refused: tls.RecordHeaderError{Msg: "first record does not look like a TLS handshake"}}, check: "tls", status: failed, found: "does not speak TLS", cure: "http://"},
-		"dead proxy":            {args: key, on: office{through: "http://proxy:3128"}, between: broken(&net.OpError{Op: "proxyconnect", Net: "tcp", Err: errors.New("connection refused")}), check: "proxy", status: failed, found: "does not take connections", cure: "NO_PROXY"},
-		"proxy with a password": {args: key, on: office{through: "http://proxy:3128"}, between: refusing(407), check: "proxy", status: failed, found: "the proxy http://proxy:3128 refuses the connection: 407", cure: "user and the password"},
-		"proxy that forbids":    {args: key, on: office{through: "http://proxy:3128"}, between: refusing(403), check: "proxy", status: failed, found: "403 Forbidden", cure: "operator"},
-		"proxy without a way":   {args: key, on: office{through: "http://proxy:3128"}, between: refusing(502), check: "proxy", status: failed, found: "502 Bad Gateway", cure: "NO_PROXY"},
-		"no proxy's URL":        {args: key, on: office{through: "http://[::1"}, check: "proxy", status: failed, found: "missing ']'", cure: "HTTPS_PROXY"},
-		"resolver down":         {args: key, on: office{noAnswer: &net.DNSError{Err: "server misbehaving", Name: "acct.blob.core.windows.net"}}, check: "name", status: failed, found: "was not found", cure: "resolver"},
-		"port closed":           {args: key, on: office{refused: &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("i/o timeout")}}, check: "tls", status: failed, found: "i/o timeout", cure: "firewall"},
-		"front door":            {args: append(key, "--blob-endpoint", "https://acct.blob.example.com"), check: "tls", status: warning, found: "front door", cure: "doubts conflicts"},
-		"gateway":               {args: key, between: edit(func(h http.Header) { h.Set("Via", "1.1 gateway") }), check: "intermediary", status: warning, found: "Via: 1.1 gateway", cure: "--confirm-conflicts always"},
-		"account disabled":      {args: key, between: refuse(403, "AccountIsDisabled", ""), check: "blob", status: failed, found: "AccountIsDisabled", cure: ""},
-		"immutable container":   {args: key, between: edit(func(h http.Header) { h.Set("x-ms-has-immutability-policy", "true") }), check: "features", status: warning, found: "immutable", cure: "without a policy"},
-		"redirect to a portal":  {args: key, between: portal, check: "intermediary", status: failed, found: "redirects to login.example", cure: "sign in"},
-		"If-Match beside a key": {args: key, between: withIfMatch(refuse(403, "AuthenticationFailed", "The MAC signature found in the HTTP request is not the same as any computed signature")), check: "intermediary", status: failed, found: "removes If-Match", cure: "request headers"},
-		"throttling":            {args: key, between: refuse(503, "ServerBusy", ""), check: "blob", status: failed, found: "ServerBusy", cure: ""},
-		"proxy":                 {args: key, on: office{through: "http://user:secret@proxy:3128"}, check: "proxy", status: warning, found: "proxy:3128", cure: "NO_PROXY=acct.blob"},
-		"captive portal":        {args: key, between: edit(func(h http.Header) { clear(h) }), check: "intermediary", status: failed, found: "did not come from the service", cure: "sign in"},
-		"ETags removed":         {args: key, between: edit(func(h http.Header) { h.Del("Etag") }), check: "intermediary", status: failed, found: "removes ETags", cure: "headers"},
-		"ETags weakened":        {args: key, between: edit(func(h http.Header) { h.Set("Etag", "W/"+h.Get("Etag")) }), check: "intermediary", status: failed, found: "changes ETags", cure: "compression"},
-		"Dates removed":         {args: key, between: edit(func(h http.Header) { h.Del("Date") }), check: "intermediary", status: warning, found: "Date", cure: "headers"},
-		"cache":                 {args: key, between: stale(), check: "intermediary", status: failed, found: "from a cache", cure: "turn its cache off"},
-		"writes repeated":       {args: key, between: onWrites(twice), check: "intermediary", status: failed, found: "repeats writes", cure: "--confirm-conflicts always"},
-		"conditions removed":    {args: key, between: unconditional, check: "intermediary", status: failed, found: "removes If-Match", cure: "request headers"},
-		"clock 20 min ahead":    {args: key, between: dated(-20 * time.Minute), check: "clock", status: failed, found: "ahead of", cure: "NTP"},
-		"clock a minute behind": {args: key, between: dated(time.Minute), check: "clock", status: warning, found: "behind", cure: "NTP"},
-		"no container":          {args: append(key, "--read-only"), between: missing, check: "container show", status: failed, found: "there is no container box", cure: "azconc container create"},
-		"no queue":              {args: append(key, "--queue", "orders"), check: "queue peek", status: failed, found: "there is no queue orders", cure: "azconc queue create"},
-		"no table":              {args: append(key, "--table", "orders"), check: "table query", status: failed, found: "there is no table orders", cure: "azconc table create"},
-		"plain HTTP":            {args: append(key, "--blob-endpoint", "http://acct.blob.core.windows.net"), check: "tls", status: warning, found: "not encrypted", cure: "https"},
+		"network rules":         {args: byKey, between: refuse(403, "AuthorizationFailure", ""), check: "blob", status: failed, found: "network rules", cure: "az storage account"},
+		"keys disabled":         {args: byKey, between: refuse(403, "KeyBasedAuthenticationNotPermitted", ""), check: "blob", status: failed, found: "neither keys nor SAS", cure: "--auth-mode login"},
+		"misspelt account":      {args: byKey, on: office{noAnswer: noName}, check: "name", status: failed, found: "acct.blob.core.windows.net has no address", cure: "account's name"},
+		"private endpoint":      {args: byKey, on: office{canonical: "acct.privatelink.blob.core.windows.net."}, check: "name", status: warning, found: "public address", cure: "private DNS zone"},
+		"TLS inspection":        {args: byKey, on: office{issuer: "Example Security Appliance"}, check: "tls", status: warning, found: "Example Security Appliance", cure: "--confirm-conflicts always"},
+		"untrusted TLS":         {args: byKey, on: office{refused: x509.UnknownAuthorityError{}}, check: "tls", status: failed, found: "unknown authority", cure: "trusted"},
+		"TLS for another host":  {args: byKey, on: office{refused: x509.HostnameError{Certificate: &x509.Certificate{DNSNames: []string{"login.example"}}, Host: "acct.blob.core.windows.net"}}, check: "tls", status: failed, found: "another host", cure: "DNS record"},
+		"TLS expired":           {args: byKey, on: office{refused: x509.CertificateInvalidError{Reason: x509.Expired}}, check: "tls", status: failed, found: "expired", cure: "clock of this machine"},
+		"HTTP on a TLS port":    {args: byKey, on: office{refused: plainHTTP}, check: "tls", status: failed, found: "does not speak TLS", cure: "http://"},
+		"dead proxy":            {args: byKey, on: office{through: "http://proxy:3128"}, between: broken(&net.OpError{Op: "proxyconnect", Net: "tcp", Err: errors.New("connection refused")}), check: "proxy", status: failed, found: "does not take connections", cure: "NO_PROXY"},
+		"proxy with a password": {args: byKey, on: office{through: "http://proxy:3128"}, between: refusing(407), check: "proxy", status: failed, found: "the proxy http://proxy:3128 refuses the connection: 407", cure: "user and the password"},
+		"proxy that forbids":    {args: byKey, on: office{through: "http://proxy:3128"}, between: refusing(403), check: "proxy", status: failed, found: "403 Forbidden", cure: "operator"},
+		"proxy without a way":   {args: byKey, on: office{through: "http://proxy:3128"}, between: refusing(502), check: "proxy", status: failed, found: "502 Bad Gateway", cure: "NO_PROXY"},
+		"no proxy's URL":        {args: byKey, on: office{through: "http://[::1"}, check: "proxy", status: failed, found: "missing ']'", cure: "HTTPS_PROXY"},
+		"resolver down":         {args: byKey, on: office{noAnswer: &net.DNSError{Err: "server misbehaving", Name: "acct.blob.core.windows.net"}}, check: "name", status: failed, found: "was not found", cure: "resolver"},
+		"port closed":           {args: byKey, on: office{refused: &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("i/o timeout")}}, check: "tls", status: failed, found: "i/o timeout", cure: "firewall"},
+		"front door":            {args: append(byKey, "--blob-endpoint", "https://acct.blob.example.com"), check: "tls", status: warning, found: "front door", cure: "doubts conflicts"},
+		"gateway":               {args: byKey, between: edit(func(h http.Header) { h.Set("Via", "1.1 gateway") }), check: "intermediary", status: warning, found: "Via: 1.1 gateway", cure: "--confirm-conflicts always"},
+		"account disabled":      {args: byKey, between: refuse(403, "AccountIsDisabled", ""), check: "blob", status: failed, found: "AccountIsDisabled", cure: ""},
+		"immutable container":   {args: byKey, between: edit(func(h http.Header) { h.Set("x-ms-has-immutability-policy", "true") }), check: "features", status: warning, found: "immutable", cure: "without a policy"},
+		"redirect to a portal":  {args: byKey, between: portal, check: "intermediary", status: failed, found: "redirects to login.example", cure: "sign in"},
+		"If-Match beside a key": {args: byKey, between: withIfMatch(refuse(403, "AuthenticationFailed", "The MAC signature found in the HTTP request is not the same as any computed signature")), check: "intermediary", status: failed, found: "removes If-Match", cure: "request headers"},
+		"throttling":            {args: byKey, between: refuse(503, "ServerBusy", ""), check: "blob", status: failed, found: "ServerBusy", cure: "fewer clients"},
+		"proxy":                 {args: byKey, on: office{through: "http://user:secret@proxy:3128"}, check: "proxy", status: warning, found: "proxy:3128", cure: "NO_PROXY=acct.blob"},
+		"captive portal":        {args: byKey, between: edit(func(h http.Header) { clear(h) }), check: "intermediary", status: failed, found: "responses of acct.blob.core.windows.net did not come from the service", cure: "sign in"},
+		"ETags removed":         {args: byKey, between: edit(func(h http.Header) { h.Del("Etag") }), check: "intermediary", status: failed, found: "removes ETags", cure: "headers"},
+		"ETags weakened":        {args: byKey, between: edit(func(h http.Header) { h.Set("Etag", "W/"+h.Get("Etag")) }), check: "intermediary", status: failed, found: "changes ETags", cure: "compression"},
+		"Dates removed":         {args: byKey, between: edit(func(h http.Header) { h.Del("Date") }), check: "intermediary", status: warning, found: "Date", cure: "headers"},
+		"cache":                 {args: byKey, between: stale(), check: "intermediary", status: failed, found: "from a cache", cure: "turn its cache off"},
+		"writes repeated":       {args: byKey, between: onWrites(twice), check: "intermediary", status: failed, found: "repeats writes", cure: "--confirm-conflicts always"},
+		"conditions removed":    {args: byKey, between: unconditional, check: "intermediary", status: failed, found: "removes If-Match", cure: "request headers"},
+		"clock 20 min ahead":    {args: byKey, between: dated(-20 * time.Minute), check: "clock", status: failed, found: "ahead of", cure: "NTP"},
+		"clock a minute behind": {args: byKey, between: dated(time.Minute), check: "clock", status: warning, found: "behind", cure: "NTP"},
+		"no container":          {args: append(byKey, "--read-only"), between: missing, check: "container show", status: failed, found: "there is no container box", cure: "azconc container create"},
+		"no queue":              {args: append(byKey, "--queue", "orders"), check: "queue peek", status: failed, found: "there is no queue orders", cure: "azconc queue create"},
+		"no table":              {args: append(byKey, "--table", "orders"), check: "table query", status: failed, found: "there is no table orders", cure: "azconc table create"},
+		"TLS on an HTTP port":   {args: append(byKey, "--blob-endpoint", "http://acct.blob.core.windows.net:443"), check: "tls", status: failed, found: "443 speaks TLS", cure: "https://"},
+		"silent port":           {args: byKey, on: office{refused: context.DeadlineExceeded}, check: "tls", status: failed, found: "acct.blob.core.windows.net: no answer within 15s", cure: "firewall"},
+		"silent service":        {args: byKey, between: silence, check: "blob", status: failed, found: "no answer within 15s", cure: "is the service up"},
+		"connection reset":      {args: byKey, between: broken(&net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}), check: "blob", status: failed, found: "connection reset", cure: "firewall"},
+		"nothing listens":       {args: byKey, between: broken(&net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}), check: "table", status: failed, found: "connection refused", cure: "nothing listens"},
+		"SAS without files":     {args: sas("ss=bqt&srt=sco&sp=rwdlac&se=2999-12-31"), between: onFiles(refuse(403, "AuthorizationServiceMismatch", "")), check: "file", status: warning, found: "does not cover this service", cure: "ss"},
+		"files disabled":        {args: byKey, between: onFiles(refuse(403, "FeatureNotSupportedForAccount", "")), check: "file", status: failed, found: "FeatureNotSupportedForAccount", cure: ""},
+		"plain HTTP":            {args: append(byKey, "--blob-endpoint", "http://acct.blob.core.windows.net"), check: "tls", status: warning, found: "not encrypted", cure: "https"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -301,7 +331,9 @@ func TestEveryBrokenSetUpIsNamedWithItsCure(t *testing.T) {
 
 func text(e examination) string {
 	var b strings.Builder
-	result{Checks: e.Checks, Failed: e.Failed}.Text(&b)
+	for _, f := range e.Checks {
+		f.Text(&b)
+	}
 	return b.String()
 }
 
@@ -337,6 +369,12 @@ func broken(err error) middle {
 	}
 }
 
+// silence takes requests and does not answer.
+func silence(r *http.Request, _ func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+}
+
 // refusing is a proxy that answers CONNECT with a status.
 func refusing(status int) middle {
 	answer := &http.Response{StatusCode: status, Status: fmt.Sprint(status, " ", http.StatusText(status))}
@@ -360,7 +398,6 @@ func withIfMatch(m middle) middle {
 // TestTheCauseComesFirst: of several failures the one that is nearest to this machine is first, and the others that it explains are
 // marked and have no cure of their own.
 func TestTheCauseComesFirst(t *testing.T) {
-	key := []string{"--account-name", "acct", "--account-key", aztest.Key}
 	for name, c := range map[string]struct {
 		on      office
 		between middle
@@ -375,7 +412,7 @@ func TestTheCauseComesFirst(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				e, _ := examine(t, c.on, c.between, key...)
+				e, _ := examine(t, c.on, c.between, byKey...)
 				follow := 0
 				for _, f := range e.Checks {
 					if f.Follows {
@@ -393,6 +430,45 @@ func TestTheCauseComesFirst(t *testing.T) {
 	}
 }
 
+// A proxy that removes If-Match does not explain that a queue is missing.
+func TestWhatTheCauseDoesNotExplainKeepsItsCure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, _ := examine(t, office{}, unconditional, append(byKey, "--queue", "orders")...)
+		f, found := e.find("queue peek", "no queue orders")
+		if e.Cause != "intermediary" || !found || f.Follows || f.Cure == "" {
+			t.Errorf("the cause is %q, and\n%s", e.Cause, text(e))
+		}
+	})
+}
+
+// An examination of a service that does not answer takes a minute. What is known is printed meanwhile, the cause before what follows from
+// it, and the error at the end names the cause again.
+func TestTextIsPrintedAsItComes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		streams, _, out, stderr := cli.TestStreams()
+		var printed []string // when a request is sent
+		run(t, streams, office{}, func(r *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+			printed = append(printed, out.String())
+			return silence(r, next)
+		}, byKey...)
+		const (
+			account = "ok       account              acct, by key\n"
+			blob    = "failed   blob                 no answer within 15s\n" +
+				"                              do: is the port open in the firewall, and is the service up?\n"
+			queue = "failed   queue                follows: no answer within 15s\n"
+			table = "failed   table                follows: no answer within 15s\n"
+			file  = "failed   file                 follows: no answer within 15s\n"
+		)
+		want := []string{account, account + blob, account + blob + queue, account + blob + queue + table}
+		if !slices.Equal(printed, want) || out.String() != want[3]+file {
+			t.Errorf("%q, want %q, and at the end\n%s", printed, want, out)
+		}
+		if said := stderr.String(); said != "azconc: doctor box: 4 of 5 checks failed; the cause: blob: no answer within 15s\n" {
+			t.Errorf("%q", said)
+		}
+	})
+}
+
 // both applies outer to the responses of inner.
 func both(inner, outer middle) middle {
 	return func(r *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
@@ -404,11 +480,9 @@ func both(inner, outer middle) middle {
 func TestAnExaminationEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		e, _ := examine(t, office{}, func(r *http.Request, _ func(*http.Request) (*http.Response, error)) (*http.Response, error) {
-			<-r.Context().Done()
-			return nil, r.Context().Err()
-		}, "--account-name", "acct", "--account-key", aztest.Key)
-		if took := time.Since(began); e.Failed == 0 || took > 2*time.Minute {
+		e, _ := examine(t, office{}, silence, byKey...)
+		// A request to each service: what else the Blob service would be asked is left out.
+		if took := time.Since(began); e.Failed != 4 || took != 4*patience {
 			t.Errorf("%d failed after %v", e.Failed, took)
 		}
 	})

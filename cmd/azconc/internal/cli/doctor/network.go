@@ -1,20 +1,24 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
-	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/azaccount"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/wire"
 )
 
@@ -33,10 +37,8 @@ type network interface {
 // machine is the network of this machine.
 type machine struct{}
 
-const dialTimeout = 10 * time.Second
-
 func (machine) lookup(ctx context.Context, host string) (string, []netip.Addr, error) {
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	if err != nil {
@@ -50,7 +52,7 @@ func (machine) lookup(ctx context.Context, host string) (string, []netip.Addr, e
 }
 
 func (machine) issuers(ctx context.Context, address, host string) ([]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	dialer := tls.Dialer{Config: &tls.Config{ServerName: host, MinVersion: tls.VersionTLS12}}
 	conn, err := dialer.DialContext(ctx, "tcp", address)
@@ -93,11 +95,11 @@ var examined = []azaccount.Service{azaccount.Blob, azaccount.Queue, azaccount.Ta
 func (p *patient) reach(ctx context.Context, account *azaccount.Account) (reachable []azaccount.Service) {
 	for _, s := range examined {
 		u, err := url.Parse(account.Endpoint(s))
-		if s == azaccount.File && (err != nil || u.Host == "" || account.Emulator(azaccount.Blob)) {
-			continue // Azurite has none, and few accounts use them with azconc
-		}
-		if err != nil || u.Host == "" {
-			p.add(string(s), warning, "give --"+string(s)+"-endpoint, if the account has the service", "no endpoint is given")
+		// An emulator that has not the service has a real account's endpoint for it, by its name.
+		if err != nil || u.Host == "" || account.Emulator(azaccount.Blob) && !account.Emulator(s) {
+			if s != azaccount.File { // Azurite has none, and few accounts use them with azconc
+				p.add(string(s), warning, "give --"+string(s)+"-endpoint, if the account has the service", "no endpoint is given")
+			}
 			continue
 		}
 		proxy, err := p.network.proxy(u)
@@ -106,11 +108,11 @@ func (p *patient) reach(ctx context.Context, account *azaccount.Account) (reacha
 			continue
 		}
 		if proxy != nil {
-			p.add("proxy", warning, "NO_PROXY="+u.Hostname()+" goes past it", "requests go through the proxy %s", proxy.Redacted())
+			p.add("proxy", warning, "NO_PROXY="+u.Hostname()+", and the account's other hosts, goes past it", "requests go through the proxy %s", proxy.Redacted())
 		}
-		// A proxy resolves names itself.
-		if proxy != nil || p.named(ctx, s, u.Hostname()) {
-			p.encrypted(ctx, u, proxy != nil)
+		// A proxy resolves names, and connects, itself.
+		p.trusted(u)
+		if proxy != nil || p.named(ctx, s, u.Hostname()) && p.connected(ctx, u) {
 			reachable = append(reachable, s)
 		}
 	}
@@ -140,37 +142,41 @@ func (p *patient) named(ctx context.Context, s azaccount.Service, host string) b
 	return true
 }
 
-// encrypted looks at which host ends TLS: that host can repeat requests, or change them.
-func (p *patient) encrypted(ctx context.Context, u *url.URL, proxied bool) {
+// trusted looks at which host ends TLS: that host can repeat requests, or change them.
+func (p *patient) trusted(u *url.URL) {
 	switch {
-	case u.Scheme != "https" && !wire.DirectURL(u):
-		p.add("tls", warning, "use https", "requests to %s are not encrypted: whatever is in between can read and repeat them", u.Host)
-		return
+	case wire.DirectURL(u):
 	case u.Scheme != "https":
-		return
-	case !wire.DirectURL(u):
+		p.add("tls", warning, "use https", "requests to %s are not encrypted: whatever is in between can read and repeat them", u.Host)
+	default:
 		p.add("tls", warning, "azconc doubts conflicts here by default, at one more request for some of them",
 			"%s is not one of the service's own domains: a front door may end TLS there, and repeat requests", u.Hostname())
-		return
-	case proxied:
-		return // the connection is the proxy's
 	}
+}
+
+// connected reports whether a server speaks what the scheme says. Its certificate is looked at with plain HTTP too: a port that wants TLS
+// closes the connection, or answers with an error that nobody would take for that.
+func (p *patient) connected(ctx context.Context, u *url.URL) bool {
+	secure := u.Scheme == "https"
 	port := u.Port()
 	if port == "" {
-		port = "443"
+		port = map[bool]string{true: "443", false: "80"}[secure]
 	}
 	issuers, err := p.network.issuers(ctx, net.JoinHostPort(u.Hostname(), port), u.Hostname())
+	_, wrong := errors.AsType[*tls.CertificateVerificationError](err)
 	switch {
-	case err != nil && ctx.Err() == nil:
-		if layer, found, cure := onTheWay(err); layer != "" {
-			p.add(layer, failed, cure, "%s: %s", u.Host, found)
-			return
-		}
-		p.add("tls", failed, "is the port open in the firewall?", "%s", fail.Message(err, fail.Judge(err), "", ""))
-	case err == nil && !slices.ContainsFunc(issuers, ofService):
+	case secure && err != nil, errors.Is(err, context.DeadlineExceeded):
+		_, found, cure := onTheWay(err)
+		p.add("tls", failed, cure, "%s: %s", u.Host, cmp.Or(found, err.Error()))
+		return false
+	case !secure && (err == nil || wrong):
+		p.add("tls", failed, "the endpoint needs https://", "the server at %s speaks TLS, and the endpoint is http://", u.Host)
+		return false
+	case secure && wire.DirectURL(u) && !azaccount.PathStyle(u.Hostname()) && !slices.ContainsFunc(issuers, ofService):
 		p.add("tls", warning, "every conflict has to be proved here: --confirm-conflicts always, or ConfirmAlways in Go",
 			"the certificate of %s was issued by %s, not for the service: something in between ends TLS, and can repeat requests", u.Hostname(), strings.Join(issuers, ", "))
 	}
+	return true
 }
 
 // ofService reports whether an organization issues the certificates of the service (Microsoft Learn: "Azure Certificate Authority
@@ -181,7 +187,8 @@ func ofService(issuer string) bool {
 
 const proxyCure = "correct HTTPS_PROXY, or name the account's hosts in NO_PROXY"
 
-// onTheWay names the layer below HTTP that has failed a request, what was found, and what to do; none if it is another failure.
+// onTheWay describes the failure of a request that has no response of the service: what was found, what to do, and the layer that has
+// failed, if it is known. found is "" for another failure.
 func onTheWay(err error) (layer, found, cure string) {
 	if refusal, ok := errors.AsType[*fail.ProxyError](err); ok {
 		return "proxy", refusal.Error(), fail.HintOf(err)
@@ -205,5 +212,28 @@ func onTheWay(err error) (layer, found, cure string) {
 	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
 		return "tls", "the server does not speak TLS", "is the endpoint's scheme right? A port of plain HTTP, such as Azurite's, needs http://"
 	}
+	if other := foreign(err); other != nil {
+		found := "responses of " + other.Host + " did not come from the service"
+		if other.Redirect != "" {
+			found += ": something in between redirects to " + other.Redirect
+		}
+		return "intermediary", found, foreignCure
+	}
+	const reach = "is the port open in the firewall, and is the service up?"
+	if errors.Is(err, context.DeadlineExceeded) {
+		return "", fmt.Sprintf("no answer within %v", patience), reach
+	}
+	if broken, ok := errors.AsType[*net.OpError](err); ok {
+		return "", broken.Error(), cmp.Or(fail.Hint(err, fail.Judge(err), "", ""), reach)
+	}
 	return "", "", ""
+}
+
+// foreign describes a response that did not come from the service; nil if there is none, or if it did.
+func foreign(err error) *azerr.ForeignError {
+	if refusal, ok := errors.AsType[*azcore.ResponseError](err); ok && refusal.RawResponse != nil {
+		err = azerr.FromService(refusal.RawResponse)
+	}
+	other, _ := errors.AsType[*azerr.ForeignError](err)
+	return other
 }

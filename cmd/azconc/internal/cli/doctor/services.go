@@ -35,13 +35,7 @@ func (p *patient) ask(ctx context.Context, send func(ctx context.Context) error)
 	if refusal, ok := errors.AsType[*azcore.ResponseError](err); ok && resp == nil {
 		resp = refusal.RawResponse
 	}
-	if foreign, ok := errors.AsType[*azerr.ForeignError](err); ok {
-		found := "responses did not come from the service"
-		if foreign.Redirect != "" {
-			found += ": something in between redirects to " + foreign.Redirect
-		}
-		p.add("intermediary", failed, foreignCure, "%s", found)
-	} else if resp != nil {
+	if resp != nil && foreign(err) == nil {
 		p.intermediaries(resp)
 		if ahead, dated := aheadOf(resp.Header.Get("Date"), sent, time.Now()); dated {
 			p.ahead = append(p.ahead, ahead)
@@ -77,15 +71,12 @@ func (p *patient) blobs(ctx context.Context) {
 		var hierarchical bool
 		var kind, sku string
 		began := time.Now()
-		err := p.ask(ctx, func(ctx context.Context) error {
+		err = p.ask(ctx, func(ctx context.Context) error {
 			r, err := service.GetAccountInfo(ctx, nil)
 			hierarchical, kind, sku = ptr.Value(r.IsHierarchicalNamespaceEnabled), string(ptr.Value(r.AccountKind)), string(ptr.Value(r.SKUName))
 			return err
 		})
 		if err != nil {
-			if !p.limited("blob", err) {
-				p.refused("blob", "", err)
-			}
 			break
 		}
 		if took = append(took, time.Since(began)); len(took) == 1 {
@@ -96,12 +87,15 @@ func (p *patient) blobs(ctx context.Context) {
 			}
 		}
 	}
-	p.clock()
+	p.clock() // before the failures that it explains
+	if err != nil && !p.limited("blob", err) {
+		p.refused("blob", "", err)
+	}
 	if len(took) > 0 {
 		slices.Sort(took)
 		p.add("round trip", ok, "", "%v, the median of %d", took[len(took)/2].Round(100*time.Microsecond), len(took))
 	}
-	if p.opts.Container.Container != "" {
+	if p.opts.Container.Container != "" && (err == nil || !unanswered(err)) {
 		p.container(ctx)
 	}
 }
@@ -211,11 +205,6 @@ const foreignCure = "sign in to the network, or ask the operator of the proxy to
 // intermediaries looks for signs of something between here and the service.
 func (p *patient) intermediaries(resp *http.Response) {
 	h := resp.Header
-	if h.Get("x-ms-request-id") == "" && h.Get("x-ms-version") == "" {
-		p.add("intermediary", failed, foreignCure,
-			"a response did not come from the service: it lacks the headers of every response")
-		return
-	}
 	if h.Get("Date") == "" {
 		p.add("intermediary", warning, "ask the operator of the proxy to keep response headers; azconc then takes longer to prove what became of a write",
 			"something in between removes the Date of responses")

@@ -151,6 +151,8 @@ func Hint(err error, v Verdict, command, on string) string {
 		return "azconc help environment lists the ways to give a credential"
 	case v.Code == ExitNotFound:
 		return createHint(command, noun, name)
+	case azerr.Has(err, "ServerBusy"):
+		return "the account has more requests than it takes: try again later, or with fewer clients"
 	}
 	if unknown, ok := errors.AsType[*net.DNSError](err); ok && unknown.IsNotFound {
 		return "is the account name right? it is the first part of " + unknown.Name

@@ -100,7 +100,7 @@ func ProxyRefused(_ context.Context, proxy *url.URL, _ *http.Request, answer *ht
 	refusal := &ProxyError{proxy.Redacted(), answer.Status}
 	switch answer.StatusCode {
 	case http.StatusProxyAuthRequired:
-		return WithHint(finalError{refusal}, "HTTPS_PROXY needs the user and the password: http://user:password@"+proxy.Host)
+		return WithHint(finalError{refusal}, "HTTPS_PROXY needs the user and the password, as user:password@ before "+proxy.Host)
 	case http.StatusForbidden:
 		return WithHint(finalError{refusal}, "its operator has to allow the account's hosts; NO_PROXY goes past it")
 	}

@@ -2,11 +2,14 @@ package live
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 )
 
 func TestNamesAreShortenedWhereTheyAreAlike(t *testing.T) {
@@ -61,6 +64,81 @@ func TestANarrowScreenLeavesColumnsOut(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%d columns: %q, want %q", width, got, want)
+		}
+	}
+}
+
+// TestTheScreenOfThreeSizes: all lines of a small, a usual and a large terminal.
+func TestTheScreenOfThreeSizes(t *testing.T) {
+	for size, want := range map[[2]int]string{
+		{40, 12}: `azconc top  acct  03:04:05Z  every 5s
+requests: 42 so far, 3 in a round
+
+[Locks: 3, 2 in use]  Queues: 1
+  STATE    AGE  LOCK
+> held    2h5m  …rations/service-01/reg…
+  held   1m30s  …rations/service-02/reg…
+  free      4s  jobs/operations/nightly…
+
+
+
+tab next  enter more  q quit  s longest`,
+		{80, 24}: `azconc top  acct  03:04:05Z  every 5s
+requests: 42 so far, 3 in a round
+
+[Locks: 3, 2 in use]  Queues: 1
+  STATE    AGE  LOCK                                           FENCE  HOLDER
+> held    2h5m  jobs/operations/service-01/region-wes…  179571782700  web-1
+  held   1m30s  jobs/operations/service-02/region-wes…  179571782700  web-2
+  free      4s  jobs/operations/nightly-clean-up        179571782700  last web-1
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+tab next  enter more  q quit  s longest`,
+		{120, 40}: `azconc top  acct  03:04:05Z  every 5s
+requests: 42 so far, 3 in a round
+
+[Locks: 3, 2 in use]  Queues: 1
+  STATE  SINCE                   AGE  LOCK                                                    FENCE  HOLDER      WAITING
+> held   2026-01-02T00:59:05Z   2h5m  jobs/operations/service-01/region-west-europe/…  179571782700  web-1
+  held   2026-01-02T03:02:35Z  1m30s  jobs/operations/service-02/region-west-europe/…  179571782700  web-2
+  free   2026-01-02T03:04:01Z     4s  jobs/operations/nightly-clean-up                 179571782700  last web-1
+` + strings.Repeat("\n", 31) + "tab next  enter more  q quit  s longest",
+	} {
+		d := newDesk(t, size[0], size[1])
+		d.view.Sections = slices.Clone(locks)
+		d.view.Sections[0].Columns = []Column{
+			{Title: "state"}, {Title: "since", Drop: 3}, {Title: "age", Age: true, Right: true}, {Title: "lock", Long: true},
+			{Title: "fence", Right: true, Drop: 2}, {Title: "holder", Long: true, Drop: 1}, {Title: "waiting", Right: true, Drop: 4},
+		}
+		row := func(state, name, holder string, age time.Duration) Row {
+			since := at.Add(-age)
+			return Row{Section: "locks", ID: name, Since: since, Idle: state == "free", Cells: []string{state, show.Time(since), name, "179571782700", holder, ""}}
+		}
+		d.round([]Row{
+			row("held", "jobs/operations/service-01/region-west-europe/deploy-production", "web-1", 2*time.Hour+5*time.Minute),
+			row("held", "jobs/operations/service-02/region-west-europe/deploy-production", "web-2", 90*time.Second),
+			row("free", "jobs/operations/nightly-clean-up", "last web-1", 4*time.Second),
+			queueOf("orders"),
+		}, nil)
+		var lines []string
+		for l := range strings.Lines(ansi.Strip(d.View().Content)) {
+			lines = append(lines, strings.TrimRight(l, " \n"))
+		}
+		if got := strings.Join(lines, "\n"); got != want {
+			t.Errorf("%v:\n%s\nwant\n%s", size, got, want)
 		}
 	}
 }

@@ -62,7 +62,8 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			m.width, m.height = msg.Width, msg.Height
 		}
 	case board:
-		m.board = msg
+		// A change of the size before the program listens for one is not reported: it may begin in a window that is being split.
+		m.board, cmd = msg, tea.RequestWindowSize
 	case tea.KeyPressMsg:
 		cmd = m.key(msg)
 	}

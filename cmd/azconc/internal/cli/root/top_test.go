@@ -3,6 +3,7 @@ package root
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -99,6 +100,34 @@ func TestTopShowsWhatTheServiceSaysAndCountsItsRequests(t *testing.T) {
 		v := runOn(t.Context(), s, nil, nil, "top", "-o", "json").json(t)
 		if v["requests"] != 9.0 || len(v["locks"].([]any)) != 2 || len(v["queues"].([]any)) != 2 {
 			t.Errorf("%v", v)
+		}
+	})
+}
+
+// TestARoundOf20LocksAnd20QueuesIs43Requests: the lists of containers and of queues, 1 for all locks, and 2 for each queue. How many
+// rounds there are in a minute is tested with the screen.
+func TestARoundOf20LocksAnd20QueuesIs43Requests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := aztest.New(nil)
+		if _, err := s.Container("jobs").Create(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		locker, err := pessimistic.NewLocker(s.Container("jobs"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 20 {
+			if err := locker.Do(t.Context(), fmt.Sprint("lock-", i), nil, func(context.Context, *pessimistic.Hold) error { return nil }); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.Queue(fmt.Sprint("queue-", i)).Create(t.Context(), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		before := s.Requests()
+		v := runOn(t.Context(), s, nil, nil, "top", "-o", "json").json(t)
+		if sent := s.Requests() - before; sent != 43 || len(v["locks"].([]any)) != 20 || len(v["queues"].([]any)) != 20 {
+			t.Errorf("%d requests, want 43: %v", sent, v)
 		}
 	})
 }
