@@ -175,7 +175,7 @@ func (d *delivery) poison(why error) {
 		until, _ := d.receipt.Deadline()
 		ctx, cancel := context.WithTimeout(ctx, max(time.Until(until), send.TryTimeout))
 		defer cancel()
-		if err := bury(ctx, c.poison, c.o.Markers, d.raw, d.e, facts); err != nil {
+		if err := bury(ctx, c.poison, d.raw, d.e, facts); err != nil {
 			return err
 		}
 		d.buried = true
@@ -237,20 +237,11 @@ func (d *delivery) discard() {
 }
 
 // bury puts a copy of a message into the poison queue, which is created if it does not exist, and where the copy never
-// expires. An envelope keeps its id there, so that a second copy, made after a crash, can be detected. Facts that the
-// copy cannot carry are stored with the markers, if there are any. Requests: 1, and 1 for such facts.
-func bury(ctx context.Context, to *queues.Queue, markers *Markers, raw string, e format.Message, p format.Poison) error {
+// expires. An envelope keeps its id there, so that a second copy, made after a crash, can be detected. Requests: 1.
+func bury(ctx context.Context, to *queues.Queue, raw string, e format.Message, p format.Poison) error {
 	p.Reason = format.Clip(p.Reason)
-	text, carried := format.PoisonText(raw, e, &p)
-	sent, err := to.Send(ctx, text, &azqueue.EnqueueMessageOptions{TimeToLive: forEver}, 6, true)
-	if err != nil {
-		return &SendError{Queue: to.Path, ID: p.MessageID, Err: err, Open: sent.Open}
-	}
-	if carried || markers == nil {
-		return nil
-	}
-	_ = markers.table.KeepFacts(ctx, to.Path, sent.MessageID, p) // for display only: the message is safe without
-	return nil
+	_, err := to.Send(ctx, p.MessageID, format.PoisonText(raw, e, &p), &azqueue.EnqueueMessageOptions{TimeToLive: forEver}, 6, true)
+	return err
 }
 
 var forEver = to.Ptr(int32(-1))

@@ -15,7 +15,7 @@ import (
 func (s *storm) calm() {
 	s.empty()
 	s.poisoned()
-	if _, err := redrive.Run(context.Background(), s.poison, s.queue, &redrive.Options{Markers: tableOf(s.markers)}); err != nil {
+	if _, err := redrive.Run(context.Background(), s.poison, s.queue, nil); err != nil {
 		s.t.Error(err)
 	}
 	s.empty()

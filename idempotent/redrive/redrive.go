@@ -9,10 +9,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
 
-	"github.com/azconc/azconc/idempotent/internal/markers"
 	"github.com/azconc/azconc/idempotent/internal/queues"
 	"github.com/azconc/azconc/idempotent/internal/send"
 	"github.com/azconc/azconc/pkg/azerr"
@@ -22,12 +20,16 @@ import (
 	"github.com/azconc/azconc/pkg/wire"
 )
 
+// SendError reports that a message could not be moved, because the service has not confirmed its copy. It is still in the poison queue,
+// and another Run moves it. With Open, a copy may have been sent, so the message may be handled twice unless it is detected by its id.
+type SendError = queues.SendError
+
 // Options configures Run. The zero value selects the defaults.
 type Options struct {
 	// Max bounds the number of messages that are moved. Defaults to 0: all.
 	Max int
 
-	// PerSecond bounds the number of messages that are moved per second. Defaults to 0: no bound.
+	// PerSecond bounds the number of messages that are moved per second; less than one a day counts as that. Defaults to 0: no bound.
 	PerSecond float64
 
 	// Filter selects which messages to move; the others stay. Defaults to all.
@@ -35,11 +37,6 @@ type Options struct {
 
 	// Each is called with every message that was moved. Defaults to none.
 	Each func(Message)
-
-	// Markers is the table of the Markers of the Consumer that poisoned the messages. It holds the reasons of messages that
-	// cannot carry them: all but envelopes. Defaults to none: Message.Reason of those is empty. Requests: 2 more for each of
-	// those.
-	Markers *aztables.Client
 
 	// Wait is how long to wait for hidden messages, for example those of another Run, when no others are left.
 	// Defaults to 0: they are counted in Result.Hidden.
@@ -51,7 +48,7 @@ type Options struct {
 	_ struct{}
 }
 
-// Message is a message of a poison queue.
+// Message is a message of a poison queue. One that is not an envelope says neither why it is there nor where it came from.
 type Message struct {
 	Key        string    // identifies duplicates: the sender's id, or the service's if the message has none
 	MessageID  string    // the service's, in the poison queue
@@ -80,7 +77,7 @@ type Result struct {
 }
 
 const (
-	// hide is how long messages are hidden while they are moved or inspected.
+	// hide is how long messages are hidden while they are moved or inspected; with Options.PerSecond a bit longer, see redrive.hide.
 	hide = 2 * time.Minute
 	// least is how much of that must be left when a message is moved: otherwise it is left to be received again.
 	least = hide / 2
@@ -92,7 +89,7 @@ const (
 
 // Run moves messages from a poison queue to a queue where they can be handled again, with their ids, as if they had
 // never been tried, and with their original time to live; "never" if that is not known and the poison message never
-// expires. A message that was not an envelope is restored byte for byte. Each message is first sent and then deleted,
+// expires, as for all that are not envelopes. A message that was not an envelope is restored byte for byte. Each message is first sent and then deleted,
 // so a crash or a lost response in between never loses a message, but makes a copy, which can be detected by its id if
 // it is an envelope. Markers let a message through whose earlier copy was poison.
 //
@@ -118,16 +115,17 @@ func Run(ctx context.Context, from, into *azqueue.QueueClient, opts *Options) (r
 	case o.Wait < 0:
 		return Result{}, fmt.Errorf("redrive: Options.Wait: %v is negative", o.Wait)
 	}
-	r := redrive{o: o, left: map[string]bool{}, hiddenSince: map[string]time.Time{}}
-	r.from, r.into = queues.New(from, o.Hooks, r.count), queues.New(into, o.Hooks, r.count)
-	if o.Markers != nil {
-		r.markers = markers.NewTable(o.Markers, o.Hooks)
+	r := redrive{o: o, hide: hide, left: map[string]bool{}, hiddenSince: map[string]time.Time{}}
+	if o.PerSecond > 0 {
+		r.interval = time.Duration(min(1/o.PerSecond, 24*60*60) * float64(time.Second))
+		r.hide += r.interval.Truncate(time.Second) + time.Second
 	}
+	r.from, r.into = queues.New(from, o.Hooks, r.count), queues.New(into, o.Hooks, r.count)
 	ctx, end := o.Hooks.Start(ctx, observe.Span{Name: "redrive.Run", Resource: r.from.Path})
 	defer func() { end(err) }()
 	err = r.run(ctx)
 	for _, at := range r.hiddenSince {
-		if until := at.Add(hide); until.After(r.res.HiddenUntil) && until.After(time.Now()) {
+		if until := at.Add(r.hide); until.After(r.res.HiddenUntil) && until.After(time.Now()) {
 			r.res.HiddenUntil = until
 		}
 	}
@@ -136,9 +134,10 @@ func Run(ctx context.Context, from, into *azqueue.QueueClient, opts *Options) (r
 
 type redrive struct {
 	from, into *queues.Queue
-	markers    *markers.Table // nil if there are none
 	o          Options
 	res        Result
+	interval   time.Duration // between two messages that are moved
+	hide       time.Duration // of the messages of a receive, which includes the interval before the first of them
 
 	left        map[string]bool      // messages that the filter has left
 	hiddenSince map[string]time.Time // by message, those that were received and not moved; "" for those of a lost response
@@ -189,7 +188,7 @@ func (r *redrive) receive(ctx context.Context) ([]*azqueue.DequeuedMessage, time
 	if r.o.Max > 0 && r.o.Filter == nil {
 		n = min(n, r.o.Max-r.res.Moved)
 	}
-	messages, until, sent, err := r.from.ReceiveAgain(ctx, n, hide, wire.Again{Try: send.TryTimeout, Budget: send.Budget(tries)})
+	messages, until, sent, err := r.from.ReceiveAgain(ctx, n, r.hide, wire.Again{Try: send.TryTimeout, Budget: send.Budget(tries)})
 	if sent.Ambiguous > 0 {
 		r.hiddenSince[""] = time.Now() // it may be applied as late as now
 	}
@@ -197,7 +196,7 @@ func (r *redrive) receive(ctx context.Context) ([]*azqueue.DequeuedMessage, time
 		return nil, time.Time{}, fmt.Errorf("receive from %s: %w", r.from.Path, azerr.Clean(err))
 	}
 	for _, m := range messages {
-		r.hiddenSince[ptr.Value(m.MessageID)] = until.Add(-hide)
+		r.hiddenSince[ptr.Value(m.MessageID)] = until.Add(-r.hide)
 	}
 	return messages, until, nil
 }
@@ -214,7 +213,7 @@ func (r *redrive) await(ctx context.Context, began time.Time) (again bool, err e
 	}
 	if lost, ok := r.hiddenSince[""]; ok {
 		delete(r.hiddenSince, "")
-		return true, retry.Sleep(ctx, time.Until(lost.Add(hide)))
+		return true, retry.Sleep(ctx, time.Until(lost.Add(r.hide)))
 	}
 	left := r.o.Wait - time.Since(began)
 	if left <= 0 {
@@ -227,10 +226,10 @@ func (r *redrive) await(ctx context.Context, began time.Time) (again bool, err e
 // count.
 func (r *redrive) hidden(ctx context.Context) (n int, err error) {
 	n, err = r.from.Count(ctx, tries)
-	if azerr.Classify(err).Kind == azerr.Unauthorised { // a SAS may allow to process messages, and not this
+	switch {
+	case err == nil && n < 0, azerr.Classify(err).Kind == azerr.Unauthorised: // a SAS may allow to process messages, and not this
 		return -1, nil
-	}
-	if err != nil {
+	case err != nil:
 		return 0, fmt.Errorf("count the messages of %s: %w", r.from.Path, azerr.Clean(err))
 	}
 	return max(0, n-len(r.left)), nil

@@ -74,7 +74,7 @@ func (p Property) native() (any, error) {
 }
 
 // encodeValue returns the properties for the members of value. known are the entity's stored properties, for their
-// types.
+// types. If a member of a struct cannot be a property, the error names it, and the others are returned too.
 func encodeValue(value any, known Properties) (Properties, error) {
 	if p, ok := value.(Properties); ok {
 		out := make(Properties, len(p))
@@ -132,16 +132,19 @@ func encodeStruct(v reflect.Value, known Properties) (Properties, error) {
 		return nil, fmt.Errorf("%v does not encode to a JSON object", v.Type())
 	}
 	out := make(Properties, len(members))
+	var failed error
 	for name, raw := range members {
 		if strings.HasPrefix(name, "odata.") || name == "Timestamp" || isNull(raw) {
 			continue
 		}
 		field, _ := fields.find(name)
-		if out[name], err = propertyAs(raw, field.t, known[name]); err != nil {
-			return nil, fmt.Errorf("property %q: %w", name, err)
+		if p, err := propertyAs(raw, field.t, known[name]); err == nil {
+			out[name] = p
+		} else {
+			failed = fmt.Errorf("property %q: %w", name, err)
 		}
 	}
-	return out, nil
+	return out, failed
 }
 
 // propertyFrom returns the Property for a Go value, by way of its JSON. The zero Property stands for null.

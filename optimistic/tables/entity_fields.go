@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"sync"
 )
 
 // fieldSet is the set of fields that encoding/json finds in a type.
@@ -31,7 +32,13 @@ func (s fieldSet) find(name string) (field, bool) {
 
 var jsonUnmarshaler = reflect.TypeFor[json.Unmarshaler]()
 
+var fieldSets sync.Map // by reflect.Type
+
+// fieldsOf returns the fields of a type. They are collected once.
 func fieldsOf(t reflect.Type) (fieldSet, error) {
+	if known, ok := fieldSets.Load(t); ok {
+		return known.(fieldSet), nil
+	}
 	s := fieldSet{byName: map[string]field{}}
 	at := t
 	for at.Kind() == reflect.Pointer {
@@ -45,6 +52,7 @@ func fieldsOf(t reflect.Type) (fieldSet, error) {
 	default:
 		return s, fmt.Errorf("%v cannot be an entity; use a struct, a map with string keys, or Properties", t)
 	}
+	fieldSets.Store(t, s)
 	return s, nil
 }
 

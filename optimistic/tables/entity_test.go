@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 	"github.com/google/go-cmp/cmp"
@@ -122,6 +123,24 @@ func TestPropertiesThatTDoesNotNameAreKept(t *testing.T) {
 				t.Errorf("lineage %v, want three writes", state.Lineage)
 			}
 		})
+	}
+}
+
+// The update was refused, and blamed the zero time that nobody had given.
+func TestATimeThatIsNotStoredYetCanBeSet(t *testing.T) {
+	_, client := optest.Row(t, `{"n":41}`)
+	type dated struct {
+		N     int       `json:"n"`
+		Since time.Time `json:"since"`
+	}
+	_, err := optimistic.Update(t.Context(), NewEntity[dated](client, "p", "r"), func(_ context.Context, v *dated) error {
+		v.Since = time.Unix(1e9, 0)
+		return nil
+	}, nil)
+	got, _ := stored(t, client, "r")
+	want := Properties{"n": {EDMInt32, "41"}, "since": {EDMDateTime, "2001-09-09T01:46:40Z"}}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v; -want +got:\n%s", err, diff)
 	}
 }
 

@@ -225,15 +225,15 @@ func Clip(s string) string {
 	return strings.ToValidUTF8(s, "\uFFFD")
 }
 
-// PoisonText returns the text of a poison message, and whether it includes the reason. An envelope does. Any other
+// PoisonText returns the text of a poison message. That of an envelope includes the reason. Any other
 // text, including one that could not be decoded, is kept byte for byte: a reader of the queue can read its poison queue
 // too, and redrive.Run restores what was sent. So is an envelope that has no room for the reason.
-func PoisonText(raw string, e Message, p *Poison) (text string, carried bool) {
+func PoisonText(raw string, e Message, p *Poison) string {
 	if e.As == Envelope {
 		e.Poison, e.Buried = p, false
 		if text, err := e.Encode(Envelope); err == nil {
-			return text, true
+			return text
 		}
 	}
-	return raw, false
+	return raw
 }

@@ -52,7 +52,8 @@ func Expired() string {
 }
 
 // DeleteExpired deletes what the filter matches and is meant, except what has changed since it was listed. The filter is made from the
-// local time; if that is ahead of the service's clock, nothing is deleted. Requests: 1 per 1000 that match, and 1 per 100 deleted.
+// local time; if that is ahead of the service's clock, nothing is deleted. What was deleted by a request whose outcome is unknown is not
+// counted. Requests: 1 per 1000 that match, and 1 per 100 deleted.
 func DeleteExpired(ctx context.Context, table *Table, filter string, meant func(Key) bool) (deleted int, err error) {
 	var next aztables.ListEntitiesOptions
 	for first := true; first || next.NextPartitionKey != nil; first = false {
@@ -158,8 +159,11 @@ func batches(keys []Key) (all [][]Key) {
 func deleteVersions(ctx context.Context, table *Table, partition string, keys []Key) (deleted int, err error) {
 	for len(keys) > 0 {
 		err := deleteAll(ctx, table, partition, keys)
-		if err == nil || errors.Is(err, optimistic.ErrOutcomeUnknown) { // what is left of an unknown one the next GC finds
+		switch {
+		case err == nil:
 			return len(keys), nil
+		case errors.Is(err, optimistic.ErrOutcomeUnknown): // what is left of them the next GC finds
+			return 0, nil
 		}
 		conflict, ok := errors.AsType[*optimistic.ConflictError](err)
 		left := slices.DeleteFunc(slices.Clone(keys), func(key Key) bool {

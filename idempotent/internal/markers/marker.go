@@ -91,10 +91,10 @@ const maxRow = 512
 // RowOf returns the row key of a key: the key, escaped, or its hash if that is too long.
 func RowOf(key string) string { return RowUnder("k-", "h-", key) }
 
-// IsRow reports whether a row key is one that this package writes: a marker's, or that of facts.
+// IsRow reports whether a row key is a marker's.
 func IsRow(row string) bool {
 	kind, _, ok := strings.Cut(row, "-")
-	return ok && (kind == "k" || kind == "h" || kind == "f")
+	return ok && (kind == "k" || kind == "h")
 }
 
 // RowUnder returns the row or partition key of a key under a prefix: the key, escaped, or its hash if that is too long. hashed

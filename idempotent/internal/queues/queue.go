@@ -74,11 +74,13 @@ func (q *Queue) Delete(ctx context.Context, id, pop string, again wire.Again) (w
 	})
 }
 
-// Count returns the service's count of the messages, hidden ones included.
+// Count returns the service's count of the messages, hidden ones included; -1 if the response does not have it.
 func (q *Queue) Count(ctx context.Context, tries int) (n int, err error) {
 	err = send.Resend(ctx, q.wire, "Get Queue Metadata", tries, send.TryTimeout, func(ctx context.Context) error {
 		resp, err := q.SDK.GetProperties(ctx, nil)
-		n = int(ptr.Value(resp.ApproximateMessagesCount))
+		if n = -1; resp.ApproximateMessagesCount != nil {
+			n = int(*resp.ApproximateMessagesCount)
+		}
 		return err
 	})
 	return n, err
@@ -99,12 +101,11 @@ type Sent struct {
 	PopReceipt                     string
 	Inserted, Expires, NextVisible time.Time
 	Tries                          int
-	Open                           bool // after an error: the message may have been sent
 }
 
-// Send sends a text until it is confirmed: at most so many times, or until ctx ends if tries is negative. If create is set,
-// a missing queue is created. Requests: 1; 2 more to create the queue.
-func (q *Queue) Send(ctx context.Context, text string, o *azqueue.EnqueueMessageOptions, tries int, create bool) (Sent, error) {
+// Send sends the text of the message with an id until it is confirmed: at most so many times, or until ctx ends if tries is negative.
+// If create is set, a missing queue is created. An error is a *SendError. Requests: 1; 2 more to create the queue.
+func (q *Queue) Send(ctx context.Context, id, text string, o *azqueue.EnqueueMessageOptions, tries int, create bool) (Sent, error) {
 	sent, created := Sent{}, false
 	again := wire.Again{
 		Try:    send.TryTimeout,
@@ -133,10 +134,36 @@ func (q *Queue) Send(ctx context.Context, text string, o *azqueue.EnqueueMessage
 		sent.Inserted, sent.Expires, sent.NextVisible = ptr.Value(m.InsertionTime), ptr.Value(m.ExpirationTime), ptr.Value(m.TimeNextVisible)
 		return nil
 	})
+	if sent.Tries = done.Tries; err == nil {
+		return sent, nil
+	}
 	// An error without a meaning may come from a success: of a response that cannot be read.
-	sent.Open = err != nil && (done.Ambiguous > 0 || done.Last != nil && azerr.Classify(done.Last).Kind == azerr.Other)
-	sent.Tries = done.Tries
-	return sent, err
+	open := done.Ambiguous > 0 || done.Last != nil && azerr.Classify(done.Last).Kind == azerr.Other
+	return sent, &SendError{Queue: q.Path, ID: id, Open: open, Err: err}
+}
+
+// SendError is that of package idempotent.
+type SendError struct {
+	Queue string
+	ID    string // send it again under this id
+	Open  bool   // the message may have been sent; false: it was not
+	Err   error
+}
+
+func (e *SendError) Error() string {
+	text := "send " + e.ID + " to " + e.Queue + ": " + azerr.Summary(e.Err)
+	if e.Open {
+		text += "; it may have been sent: send it again under this id"
+	}
+	return text
+}
+
+// Unwrap returns the last response, and azerr.ErrOutcomeUnknown if Open is set.
+func (e *SendError) Unwrap() []error {
+	if e.Open {
+		return []error{azerr.ErrOutcomeUnknown, e.Err}
+	}
+	return []error{e.Err}
 }
 
 // beingDeleted is the code of requests to a queue that was deleted, until the service frees its name (REST: "Delete Queue",

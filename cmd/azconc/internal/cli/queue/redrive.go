@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -24,7 +23,7 @@ func newRedriveCmd(f *cli.Factory) *cobra.Command {
 		Short: "Move poison messages back to where they can be handled again",
 		Long: `Move messages from a poison queue to a queue, as if they had never been tried. An envelope keeps its id, and any other message
 its text, byte for byte. Each is sent before it is deleted, so none is lost; if an envelope had to be sent twice, consumers
-deduplicate it by its id. Messages get their original time to live.
+deduplicate it by its id. Envelopes get their original time to live; other messages do not expire.
 
 --id selects messages; the others stay, hidden for up to two minutes. azconc queue peek prints ids and reasons.
 
@@ -65,9 +64,6 @@ messages are hidden by something else, such as an interrupted redrive, the exit 
 		}
 		res, err := redrive.Run(ctx, from, into, &o)
 		progress.End()
-		if failed, ok := errors.AsType[*redrive.SendError](err); ok && failed.Open {
-			err = &fail.UnknownError{Why: "message " + failed.Key + " may have been sent, and is still in " + on, Err: err}
-		}
 		until := show.Time(res.HiddenUntil)
 		if until != "" {
 			f.Notef("messages that were not moved are hidden until %s", until)
