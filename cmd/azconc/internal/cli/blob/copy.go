@@ -79,7 +79,10 @@ the copy started. A copy that does not end at once is pending: --wait waits for 
 			if r.CopyID != "" && r.Status == "pending" {
 				return nil, fail.WithHint(err, "the copy continues; to end it: azconc blob abort-copy "+show.Quote(to.String())+" "+r.CopyID)
 			}
-			return nil, copyHint(err)
+			if c, ok := errors.AsType[*optimistic.ConflictError](err); ok && c.Reason == azerr.SourceChanged && c.Current != "" {
+				err = fail.WithHint(err, "to copy the current version, give --source-if-match "+show.Quote(string(c.Current)))
+			}
+			return nil, err
 		}
 		out := cli.NewWriteResult(to, "copied", r.Result)
 		if out.Outcome = "copied"; r.Status == "pending" {
@@ -87,14 +90,6 @@ the copy started. A copy that does not end at once is pending: --wait waits for 
 		}
 		return copyResult{WriteResult: out, Source: from.String(), CopyID: r.CopyID, Status: string(r.Status)}, nil
 	})
-}
-
-func copyHint(err error) error {
-	c, ok := errors.AsType[*optimistic.ConflictError](err)
-	if ok && c.Reason == azerr.SourceChanged && c.Current != "" {
-		return fail.WithHint(err, "to copy the current version, give --source-if-match "+show.Quote(string(c.Current)))
-	}
-	return err
 }
 
 type abortCopyResult struct {

@@ -15,11 +15,11 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/change"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/lock"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pessimistic/files"
-	"github.com/azconc/azconc/pkg/observe"
 )
 
 type getResult struct {
@@ -96,12 +96,8 @@ func (w *writeFlags) add(set *pflag.FlagSet) {
 // Acquire returns the options for acquiring the lease. A waiting command reports the holder.
 func (w *writeFlags) Acquire(f *cli.Factory) pessimistic.AcquireOptions {
 	o := pessimistic.AcquireOptions{MaxWait: max(w.Wait, 1)} // without NoWait: the look at the end of MaxWait names the holder
-	if w.Wait > 0 && !f.Quiet {
-		o.Hooks.Event = func(_ context.Context, e observe.Event) {
-			if e.Kind == observe.Waiting {
-				f.Notef("waiting for %s, held by %s", e.Resource, show.OrAnother(e.Holder))
-			}
-		}
+	if w.Wait > 0 {
+		o.Hooks = lock.WaitingNote(f)
 	}
 	return o
 }

@@ -122,7 +122,7 @@ func (a *acquireFlags) parse(set *pflag.FlagSet) error {
 }
 
 func (a *acquireFlags) lockerOptions(f *cli.Factory) *pessimistic.LockerOptions {
-	a.Locker.Hooks = observe.Join(f.Monitor.Hooks(), waitingNote(f))
+	a.Locker.Hooks = observe.Join(f.Monitor.Hooks(), WaitingNote(f))
 	return &a.Locker
 }
 
@@ -160,9 +160,9 @@ func (u *UnderFlags) parseAll(set *pflag.FlagSet) error {
 	return u.parse(set)
 }
 
-// waitingNote prints which holder the command waits for, and since when it holds the lock: at a terminal whenever the wait begins again,
+// WaitingNote prints which holder the command waits for, and since when it holds the lock: at a terminal whenever the wait begins again,
 // and elsewhere, where the lines may go to a log, at most once a minute.
-func waitingNote(f *cli.Factory) observe.Hooks {
+func WaitingNote(f *cli.Factory) observe.Hooks {
 	if f.Quiet {
 		return observe.Hooks{}
 	}

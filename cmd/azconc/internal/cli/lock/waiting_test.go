@@ -19,7 +19,7 @@ func TestAWaitIsNotedEveryMinute(t *testing.T) {
 		s.ErrTerminal = c.terminal
 		f := cli.NewFactory(s, nil)
 		f.Quiet = c.quiet
-		note := waitingNote(f).Event
+		note := WaitingNote(f).Event
 		for _, at := range []int{0, 1, 59, 60, 120} {
 			if note != nil {
 				note(t.Context(), observe.Event{Kind: observe.Waiting, At: time.Unix(int64(at), 0), Resource: "jobs/a", Holder: "web-1", Since: time.Unix(0, 0)})
