@@ -30,18 +30,18 @@ need_node() {
 	need npm "npm" "it comes with Node.js; some systems package it as npm"
 }
 
-# build_azconc leaves the path of a fresh azconc in $azconc. Unlike go run, a binary returns the exit status of what it ran
-# and gets the signals that are meant for it. The rename leaves a running one as it is.
-build_azconc() {
-	mkdir -p "$cache/bin"
+# build_program PACKAGE leaves the path of a fresh program in $program. Unlike go run, a program returns its own exit status and gets the
+# signals that are meant for it. The rename leaves a running one as it is.
+build_program() {
 	local new
-	new=$(mktemp "$cache/bin/.azconc.XXXXXX")
-	go build -o "$new" ./cmd/azconc || {
+	program="$cache/bin/$(basename "$1")"
+	mkdir -p "$cache/bin"
+	new=$(mktemp "$program.XXXXXX")
+	go build -o "$new" "$1" || {
 		rm -f "$new"
 		return 1
 	}
-	azconc="$cache/bin/azconc"
-	mv -f "$new" "$azconc"
+	mv -f "$new" "$program"
 }
 
 # go_tool NAME PACKAGE VERSION leaves the path of a pinned tool in $tool. It is built on first use, which takes some minutes

@@ -22,7 +22,6 @@ import (
 // and its message is there again at once.
 func TestATermDrainsAndASecondOneHurries(t *testing.T) {
 	t.Parallel()
-	heedSignals()
 	for _, c := range []struct {
 		name    string
 		terms   int
@@ -85,7 +84,6 @@ func TestATermDrainsAndASecondOneHurries(t *testing.T) {
 // TestAnInterruptWhileNothingAnswersEndsTheCommand: no request of the start is answered, and the command ends as it does when it is idle.
 func TestAnInterruptWhileNothingAnswersEndsTheCommand(t *testing.T) {
 	t.Parallel()
-	heedSignals()
 	asked := make(chan struct{}, 100)
 	hanging := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body) // the end of the connection is noticed only after the body

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"os"
+	"os/signal"
+	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -19,6 +21,7 @@ func TestMain(m *testing.M) {
 type leakChecked struct{ m *testing.M }
 
 func (l leakChecked) Run() int {
+	heedSignals()
 	code := l.m.Run()
 	if code == 0 {
 		if err := goleak.Find(); err != nil {
@@ -27,4 +30,14 @@ func (l leakChecked) Run() int {
 		}
 	}
 	return code
+}
+
+// heedSignals has what is started from here get the signals that the tests were started to ignore, as under nohup or in the
+// background of a script: a handler is not inherited, to ignore is.
+func heedSignals() {
+	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGINT} {
+		if signal.Ignored(s) {
+			signal.Notify(make(chan os.Signal, 1), s)
+		}
+	}
 }

@@ -53,7 +53,6 @@ func newInfra(t *testing.T, backend string) *infra {
 		t.Skip("SKIP: there is no OpenTofu: scripts/opentofu builds it")
 	}
 	t.Parallel()
-	heedSignals()
 	service := aztest.New(nil)
 	server := httptest.NewServer(service.BlobHandler())
 	t.Cleanup(server.Close)

@@ -8,7 +8,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -30,7 +29,6 @@ import (
 // TestScripts runs testdata/*.txtar. Each script has a service of its own, over loopback; every azconc is a process.
 func TestScripts(t *testing.T) {
 	t.Parallel()
-	heedSignals()
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata",
 		RequireExplicitExec: true,
@@ -71,16 +69,6 @@ func TestScripts(t *testing.T) {
 			"smb":         smb,
 		},
 	})
-}
-
-// heedSignals has what is started from here get the signals that the tests were started to ignore, as under nohup or in the
-// background of a script: a handler is not inherited, to ignore is.
-func heedSignals() {
-	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGINT} {
-		if signal.Ignored(s) {
-			signal.Notify(make(chan os.Signal, 1), s)
-		}
-	}
 }
 
 // closedPort is an address at which nothing listens.

@@ -15,7 +15,6 @@ import (
 // onState is a shell with a state "aa", in memory or in Azurite.
 func onState(t *testing.T, connection string) shell {
 	t.Helper()
-	heedSignals()
 	s := newShell(t, connection)
 	if code, _, said := s.run("container", "create", "tfstate"); code != 0 {
 		t.Fatal(said)
