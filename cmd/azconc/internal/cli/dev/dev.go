@@ -19,6 +19,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/engine"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/lock"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/monitor"
 	"github.com/azconc/azconc/cmd/azconc/internal/proc"
 )
 
@@ -182,7 +183,7 @@ func run(ctx context.Context, f *cli.Factory, e engine.Options, command []string
 			err = stopped
 		}
 	}()
-	job := lock.Job(f, command, append(withoutAccount(f.Env), connectionVariable+"="+server.ConnectionString()))
+	job := lock.Job(f, command, append(monitor.Environ(ctx, withoutAccount(f.Env)), connectionVariable+"="+server.ConnectionString()))
 	job.Signals, job.KillAfter = signals, commandGrace
 	stop := make(chan time.Duration)
 	finish := lock.Until(func(finished <-chan struct{}) {

@@ -78,6 +78,50 @@ func TestACollectorSeesEachRequestOfACommand(t *testing.T) {
 	}
 }
 
+// TestACommandThatIsRunBelongsToTheSpanInWhichItRuns: TRACEPARENT names a span of azconc's, in the trace of azconc's own TRACEPARENT.
+// A message has a trace of its own.
+func TestACommandThatIsRunBelongsToTheSpanInWhichItRuns(t *testing.T) {
+	s := aztest.New(nil)
+	for _, args := range []string{"container create jobs", "queue create orders"} {
+		if r := runOn(t.Context(), s, nil, nil, strings.Fields(args)...); r.code != 0 {
+			t.Fatalf("%+v", r)
+		}
+	}
+	for range 2 {
+		if _, err := s.Queue("orders").EnqueueMessage(t.Context(), "text", nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := newCollector(t, http.StatusOK)
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", c.URL)
+	const trace, parent = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+	env := cli.Env{"TRACEPARENT=00-" + trace + "-" + parent + "-01", "AZURE_STORAGE_CONNECTION_STRING=UseDevelopmentStorage=true", "OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL}
+	const print = `printf '%s\n' "$TRACEPARENT"`
+	for _, args := range [][]string{
+		{"lock", "run", "jobs/nightly"}, {"elect", "run", "jobs/leader"}, {"semaphore", "run", "jobs/slots", "--slots", "2"}, {"once", "run", "jobs/key"},
+		{"tf", "run", "jobs/state"}, {"dev", "run"},
+	} {
+		r := runOn(t.Context(), s, nil, env, append(args, "--", "sh", "-c", print)...)
+		seen := strings.Split(strings.TrimSpace(r.out), "-")
+		if len(seen) != 4 || seen[1] != trace || seen[2] == parent {
+			t.Errorf("%v: %+v", args, r)
+			continue
+		}
+		if !slices.ContainsFunc(c.spans(t), func(s *tracepb.Span) bool { return hex.EncodeToString(s.SpanId) == seen[2] }) {
+			t.Errorf("%v: the collector has no span %s", args, seen[2])
+		}
+		clear(c.received)
+	}
+	r := runOn(t.Context(), s, nil, env, "queue", "consume", "orders", "--exec", print, "--dedupe", "none", "--exit-when-empty")
+	traces := map[string]bool{trace: true}
+	for line := range strings.Lines(r.out) {
+		traces[strings.Split(line, "-")[1]] = true
+	}
+	if r.code != 0 || len(traces) != 3 {
+		t.Errorf("two messages are in the traces %v: %+v", traces, r)
+	}
+}
+
 // scrape returns the sum of the series of a metric that have all the labels.
 func scrape(t *testing.T, base, name string, labels ...string) (total float64) {
 	t.Helper()

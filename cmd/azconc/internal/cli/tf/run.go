@@ -13,6 +13,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/lock"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/monitor"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/proc"
 	"github.com/azconc/azconc/cmd/azconc/internal/tfstate"
@@ -129,7 +130,7 @@ func (r *runner) run(ctx context.Context, client *container.Client) error {
 
 // runCommand runs the command with the server's address.
 func (r *runner) runCommand(ctx context.Context, server *tfstate.Server, signals *signals) (proc.Status, error) {
-	c := lock.Job(r.f, r.command, slices.Concat(r.f.Env, server.Environ()))
+	c := lock.Job(r.f, r.command, monitor.Environ(ctx, slices.Concat(r.f.Env, server.Environ())))
 	c.Signals, c.KillAfter = signals.out, killAfter
 	stop := context.AfterFunc(ctx, func() {
 		if _, ok := errors.AsType[*fail.SignalError](context.Cause(ctx)); !ok { // signals has those
