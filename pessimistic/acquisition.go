@@ -127,8 +127,6 @@ func (a *acquisition) win(ctx context.Context) (seen lease.Observation, _ grant,
 		case o.Kind == azerr.Held, o.Kind == azerr.Conflict && o.Reason == azerr.Changed, o.Kind == azerr.NotFound:
 			// Another client was faster. Looking again tells which.
 			seen, err = a.find(ctx)
-		case o.Transient() && a.queue.sawHolder: // faults lasted until MaxWait had passed
-			return seen, grant{}, a.queue.heldError(asked)
 		default:
 			return seen, grant{}, asked
 		}
@@ -162,13 +160,17 @@ func (a *acquisition) settle(ctx context.Context, base lease.Observation, g gran
 
 // abandon gives up a lease so that the lock still looks unclean: after a release, the next holder would believe that
 // the last one ended normally. The break is conditional on the version before the stamp, so it cannot affect a later
-// holder; if it is refused, the lease expires.
+// holder; if it is refused, the lease expires, or is released if it never would.
 func (l *Lease) abandon(ctx context.Context, base lease.Observation) {
 	l.releasing.Do(func() {
 		_ = l.close()
 		l.keepers.Wait()
-		ctx, cancel := retry.Detached(ctx, releaseTry)
+		ctx, cancel := retry.Detached(ctx, releaseTime)
 		defer cancel()
-		_, _ = breakUntil(ctx, l.remote, 0, ifMatch(base.ETag))
+		try, done := context.WithTimeout(ctx, releaseTry)
+		defer done()
+		if _, err := breakUntil(try, l.remote, 0, ifMatch(base.ETag)); err != nil && l.timing.infinite() {
+			_ = l.sendRelease(ctx)
+		}
 	})
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"strconv"
-	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
@@ -32,6 +31,7 @@ func (k *Locker) newSlots(ctx context.Context, all locks.Slots, opts *LockOption
 	}
 	s := &slots{acquisition: a, all: all}
 	a.name, a.claim.remote.path, s.survey = all.Prefix(), k.Path(all.Name), s.anyFree
+	a.claim.began.at, a.claim.waited = a.claim.began.at.Add(-all.Waited), all.Waited
 	a.queue.look, a.queue.woken = s.look, all.Freed
 	return s, nil
 }
@@ -78,20 +78,23 @@ func (s *slots) lock(ctx context.Context) (*Hold, int, error) {
 	}
 }
 
-// AwaitNone waits until none of several locks is held. Like LockAny, it is for package shared alone. Errors: those of Lock.
-// Requests: 1 for each look.
-func (k *Locker) AwaitNone(ctx context.Context, all locks.Slots, opts *LockOptions) error {
-	s, err := k.newSlots(ctx, all, opts)
+// AwaitNone waits, under a lock, until none of several others is held. That wait is a part of the one for the lock. Like LockAny,
+// it is for package shared alone. Errors: those of Lock. Requests: 1 for each look.
+func (k *Locker) AwaitNone(h *Hold, all locks.Slots, opts *LockOptions) error {
+	all.Waited = h.waited
+	s, err := k.newSlots(h.Context(), all, opts)
 	if err != nil {
 		return err
 	}
 	s.queue.place, s.survey = nil, s.anyHeld
-	return azerr.Op("lock", s.claim.remote.path, s.await(ctx))
+	err = s.await(h.Context())
+	h.waited = s.claim.waited
+	return azerr.Op("lock", s.claim.remote.path, err)
 }
 
 // bears reports whether the call goes on after a fault.
 func (s *slots) bears(ctx context.Context, err error) bool {
-	return s.claim.endures() && ctx.Err() == nil && azerr.Classify(err).Transient()
+	return (s.claim.endures() || s.claim.limit > 0 && !s.queue.seen.State.Free()) && ctx.Err() == nil && azerr.Classify(err).Transient()
 }
 
 // take acquires a lock if it is free. The first try, before any survey, leaves it to
@@ -102,7 +105,7 @@ func (s *slots) take(ctx context.Context, i int) (*Hold, error) {
 		return nil, err
 	}
 	a.queue.place.blob = s.queue.place.blob
-	a.claim.began, a.claim.remote.answered = s.claim.began, s.claim.remote.answered
+	a.claim.began, a.claim.waited, a.claim.remote.answered = s.claim.began, s.claim.waited, s.claim.remote.answered
 	if s.seen != nil {
 		place := *s.queue.place
 		place.chosen, a.queue.place, a.queue.sawHolder = true, &place, s.queue.sawHolder
@@ -113,6 +116,9 @@ func (s *slots) take(ctx context.Context, i int) (*Hold, error) {
 	ctx, end := a.claim.remote.start(ctx, "Lock")
 	h, err := s.k.lock(ctx, a)
 	end(err)
+	if errors.Is(err, ErrHeld) {
+		s.queue.seen = a.queue.seen
+	}
 	return h, err
 }
 
@@ -126,6 +132,8 @@ func (s *slots) await(ctx context.Context) error {
 			s.queue.sees(seen)
 		case s.bears(ctx, err):
 			s.queue.failed++
+		case ctx.Err() != nil && !s.queue.seen.State.Free(): // the attempt before has met a holder
+			return s.queue.ended(ctx, nil)
 		default:
 			return err
 		}
@@ -143,11 +151,11 @@ func (s *slots) await(ctx context.Context) error {
 	}
 }
 
-// look makes a survey, in the time that is left.
+// look makes a survey, in the time that is left. The last one is made when the time has passed.
 func (s *slots) look(ctx context.Context) (lease.Observation, error) {
 	if s.claim.limit > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, max(s.claim.limit-s.claim.run(), time.Millisecond))
+		ctx, cancel = context.WithTimeout(ctx, max(s.claim.limit-s.claim.run(), shortWait))
 		defer cancel()
 	}
 	return s.survey(ctx)

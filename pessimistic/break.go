@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/azconc/azconc/pessimistic/internal/locks"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/observe"
@@ -39,7 +40,7 @@ func (o *BreakOptions) withDefaults(target Resource) (BreakOptions, int32, error
 	period := lease.Natural
 	switch {
 	case target == nil:
-		return out, 0, errNoResource
+		return out, 0, locks.ErrNoResource
 	case out.Grace != 0 && !target.Supports().Expiry:
 		return out, 0, errors.New("BreakOptions.Grace: leases of files end at once")
 	case out.Now && out.Grace != 0:
@@ -133,9 +134,9 @@ const (
 // breaking, it is still held, so the work has to stop but has time to do so.
 //
 // The service does not say how much. A break without a period leaves the rest of the duration, which bounds the time in
-// any case; watchBreak notices the end of a shorter one.
+// any case; watchBreak notices the end of a shorter one. The error is a *LostError, and errBreaking if the lease is still held.
 func (l *Lease) foundBroken(ctx context.Context, refusal error) error {
-	if !l.stillBreaking(ctx) {
+	if !l.stillBreaking(ctx) && ctx.Err() == nil {
 		return l.lose(Broken, refusal)
 	}
 	now := l.remote.clock().now()
@@ -148,9 +149,11 @@ func (l *Lease) foundBroken(ctx context.Context, refusal error) error {
 		l.broken, l.failure = b, refusal
 	}
 	l.change()
+	lost := l.loss(now, Broken, fmt.Errorf("%w: %w", errBreaking, refusal))
 	l.mu.Unlock()
 	l.look()
-	return errBreaking
+	l.renewNow() // so that the renewer watches the break, if a caller of Renew has found it
+	return lost
 }
 
 // stillBreaking asks the service whether the lease is still held and breaking, again after a transient fault.

@@ -1,11 +1,13 @@
 package pessimistic
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/azconc/azconc/pessimistic/internal/locks"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/retry"
@@ -31,8 +33,9 @@ type line struct {
 	busy    bool // a goroutine is in front: asking the service, or holding
 	holding *holding
 	waiting []chan call
-	handed  int     // consecutive hand-overs
-	since   instant // when they began
+	seen    lease.Observation // by the goroutine in front, while it waits; zero if it has not looked
+	handed  int               // consecutive hand-overs
+	since   instant           // when they began
 }
 
 // call brings the next goroutine to the front: with a lease, with an error that it would get as well, or with neither.
@@ -61,7 +64,7 @@ func (ls *lines) enter(ctx context.Context, a *acquisition) (*handOver, error) {
 		l = &line{all: ls, name: a.name}
 		ls.byName[a.name] = l
 	}
-	a.line = l
+	a.line, a.queue.line = l, l
 	if !l.busy {
 		l.busy = true
 		if p := ls.past[a.name]; a.found == nil && p.seen != nil && a.k.opts.TakeoverDelay == 0 && a.claim.remote.clock().now().runSince(p.left) < unwatched {
@@ -71,7 +74,7 @@ func (ls *lines) enter(ctx context.Context, a *acquisition) (*handOver, error) {
 		return nil, nil
 	}
 	if !a.claim.wait {
-		defer ls.mu.Unlock()
+		ls.mu.Unlock()
 		return nil, l.heldError(a)
 	}
 	called := make(chan call, 1)
@@ -88,13 +91,9 @@ func (ls *lines) enter(ctx context.Context, a *acquisition) (*handOver, error) {
 		a.claim.waited = a.claim.run()
 		return next.lease, next.err
 	case <-ctx.Done():
-		return l.desert(called, context.Cause(ctx))
+		return l.desert(called, &locks.EndedWait{Held: l.heldError(a), Err: context.Cause(ctx)})
 	case <-over:
-		ls.mu.Lock()
-		a.claim.waited = a.claim.limit
-		err := l.heldError(a)
-		ls.mu.Unlock()
-		return l.desert(called, err)
+		return l.desert(called, l.heldError(a))
 	}
 }
 
@@ -111,13 +110,26 @@ func (l *line) desert(called chan call, err error) (*handOver, error) {
 	return next.lease, next.err
 }
 
-// heldError reports that this process already holds the lock. It is called with all.mu held.
+// heldError reports who holds the lock: this process, or the one for which the goroutine in front waits.
 func (l *line) heldError(a *acquisition) *HeldError {
-	e := &HeldError{Resource: a.claim.remote.path, State: lease.Leased, Local: true, Waited: a.claim.waited}
-	if l.holding != nil {
-		e.Holder, e.Fence, e.Since = l.holding.owner, l.holding.fence, l.holding.since
+	l.all.mu.Lock()
+	defer l.all.mu.Unlock()
+	if a.claim.wait {
+		a.claim.waited = a.claim.run()
 	}
-	return e
+	if h := l.holding; h != nil {
+		return &HeldError{Resource: a.claim.remote.path, Holder: h.owner, Fence: h.fence, Since: h.since, State: lease.Leased, Local: true, Waited: a.claim.waited}
+	}
+	a.queue.seen = l.seen
+	a.queue.seen.State = cmp.Or(l.seen.State, lease.Available)
+	return a.queue.heldError(nil)
+}
+
+// sees notes what the goroutine in front has seen of the lock.
+func (l *line) sees(seen lease.Observation) {
+	l.all.mu.Lock()
+	defer l.all.mu.Unlock()
+	l.seen = seen
 }
 
 // leave calls the next goroutine to the front. An error that does not depend on the caller is passed to
@@ -161,7 +173,7 @@ func (l *line) call(next call) {
 func (l *line) holds(h *holding, now instant) {
 	l.all.mu.Lock()
 	defer l.all.mu.Unlock()
-	l.holding = h
+	l.holding, l.seen = h, lease.Observation{}
 	if l.handed == 0 {
 		l.since = h.at
 	}

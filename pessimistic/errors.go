@@ -44,7 +44,7 @@ type HeldError struct {
 	Holder   string        // the name the holder gave itself
 	Fence    fence.Token   // the holder's fence
 	Since    time.Time     // when the holder acquired it, by the service's clock
-	State    lease.State   // lease.Leased or lease.Breaking
+	State    lease.State   // lease.Leased or lease.Breaking; free if the lock is left to others who came before
 	Local    bool          // the holder is in this process, under the same Locker
 	Waited   time.Duration // how long the call has waited
 	Err      error         // the service's response; nil if no request was needed
@@ -52,16 +52,18 @@ type HeldError struct {
 
 func (e *HeldError) Error() string {
 	var b strings.Builder
-	b.WriteString(e.Resource + ": held by ")
+	b.WriteString(e.Resource + ": ")
 	switch {
+	case e.State != "" && e.State.Free():
+		b.WriteString("free, but others came before")
 	case e.Holder != "":
-		b.WriteString(e.Holder)
+		b.WriteString("held by " + e.Holder)
 	case azerr.Classify(e.Err).Reason == azerr.OpenHandle:
-		b.WriteString("an SMB client, which has it open")
+		b.WriteString("held by an SMB client, which has it open")
 	case azerr.Classify(e.Err).Reason == azerr.DeletePending:
-		b.WriteString("an SMB client, which has marked it for deletion")
+		b.WriteString("held by an SMB client, which has marked it for deletion")
 	default:
-		b.WriteString("another")
+		b.WriteString("held by another")
 	}
 	if e.Local {
 		b.WriteString(" in this process")

@@ -3,6 +3,8 @@ package pessimistic
 import (
 	"context"
 	"time"
+
+	"github.com/azconc/azconc/pkg/azerr"
 )
 
 // standing is what the holder knows of its lease.
@@ -79,7 +81,7 @@ func (l *Lease) Guard(ctx context.Context) error {
 		}
 		timer.Stop()
 	}
-	return context.Cause(ctx)
+	return azerr.Op("guard", l.remote.path, context.Cause(ctx))
 }
 
 // remaining returns how long the work may continue, and how long the lease is held at least. It is called with mu held.

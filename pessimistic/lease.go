@@ -143,7 +143,7 @@ func (l *Lease) Stats() Stats {
 func (l *Lease) lose(reason Reason, err error) *LostError {
 	now := l.remote.clock().now()
 	l.mu.Lock()
-	lost := cmp.Or(l.lost, l.loss(now, reason, err))
+	lost := cmp.Or(l.lost, l.loss(now, reason, cmp.Or(err, l.failure)))
 	if l.lost != nil || l.gaveBack {
 		l.mu.Unlock()
 		return lost

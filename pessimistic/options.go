@@ -64,7 +64,7 @@ type AcquireOptions struct {
 func (o *AcquireOptions) withDefaults(target Resource) (AcquireOptions, timing, error) {
 	out := ptr.Value(o)
 	if target == nil {
-		return out, timing{}, errNoResource
+		return out, timing{}, locks.ErrNoResource
 	}
 	if !target.Supports().Expiry {
 		if out.Duration = cmp.Or(out.Duration, Infinite); out.Duration != Infinite {

@@ -23,6 +23,7 @@ type queue struct {
 	reported  time.Duration     // when the wait was last reported, as waited
 	seen      lease.Observation // the last observation
 	place     *place            // nil if the resource has no record
+	line      *line             // the queue within this process; nil if there is none
 
 	look  func(ctx context.Context) (lease.Observation, error) // nil: at the resource
 	woken <-chan struct{}                                      // ends a pause; nil if only time does
@@ -31,6 +32,9 @@ type queue struct {
 func (q *queue) sees(seen lease.Observation) {
 	if q.seen = seen; q.place != nil {
 		q.place.sees(seen, q.remote.clock().now())
+	}
+	if q.line != nil {
+		q.line.sees(seen)
 	}
 }
 
@@ -67,7 +71,7 @@ func (q *queue) untilFree(ctx context.Context, cause error) error {
 		if err := q.sleep(ctx, cause); err != nil {
 			return err
 		}
-		free, err := q.looks(ctx)
+		free, err := q.looks(ctx, cause)
 		if err != nil || free {
 			return err
 		}
@@ -105,22 +109,18 @@ func (q *queue) sleep(ctx context.Context, cause error) error {
 	case <-ctx.Done():
 	}
 	if q.waited = q.run(); ctx.Err() != nil {
-		return &endedWait{q.heldError(nil), context.Cause(ctx)}
+		return q.ended(ctx, cause)
 	}
 	return nil
 }
 
-// endedWait is the cause of a context that has ended while its caller waited: it says who had the lock then.
-type endedWait struct {
-	held *HeldError
-	err  error
+// ended returns the error of a wait during which ctx has ended.
+func (q *queue) ended(ctx context.Context, cause error) error {
+	q.waited = q.run()
+	return &locks.EndedWait{Held: q.heldError(cause), Err: context.Cause(ctx)}
 }
 
-func (e *endedWait) Error() string { return e.held.Error() + ": " + azerr.Summary(e.err) }
-func (e *endedWait) About() string { return e.held.Resource }
-func (e *endedWait) Unwrap() error { return e.err }
-
-func (q *queue) looks(ctx context.Context) (free bool, err error) {
+func (q *queue) looks(ctx context.Context, cause error) (free bool, err error) {
 	look := q.look
 	if look == nil {
 		look = func(ctx context.Context) (lease.Observation, error) { return q.remote.look(ctx, "", adminTry) }
@@ -133,7 +133,7 @@ func (q *queue) looks(ctx context.Context) (free bool, err error) {
 	}
 	switch o := azerr.Classify(err); {
 	case ctx.Err() != nil:
-		return false, context.Cause(ctx)
+		return false, q.ended(ctx, cause)
 	case o.Reason.InUse(): // a file pending deletion: it will be gone, or usable again
 		return false, nil
 	case o.Kind == azerr.Unauthorised && q.refused < 5: // keys are rotated and roles reassigned meanwhile, but not often
@@ -150,9 +150,13 @@ func (q *queue) looks(ctx context.Context) (free bool, err error) {
 // heldError describes the holder as far as it is known.
 func (q *queue) heldError(cause error) *HeldError {
 	e := &HeldError{Resource: q.remote.path, State: lease.Leased, Waited: q.waited, Err: cause}
-	if azerr.Classify(cause).Reason.InUse() {
+	switch {
+	case azerr.Classify(cause).Reason.InUse():
 		e.State = "" // it has no lease: the last holder does not matter
-	} else if q.seen.State != "" {
+	case q.seen.State == "", q.seen.State.Free() && cause != nil: // nothing is known of the one who was faster
+	case q.seen.State.Free():
+		e.State = q.seen.State // and the record is that of the last holder
+	default:
 		r := recordOf(q.seen)
 		e.Holder, e.Since, e.State = r.owner, r.since, q.seen.State
 		if r.owner != "" {

@@ -25,17 +25,15 @@ func (l *Lease) Renew(ctx context.Context) (err error) {
 	defer func() { end(err) }()
 	for {
 		err := l.renewOnce(ctx)
-		if errors.Is(err, errBreaking) {
-			return context.Cause(l.ctx)
+		if err == nil || errors.Is(err, errBreaking) {
+			return err
 		}
-		if err == nil {
-			return nil
-		}
+		cut := retry.Sleep(ctx, max(l.timing.pause(ctx), azerr.Classify(err).RetryAfter))
 		if over := l.Err(); over != nil {
 			return over
 		}
-		if err := retry.Sleep(ctx, max(l.timing.pause(ctx), azerr.Classify(err).RetryAfter)); err != nil {
-			return err
+		if cut != nil {
+			return azerr.Op("renew", l.remote.path, cut)
 		}
 	}
 }
@@ -98,7 +96,7 @@ func (l *Lease) Reclaim(ctx context.Context) (*Lease, error) {
 	case l.giving <- struct{}{}:
 		defer func() { <-l.giving }()
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return nil, azerr.Op("reclaim", l.remote.path, context.Cause(ctx))
 	}
 	l.quit()
 	l.keepers.Wait()

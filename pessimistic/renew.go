@@ -66,12 +66,12 @@ func (l *Lease) renewOnce(ctx context.Context) (err error) {
 	clock := l.remote.clock()
 	defer func() {
 		if p := recover(); p != nil { // a panic in a hook, a health check or the SDK
-			err = l.settle(clock.now(), fmt.Errorf("panic while renewing: %v", p))
+			err = l.settle(ctx, clock.now(), fmt.Errorf("panic while renewing: %v", p))
 		}
 	}()
 	if l.health != nil {
 		if err := l.checkHealth(ctx); err != nil {
-			return l.settle(clock.now(), &unhealthyError{err})
+			return l.settle(ctx, clock.now(), &unhealthyError{err})
 		}
 	}
 	l.mu.Lock()
@@ -81,15 +81,15 @@ func (l *Lease) renewOnce(ctx context.Context) (err error) {
 	if over {
 		return l.Err()
 	}
-	ctx, cancel := context.WithTimeout(ctx, min(l.timing.try, hard))
+	try, cancel := context.WithTimeout(ctx, min(l.timing.try, hard))
 	defer cancel()
 	t0 := clock.now()
-	r, err := l.remote.renew(ctx, l.id)
+	r, err := l.remote.renew(try, l.id)
 	err = ownAnswer(r, err, l.id)
 	if v, reason := judge(err); v == definitive && reason == Broken {
 		return l.foundBroken(ctx, err)
 	}
-	return l.settle(t0, err)
+	return l.settle(ctx, t0, err)
 }
 
 func (l *Lease) checkHealth(ctx context.Context) error {
@@ -103,13 +103,14 @@ type unhealthyError struct{ err error }
 func (e *unhealthyError) Error() string { return "unhealthy: " + e.err.Error() }
 func (e *unhealthyError) Unwrap() error { return e.err }
 
-func (l *Lease) settle(t0 instant, err error) error {
+// settle notes the result of a renewal in ctx that was sent at t0.
+func (l *Lease) settle(ctx context.Context, t0 instant, err error) error {
 	now := l.remote.clock().now()
-	if l.keeping.Err() != nil && errors.Is(err, context.Canceled) {
-		return err // cut off by Release: that says nothing
-	}
-	if v, reason := judge(err); v == definitive {
+	switch v, reason := judge(err); {
+	case v == definitive:
 		return l.lose(reason, err)
+	case err != nil && ctx.Err() != nil:
+		return err // cut off by the caller or by Release: that says nothing
 	}
 	l.mu.Lock()
 	stop, hard := l.remaining(now)

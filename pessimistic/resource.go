@@ -2,7 +2,6 @@ package pessimistic
 
 import (
 	"context"
-	"errors"
 	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/appendblob"
@@ -11,6 +10,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/pageblob"
 
+	"github.com/azconc/azconc/pessimistic/internal/locks"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/lease/bloblease"
@@ -54,7 +54,7 @@ type LookOptions struct {
 // Look requests the state of a resource's lease: one HEAD request.
 func Look(ctx context.Context, target Resource, opts *LookOptions) (seen lease.Observation, err error) {
 	if target == nil {
-		return lease.Observation{}, errNoResource
+		return lease.Observation{}, locks.ErrNoResource
 	}
 	w := newRemote(target, ptr.Value(opts).Hooks)
 	ctx, end := w.start(ctx, "Look")
@@ -65,8 +65,6 @@ func Look(ctx context.Context, target Resource, opts *LookOptions) (seen lease.O
 	}
 	return seen, nil
 }
-
-var errNoResource = errors.New("no resource: the Resource is nil, or was made from a nil client")
 
 // lowered converts names to lower case, as HTTP may have changed their case.
 func lowered(metadata map[string]*string) map[string]string {

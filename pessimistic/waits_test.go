@@ -12,6 +12,7 @@ import (
 	"github.com/azconc/azconc/pessimistic/internal/pesstest"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
+	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/observe"
 )
 
@@ -196,16 +197,56 @@ func TestAWaitIsReportedEveryMinute(t *testing.T) {
 	})
 }
 
-// TestAWaitThatEndsNamesTheHolder: a context that ended while a caller waited said nothing of the lock.
-func TestAWaitThatEndsNamesTheHolder(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world) {
-		other := locked(t, w.direct(&LockerOptions{Owner: "web-1"}), "job", nil)
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		defer cancel()
-		_, err := w.lockerOf(nil).Lock(ctx, "job", nil)
-		if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrHeld) || !strings.HasPrefix(err.Error(), "box/job: held by web-1 since ") || !strings.HasSuffix(err.Error(), ", after waiting for 5s: context deadline exceeded") {
-			t.Errorf("%v", err)
-		}
-		mustRelease(t, other.Lease)
+// TestAFreeLockIsNotSaidToBeHeld: a lock that was free at the last look was reported as held, by its last holder or by nobody.
+func TestAFreeLockIsNotSaidToBeHeld(t *testing.T) {
+	t.Run("left to those before", func(t *testing.T) {
+		inBubble(t, func(t *testing.T, w *world) {
+			mustRelease(t, locked(t, w.direct(&LockerOptions{Owner: "web-1"}), "job", nil).Lease)
+			k := w.direct(nil)
+			for _, owner := range []string{"web-2", "web-3", "web-4"} {
+				if _, err := k.tickets(k.remoteOf(NewContainer(k.client)), "job").take(t.Context(), owner, 0); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := rewrite(t.Context(), w, "job", "", func(m map[string]string) { m[keyOrder] = "5 0 3 1000" }); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			defer cancel()
+			for _, wait := range []struct {
+				ctx  context.Context
+				most time.Duration
+				want string
+			}{
+				{t.Context(), 200 * time.Millisecond, "box/job: free, but others came before, after waiting for 200ms"},
+				{ctx, 0, "box/job: free, but others came before, after waiting for 100ms: context deadline exceeded"},
+			} {
+				if _, err := w.lockerOf(nil).Lock(wait.ctx, "job", &LockOptions{MaxWait: wait.most}); err == nil || err.Error() != wait.want {
+					t.Errorf("err = %v, want %v", err, wait.want)
+				}
+			}
+		})
+	})
+	t.Run("the service fails when it is asked for", func(t *testing.T) {
+		inBubble(t, func(t *testing.T, w *world) {
+			other := locked(t, w.direct(nil), "job", nil)
+			time.AfterFunc(5*time.Second, func() {
+				mustRelease(t, other.Lease)
+				w.Faults.SetFaults(aztest.Fault{Kind: aztest.Throttle, Match: aztest.Op("Acquire Blob Lease")})
+			})
+			if _, err := w.lockerOf(nil).Lock(t.Context(), "job", &LockOptions{MaxWait: 20 * time.Second}); errors.Is(err, ErrHeld) || codeOf(err) != "ServerBusy" {
+				t.Errorf("err = %v, want the service's", err)
+			}
+		})
+	})
+	t.Run("another was faster", func(t *testing.T) {
+		inBubble(t, func(t *testing.T, w *world) {
+			mustRelease(t, locked(t, w.direct(&LockerOptions{Owner: "web-1"}), "job", nil).Lease)
+			w.Faults.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: 409, Code: "LeaseAlreadyPresent", Match: aztest.Op("Acquire Blob Lease")})
+			_, err := Acquire(t.Context(), NewBlob(w.Blob("job")), &AcquireOptions{MaxWait: 5 * time.Second})
+			if held, ok := errors.AsType[*HeldError](err); !ok || held.Holder != "" || held.State != lease.Leased {
+				t.Errorf("err = %v, want it held by an unknown one", err)
+			}
+		})
 	})
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pessimistic/internal/locks"
+	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/retry"
 )
@@ -171,7 +172,7 @@ func (e *Election) Resign(ctx context.Context) (bool, error) {
 	case <-l.done:
 		return true, nil
 	case <-ctx.Done():
-		return true, context.Cause(ctx)
+		return true, azerr.Op("resign", e.locker.Path(e.name), context.Cause(ctx))
 	}
 }
 

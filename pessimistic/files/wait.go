@@ -159,10 +159,11 @@ func WaitClosed[C file.Client | directory.Client](ctx context.Context, client *C
 	w.list = func(context.Context) ([]Handle, error) { return last, nil } // already known
 	ctx, end := w.asks.start(ctx, "WaitClosed")
 	err = w.until(ctx, nil, func(ctx context.Context) error {
-		if last, err = list(ctx); err != nil {
-			return err
+		handles, err := list(ctx)
+		if err != nil {
+			return err // and last remains what was seen last
 		}
-		if len(last) > 0 {
+		if last = handles; len(last) > 0 {
 			return errOpen
 		}
 		return nil

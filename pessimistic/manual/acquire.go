@@ -48,19 +48,18 @@ func waiting(d time.Duration) *retry.Loop {
 // random id, Acquire tries to release it for 5 s before that; if that succeeds, the error is the last one of the service.
 func Acquire(ctx context.Context, r pessimistic.Resource, opts *AcquireOptions) (lease.Result, error) {
 	o := ptr.Value(opts)
-	seconds, err := secondsOf(r, o.Duration)
-	if err != nil {
-		return lease.Result{}, err
-	}
-	s := sender(r, &o.Options)
-	ctx, end := s.start(ctx, "Acquire")
-	reply, err := s.acquire(ctx, seconds, &o)
-	end(err)
-	return reply, err
+	return call(ctx, r, &o.Options, "Acquire", func(ctx context.Context, s sending) (lease.Result, error) {
+		seconds, err := secondsOf(r, o.Duration)
+		if err != nil {
+			return lease.Result{}, err
+		}
+		return s.acquire(ctx, seconds, &o)
+	})
 }
 
 func (s sending) acquire(ctx context.Context, seconds int32, o *AcquireOptions) (lease.Result, error) {
 	id, loop := cmp.Or(o.LeaseID, uuid.NewString()), waiting(o.Wait)
+	var held *pessimistic.HeldError // by the last refusal
 	for {
 		reply := lease.Result{}
 		last, err := s.send(ctx, "acquire", func(ctx context.Context) (err error) {
@@ -68,20 +67,33 @@ func (s sending) acquire(ctx context.Context, seconds int32, o *AcquireOptions) 
 			return err
 		})
 		reply.ID = id
-		if last == nil {
-			return reply, err
+		if err == nil {
+			return reply, nil
 		}
 		if _, granted := errors.AsType[*locks.GrantedError](last); granted {
 			s.abandon(ctx, id) // a file without a heartbeat would stay leased
 		}
 		out := azerr.Classify(last)
-		if out.Kind == azerr.Held && loop.Next(ctx, 0) == nil {
-			continue
+		if out.Kind == azerr.Held {
+			held = &pessimistic.HeldError{Resource: s.r.String(), State: lease.Leased, Err: last}
+			if loop.Next(ctx, 0) == nil {
+				continue
+			}
 		}
 		// A refusal means that another client holds the lease, since no other client has this id. An ambiguous last
 		// response proves nothing.
-		if !out.Ambiguous() || o.LeaseID == "" && s.abandon(ctx, id) {
+		if last != nil && (!out.Ambiguous() || o.LeaseID == "" && s.abandon(ctx, id)) {
 			err = s.refusal(ctx, "acquire", last)
+		}
+		if held != nil && o.Wait != 0 {
+			held.Waited = loop.Elapsed()
+		}
+		switch {
+		case errors.Is(err, pessimistic.ErrOutcomeUnknown):
+		case held != nil && ctx.Err() != nil:
+			err = &locks.EndedWait{Held: held, Err: context.Cause(ctx)}
+		case out.Kind == azerr.Held:
+			err = held
 		}
 		return reply, err
 	}

@@ -14,6 +14,7 @@
 package manual
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -22,6 +23,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pessimistic/internal/locks"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/observe"
@@ -43,46 +45,41 @@ type Options struct {
 
 // Renew restarts the time of a lease. An expired lease can be renewed as long as no other client has acquired it or
 // changed the resource since. For a file, Renew writes a heartbeat, and checks that the lease is still held.
-func Renew(ctx context.Context, r pessimistic.Resource, id string, opts *Options) (reply lease.Result, err error) {
-	s := sender(r, opts)
-	ctx, end := s.start(ctx, "Renew")
-	defer func() { end(err) }()
-	_, err = s.send(ctx, "renew", func(ctx context.Context) (err error) {
-		reply, err = r.Renew(ctx, id, s.Conditions)
-		return err
+func Renew(ctx context.Context, r pessimistic.Resource, id string, opts *Options) (lease.Result, error) {
+	return call(ctx, r, opts, "Renew", func(ctx context.Context, s sending) (reply lease.Result, err error) {
+		_, err = s.send(ctx, "renew", func(ctx context.Context) (err error) {
+			reply, err = r.Renew(ctx, id, s.Conditions)
+			return err
+		})
+		if err == nil && !strings.EqualFold(reply.ID, id) {
+			// An emulator renews an expired lease for its last holder, whatever id is sent. Its response names that holder.
+			return lease.Result{}, &pessimistic.LostError{Resource: r.String(), Reason: pessimistic.Taken, Err: errForeign}
+		}
+		return reply, err
 	})
-	if err == nil && !strings.EqualFold(reply.ID, id) {
-		// An emulator renews an expired lease for its last holder, whatever id is sent. Its response names that holder.
-		return lease.Result{}, &pessimistic.LostError{Resource: r.String(), Reason: pessimistic.Taken, Err: errForeign}
-	}
-	return reply, err
 }
 
 var errForeign = errors.New("it was renewed for another holder")
 
 // Change replaces the id of a lease by to, a GUID; "" stands for a random one. The old id is invalid from then on. The
 // reply holds the new one.
-func Change(ctx context.Context, r pessimistic.Resource, id, to string, opts *Options) (reply lease.Result, err error) {
-	if to == "" {
-		to = uuid.NewString()
-	}
-	s := sender(r, opts)
-	ctx, end := s.start(ctx, "Change")
-	defer func() { end(err) }()
-	_, err = s.send(ctx, "change", func(ctx context.Context) (err error) {
-		reply, err = r.Change(ctx, id, to, s.Conditions)
-		return err
+func Change(ctx context.Context, r pessimistic.Resource, id, to string, opts *Options) (lease.Result, error) {
+	to = cmp.Or(to, uuid.NewString())
+	return call(ctx, r, opts, "Change", func(ctx context.Context, s sending) (reply lease.Result, err error) {
+		_, err = s.send(ctx, "change", func(ctx context.Context) (err error) {
+			reply, err = r.Change(ctx, id, to, s.Conditions)
+			return err
+		})
+		return reply, err
 	})
-	return reply, err
 }
 
 // Release ends a lease, so that it can be acquired at once. A refusal after a lost response is a success: the id holds
 // nothing.
 func Release(ctx context.Context, r pessimistic.Resource, id string, opts *Options) error {
-	s := sender(r, opts)
-	ctx, end := s.start(ctx, "Release")
-	err := s.release(ctx, id)
-	end(err)
+	_, err := call(ctx, r, opts, "Release", func(ctx context.Context, s sending) (lease.Result, error) {
+		return lease.Result{}, s.release(ctx, id)
+	})
 	return err
 }
 
@@ -92,12 +89,17 @@ type sending struct {
 	r pessimistic.Resource
 }
 
-func sender(r pessimistic.Resource, opts *Options) sending {
-	return sending{ptr.Value(opts), r}
-}
-
-func (s sending) start(ctx context.Context, operation string) (context.Context, func(error)) {
-	return s.Hooks.Start(ctx, observe.Span{Name: "manual." + operation, Resource: s.r.String()})
+// call runs one of the functions above, and reports it as a span.
+func call(ctx context.Context, r pessimistic.Resource, opts *Options, operation string,
+	run func(ctx context.Context, s sending) (lease.Result, error)) (lease.Result, error) {
+	if r == nil {
+		return lease.Result{}, locks.ErrNoResource
+	}
+	s := sending{ptr.Value(opts), r}
+	ctx, end := s.Hooks.Start(ctx, observe.Span{Name: "manual." + operation, Resource: r.String()})
+	reply, err := run(ctx, s)
+	end(err)
+	return reply, err
 }
 
 // send sends a request until its outcome is known. last is the service's last error.

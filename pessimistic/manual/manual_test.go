@@ -93,6 +93,14 @@ func lost(op string, n int) aztest.Fault {
 	}}
 }
 
+func TestANilResourceIsRefused(t *testing.T) {
+	for _, o := range operations {
+		if err := o.call(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "no resource") {
+			t.Errorf("%s: %v", o.name, err)
+		}
+	}
+}
+
 func TestRequestsOfEachFunction(t *testing.T) {
 	ofAFile := map[string]int{"Acquire": 3, "Renew": 2}
 	for _, o := range operations {

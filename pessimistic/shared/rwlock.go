@@ -9,7 +9,6 @@ import (
 
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pessimistic/internal/locks"
-	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/ptr"
 )
 
@@ -56,12 +55,11 @@ func NewRWLock(k *pessimistic.Locker, name string, opts *RWLockOptions) (*RWLock
 //
 // Requests: those of Locker.Lock, and 1 per poll of the readers while there are any.
 func (w *RWLock) Lock(ctx context.Context, opts *pessimistic.LockOptions) (*pessimistic.Hold, error) {
-	began := time.Now()
 	h, err := w.locker.Lock(ctx, w.gate, opts)
 	if err != nil {
 		return nil, err
 	}
-	if err := w.locker.AwaitNone(h.Context(), w.readers.all, within(opts, began)); err != nil {
+	if err := w.locker.AwaitNone(h, w.readers.all, opts); err != nil {
 		_ = h.Release(ctx)
 		return nil, err
 	}
@@ -78,8 +76,9 @@ func (w *RWLock) TryLock(ctx context.Context) (*pessimistic.Hold, error) {
 //
 // Requests: those of Semaphore.Acquire, and 1 to look at the gate. If it is held, 1 to leave the slot, and those of Locker.Lock
 // for the gate, of its release, and of another Semaphore.Acquire.
-func (w *RWLock) RLock(ctx context.Context, opts *pessimistic.LockOptions) (*Slot, error) {
+func (w *RWLock) RLock(ctx context.Context, opts *pessimistic.LockOptions) (_ *Slot, err error) {
 	began := time.Now()
+	defer func() { sinceBegan(err, began) }()
 	slot, err := w.readers.Acquire(ctx, opts)
 	if err != nil {
 		return nil, err
@@ -97,16 +96,20 @@ func (w *RWLock) RLock(ctx context.Context, opts *pessimistic.LockOptions) (*Slo
 			return nil, err
 		}
 		return nil, &pessimistic.HeldError{Resource: w.locker.Path(w.readers.all.Name), Holder: writer.Owner, Fence: writer.Fence,
-			Since: writer.Since, State: lease.Leased, Waited: time.Since(began)}
+			Since: writer.Since, State: writer.State}
 	}
 	// In the line of the writers: those who hold the gate enter one after the other. A writer that has the gate after us sees the slot
 	// only if we still held the gate when we had the slot.
 	for {
-		h, err := w.locker.Lock(ctx, w.gate, within(opts, began))
+		o := ptr.Value(opts)
+		if o.MaxWait > 0 {
+			o.MaxWait = max(o.MaxWait-time.Since(began), time.Nanosecond)
+		}
+		h, err := w.locker.Lock(ctx, w.gate, &o)
 		if err != nil {
 			return nil, err
 		}
-		slot, err := w.readers.Acquire(ctx, within(opts, began))
+		slot, err := w.readers.acquire(ctx, opts, time.Since(began))
 		lost := h.Guard(ctx)
 		_ = h.Release(ctx)
 		if err != nil || lost == nil {
@@ -116,14 +119,14 @@ func (w *RWLock) RLock(ctx context.Context, opts *pessimistic.LockOptions) (*Slo
 	}
 }
 
-// within returns the options for what is left of the time to wait.
-func within(opts *pessimistic.LockOptions, began time.Time) *pessimistic.LockOptions {
-	if opts == nil || opts.MaxWait <= 0 {
-		return opts
+// sinceBegan makes the error of the last of several waits tell how long all of them took.
+func sinceBegan(err error, began time.Time) {
+	if ended, ok := errors.AsType[*locks.EndedWait](err); ok {
+		err = ended.Held
 	}
-	o := *opts
-	o.MaxWait = max(o.MaxWait-time.Since(began), time.Nanosecond)
-	return &o
+	if held, ok := errors.AsType[*pessimistic.HeldError](err); ok && held.Waited > 0 {
+		held.Waited = time.Since(began)
+	}
 }
 
 // TryRLock is RLock without waiting.

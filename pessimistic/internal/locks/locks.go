@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -30,6 +31,8 @@ type Slots struct {
 	N     int
 	Last  *int          // the number of the one that this process held last, which is likely to be free; negative before the first
 	Freed chan struct{} // this process has released one of them
+
+	Waited time.Duration // by the caller, for another lock before these
 }
 
 // Lock returns the name of one of the locks.
@@ -45,6 +48,26 @@ func (e *GrantedError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the cause.
 func (e *GrantedError) Unwrap() error { return e.Err }
+
+// ErrNoResource refuses a nil Resource.
+var ErrNoResource = errors.New("no resource: the Resource is nil, or was made from a nil client")
+
+// EndedWait is the cause of a context that ended while its caller waited. It says who held the resource then.
+type EndedWait struct {
+	Held interface {
+		error
+		About() string
+	}
+	Err error
+}
+
+func (e *EndedWait) Error() string { return e.Held.Error() + ": " + azerr.Summary(e.Err) }
+
+// About returns the path of the resource.
+func (e *EndedWait) About() string { return e.Held.About() }
+
+// Unwrap returns the cause alone: the caller gave up, so the error is not that of a lock that is held.
+func (e *EndedWait) Unwrap() error { return e.Err }
 
 // Holding is a lease, or a lock, that work is done under.
 type Holding interface {
