@@ -113,15 +113,13 @@ func newListCmd(f *cli.Factory) *cobra.Command {
 		Example: `  azconc blob list jobs --prefix 2026/
   azconc blob list jobs -o json | jq -r '.blobs[] | .etag + " " + .name'`,
 	}
-	var prefix string
-	var most int
-	flags.Listing(cmd.Flags(), &prefix, &most, "blobs")
+	prefix, most := flags.Listing(cmd.Flags(), "blobs")
 	snapshots := cmd.Flags().Bool("snapshots", false, "list snapshots too")
 	return cli.On(f, cmd, ref.ParseContainer, f.Container, func(ctx context.Context, on ref.Blob, client *container.Client) (cli.Result, error) {
 		pages := client.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{
-			Prefix: ptr.Optional(prefix), Include: container.ListBlobsInclude{Snapshots: *snapshots},
+			Prefix: ptr.Optional(*prefix), Include: container.ListBlobsInclude{Snapshots: *snapshots},
 		})
-		found, more, err := cli.List(ctx, pages, most, func(page container.ListBlobsFlatResponse) (items []item) {
+		found, more, err := cli.List(ctx, pages, *most, func(page container.ListBlobsFlatResponse) (items []item) {
 			for _, b := range page.Segment.BlobItems {
 				item := item{Name: ptr.Value(b.Name), Snapshot: ptr.Value(b.Snapshot)}
 				if p := b.Properties; p != nil {

@@ -21,6 +21,7 @@ import (
 
 // updating is an update of a blob, as its flags describe it.
 type updating struct {
+	f      *cli.Factory
 	on     ref.Blob
 	change change.Change
 	optimistic.UpdateOptions
@@ -48,7 +49,7 @@ regular expressions have no look-around and no backreferences.`,
   azconc blob update jobs/state.json --set owner=web-1 --set retries=3 --op-id deploy-42`,
 	}
 	set := cmd.Flags()
-	var u updating
+	u := updating{f: f}
 	var source change.ChangeFlags
 	var headers flags.Headers
 	var maxSize int64
@@ -136,13 +137,15 @@ func (u *updating) base(ctx context.Context) change.BaseContent {
 // are there at a time at most.
 func (u *updating) spooled(ctx context.Context, command *change.Exec, content blobs.Blob[[]byte], dir string) (optimistic.Result, error) {
 	made := ""
-	return optimistic.Update(ctx, blobs.Spooled{Blob: content, Dir: dir}, func(ctx context.Context, content *blobs.Content) error {
+	return optimistic.Update(ctx, blobs.Spooled{Blob: content, Dir: dir}, func(ctx context.Context, content *blobs.Content) (err error) {
 		if made != "" { // by an earlier run
 			_ = os.Remove(made)
 		}
-		before, size, err := opened(*content)
-		if err != nil {
-			return err
+		before, size := io.NopCloser(bytes.NewReader(content.Data)), int64(len(content.Data))
+		if content.Path != "" {
+			if before, size, err = u.f.OpenContent(ctx, content.Path); err != nil {
+				return err
+			}
 		}
 		defer before.Close()
 		out, err := os.CreateTemp(dir, "new-")
@@ -164,21 +167,4 @@ func (u *updating) spooled(ctx context.Context, command *change.Exec, content bl
 		}
 		return command.Check(size, info.Size())
 	}, &u.UpdateOptions)
-}
-
-// opened returns the content as a stream, and its size.
-func opened(content blobs.Content) (io.ReadCloser, int64, error) {
-	if content.Path == "" {
-		return io.NopCloser(bytes.NewReader(content.Data)), int64(len(content.Data)), nil
-	}
-	file, err := os.Open(content.Path)
-	if err != nil {
-		return nil, 0, err
-	}
-	info, err := file.Stat()
-	if err != nil {
-		_ = file.Close()
-		return nil, 0, err
-	}
-	return file, info.Size(), nil
 }

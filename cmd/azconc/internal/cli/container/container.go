@@ -135,12 +135,10 @@ func (r listResult) Text(w io.Writer) { cli.PrintLines(w, r.Containers) }
 
 func newListCmd(f *cli.Factory) *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List the account's containers", Example: "  azconc container list --prefix job"}
-	var prefix string
-	var most int
-	flags.Listing(cmd.Flags(), &prefix, &most, "containers")
+	prefix, most := flags.Listing(cmd.Flags(), "containers")
 	return cli.OnAccount(f, cmd, f.BlobService, func(ctx context.Context, client *azservice.Client) (cli.Result, error) {
-		pages := client.NewListContainersPager(&azservice.ListContainersOptions{Prefix: ptr.Optional(prefix)})
-		found, more, err := cli.List(ctx, pages, most, func(page azservice.ListContainersResponse) (items []item) {
+		pages := client.NewListContainersPager(&azservice.ListContainersOptions{Prefix: ptr.Optional(*prefix)})
+		found, more, err := cli.List(ctx, pages, *most, func(page azservice.ListContainersResponse) (items []item) {
 			for _, c := range page.ContainerItems {
 				item := item{Name: ptr.Value(c.Name)}
 				if p := c.Properties; p != nil {

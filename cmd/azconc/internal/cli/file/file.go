@@ -259,12 +259,10 @@ func newShareListCmd(f *cli.Factory) *cobra.Command {
 		Short:   "List the account's shares",
 		Example: "  azconc share list --prefix rep",
 	}
-	var prefix string
-	var most int
-	flags.Listing(cmd.Flags(), &prefix, &most, "shares")
+	prefix, most := flags.Listing(cmd.Flags(), "shares")
 	return cli.OnAccount(f, cmd, f.FileService, func(ctx context.Context, service *azfiles.Client) (cli.Result, error) {
-		pages := service.NewListSharesPager(&azfiles.ListSharesOptions{Prefix: ptr.Optional(prefix)})
-		found, more, err := cli.List(ctx, pages, most, func(page azfiles.ListSharesSegmentResponse) (items []shareItem) {
+		pages := service.NewListSharesPager(&azfiles.ListSharesOptions{Prefix: ptr.Optional(*prefix)})
+		found, more, err := cli.List(ctx, pages, *most, func(page azfiles.ListSharesSegmentResponse) (items []shareItem) {
 			for _, s := range page.Shares {
 				item := shareItem{Name: ptr.Value(s.Name)}
 				if p := s.Properties; p != nil {

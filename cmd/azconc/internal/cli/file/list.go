@@ -51,13 +51,11 @@ root. The names of directories end in a slash.
 The size of a file that an SMB client is writing may be out of date: azconc file show asks for the file itself.`,
 		Example: "  azconc file list reports/2026\n  azconc file list reports --prefix q3 -o json",
 	}
-	var prefix string
-	var most int
-	flags.Listing(cmd.Flags(), &prefix, &most, "names")
+	prefix, most := flags.Listing(cmd.Flags(), "names")
 	parse := func(arg string) (ref.File, error) { return ref.ParseShareOrFile(strings.TrimSuffix(arg, "/")) }
 	return cli.On(f, cmd, parse, f.Directory, func(ctx context.Context, in ref.File, dir *directory.Client) (cli.Result, error) {
-		pages := dir.NewListFilesAndDirectoriesPager(&directory.ListFilesAndDirectoriesOptions{Prefix: ptr.Optional(prefix)})
-		found, more, err := cli.List(ctx, pages, most, entries)
+		pages := dir.NewListFilesAndDirectoriesPager(&directory.ListFilesAndDirectoriesOptions{Prefix: ptr.Optional(*prefix)})
+		found, more, err := cli.List(ctx, pages, *most, entries)
 		return listResult{Outcome: "listed", Directory: in.String(), Entries: found, Truncated: more}, err
 	})
 }

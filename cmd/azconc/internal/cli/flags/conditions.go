@@ -71,7 +71,7 @@ func CheckWrite(c optimistic.Conditions, prefix string) error {
 		a, b    string
 		instead string
 	}{
-		{match && none, "--if-match", "--if-none-match", "keep one of them: --if-match asks for one version, --if-none-match for any other, or none"},
+		{match && none, "--if-match", "--if-none-match", "keep one of them: --if-match asks for one version, --if-none-match for any other"},
 		{match && modified, "--if-match", "--if-modified-since", "an ETag is stricter than a time: keep --if-match"},
 		{none && unmodified, "--if-none-match", "--if-unmodified-since", "an ETag is stricter than a time: keep --if-none-match"},
 		{modified && unmodified, "--if-modified-since", "--if-unmodified-since", "to pin a version use --if-match with its ETag"},

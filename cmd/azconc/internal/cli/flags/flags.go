@@ -29,10 +29,12 @@ func AllowEmpty(set *pflag.FlagSet, names ...string) {
 	}
 }
 
-// Listing defines the flags of a list of nouns: --prefix and --max.
-func Listing(set *pflag.FlagSet, prefix *string, most *int, nouns string) {
+// Listing adds the flags of a list of nouns: --prefix and --max.
+func Listing(set *pflag.FlagSet, nouns string) (prefix *string, most *int) {
+	prefix, most = new(string), new(int)
 	Prefix(set, prefix)
 	Int(set, most, "max", 0, "stop after `n` "+nouns+"; 0 is all")
+	return prefix, most
 }
 
 func annotate(set *pflag.FlagSet, name, key, value string) {
@@ -104,20 +106,19 @@ func FlagError(cmd *cobra.Command, err error) error {
 	if !ok {
 		return &fail.UsageError{Err: err}
 	}
-	f, value := invalid.GetFlag(), invalid.GetValue()
-	if cause := errors.Unwrap(invalid); fail.Judge(cause).Code == fail.ExitUsage {
+	f, value, cause := invalid.GetFlag(), invalid.GetValue(), errors.Unwrap(invalid)
+	kind := strings.TrimPrefix(f.Value.Type(), "u")
+	switch {
+	case fail.Judge(cause).Code == fail.ExitUsage:
 		return cause
-	}
-	if f.Value.Type() == "duration" {
+	case kind == "duration":
 		return fail.WithHint(fail.Usagef("--%s %q is not a duration", f.Name, value), durationHint)
-	}
-	if strings.HasPrefix(f.Value.Type(), "int") || strings.HasPrefix(f.Value.Type(), "uint") {
+	case strings.HasPrefix(kind, "int"):
 		return fail.Usagef("--%s %q is not a whole number", f.Name, value)
-	}
-	if f.Value.Type() == "bool" {
+	case kind == "bool":
 		return fail.Usagef("--%s %q is neither true nor false", f.Name, value)
 	}
-	return fail.Usagef("--%s %q: %v", f.Name, value, errors.Unwrap(invalid))
+	return fail.Usagef("--%s %q: %v", f.Name, value, cause)
 }
 
 // nearest returns the flag of cmd whose name the user may have meant. It compares names as cobra compares those of commands.
