@@ -1,11 +1,11 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -131,13 +131,8 @@ func typeArguments(fn *ast.FuncDecl) string {
 
 // result returns the source with what was planted. What it inserts into the original has no line ends, so that positions stay.
 func (f *field) result() string {
-	offsets := make([]int, 0, len(f.edits))
-	for o := range f.edits {
-		offsets = append(offsets, o)
-	}
-	slices.SortFunc(offsets, func(a, b int) int { return cmp.Compare(b, a) })
 	out := f.source
-	for _, o := range offsets {
+	for _, o := range slices.Backward(slices.Sorted(maps.Keys(f.edits))) {
 		rest := out[o:]
 		if strings.HasPrefix(f.edits[o], "planted") && !strings.HasSuffix(f.edits[o], " ") {
 			rest = rest[len("_"):]

@@ -31,7 +31,7 @@ var All = []Scene{
 	{"lost-answers", "lost responses: a counter by the plain If-Match loop, and by azconc", lostAnswers},
 	{"lost-sends", "lost responses: messages sent and handled the plain way, and by azconc", lostSends},
 	{"paused-holder", "a holder that is paused writes late: its fence refuses it, and nothing else would", pausedHolder},
-	{"editors", "two editors of a wiki page: a stale ETag is refused, 412, and nobody's text is lost", editors},
+	{"editors", "two editors of a wiki page: a stale ETag is refused, 412; without a condition a text is lost", editors},
 	{"conditions", "the four conditional headers on reads and writes", conditions},
 	{"blob-operations", "blocks, metadata, snapshots and copies: what returns an ETag, what takes a condition", blobOperations},
 	{"container-operations", "a container's metadata and policy have conditions by time only; azconc takes its lease", containerOperations},

@@ -133,8 +133,8 @@ func (s *stage) lossy(name string, lose int) *client {
 	return c
 }
 
-// does begins an act, which ok or refused ends: a.does(…).ok(the call). In its command, @ stands for the container, queue or share, and #
-// for the table.
+// does begins an act, which ok or refused ends: a.does(…).ok(the call). Go evaluates does first, because it stands to the left of the
+// call. In the command, @ stands for the container, queue or share, and # for the table.
 func (c *client) does(what, library, command string) *client {
 	command = strings.NewReplacer("@", c.stage.name, "#", c.table()).Replace(command)
 	c.mu.Lock()
@@ -144,7 +144,7 @@ func (c *client) does(what, library, command string) *client {
 	return c
 }
 
-// ok ends an act that must succeed.
+// ok ends an act that must succeed, or a part of it.
 func (c *client) ok(err error) {
 	if err != nil {
 		c.act.Error = azerr.Clean(err).Error()

@@ -31,7 +31,7 @@ func NewCmd(f *cli.Factory) *cobra.Command {
 		Long: `Show failures on an emulator, and how azconc prevents them.
 
 The first scenes compare the loops that documentation shows with azconc, while some responses are lost. The others follow
-Microsoft's "Managing concurrency in Azure Storage". The table counts what each loop reported and what was stored. With -v, what
+Microsoft's "Managing concurrency in Azure Storage". The table counts what each loop reported and what happened. With -v, what
 was sent and what came back follows, with the library call and the command that do it. --scene plays the scenes that it names.
 
 The demo starts the service in memory, and stops it at the end. It needs no account and nothing else. With --engine azurite it
