@@ -1,6 +1,7 @@
 package optimistic
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -65,12 +66,15 @@ func (c Conditions) Validate() error {
 	if c.IfNoneMatch == azcore.ETagAny && c.LeaseID != "" {
 		return errors.New("conditions: a write that only creates (If-None-Match *) cannot have a lease id, because with it the service overwrites a leased blob")
 	}
-	for _, etag := range []azcore.ETag{c.IfMatch, c.IfNoneMatch} {
-		if etag != "" && !validETag(string(etag)) {
-			return fmt.Errorf(`conditions: %q is not an ETag; give it as the service wrote it, in double quotes ("0x8D…"), or *`, etag)
-		}
+	return cmp.Or(checkETag("conditions: IfMatch", c.IfMatch), checkETag("conditions: IfNoneMatch", c.IfNoneMatch))
+}
+
+// checkETag returns an error for an ETag, which name is given for, that is neither quoted nor "*" nor empty.
+func checkETag(name string, etag azcore.ETag) error {
+	if etag == "" || validETag(string(etag)) {
+		return nil
 	}
-	return nil
+	return fmt.Errorf(`%s: %q is not an ETag; give it as the service wrote it, in double quotes ("0x8D…"), or *`, name, etag)
 }
 
 // carried reports whether c has only conditions that a write carries beside its base.

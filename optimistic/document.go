@@ -16,7 +16,8 @@ import (
 
 // DocumentOptions tunes a Document. The zero value is the default.
 type DocumentOptions struct {
-	// Update tunes the writes. OperationID, DryRun and Conditions.IfMatch apply to single changes, so they are refused.
+	// Update tunes the writes. OperationID, DryRun and conditions on ETags and dates apply to single changes, so they are
+	// refused.
 	Update UpdateOptions
 
 	// MaxAge is how long a value is written over without reading it again. The ETag notices every change of the content,
@@ -86,8 +87,8 @@ func NewDocument[T any](target Target[T], opts *DocumentOptions) (*Document[T], 
 	if !ok {
 		return nil, fmt.Errorf("document %s: a Document needs a target with a version of its own", t.Resource())
 	}
-	if o.Update.OperationID != "" || o.Update.DryRun || o.Update.Conditions.IfMatch != "" {
-		return nil, errors.New("DocumentOptions.Update: OperationID, DryRun and Conditions.IfMatch belong to a single change; use Update for it")
+	if o.Update.OperationID != "" || o.Update.DryRun || !o.Update.Conditions.carried() {
+		return nil, errors.New("DocumentOptions.Update: OperationID, DryRun and Conditions on ETags and dates belong to a single change; use Update for it")
 	}
 	u, err := o.Update.validated()
 	if err != nil {
@@ -208,7 +209,7 @@ func (d *Document[T]) withdraw(e *entry[T]) bool {
 // work folds the entries in the queue once, and gives the token back.
 func (d *Document[T]) work() {
 	defer func() { d.idle <- struct{}{} }()
-	f := &folder[T]{Document: d, Loop: protocol.Loop{Call: protocol.NewCall("update", d.target.Resource(), d.settings), Place: sealed.Place(d.target), Budget: d.o.budget()}}
+	f := &folder[T]{Document: d, Loop: protocol.Loop{Call: protocol.NewCall("update", d.target.Resource(), d.settings), Place: sealed.Place(d.target), Budget: d.o.budget(), Narrow: d.o.Conditions.narrow()}}
 	f.Next, f.Refused = f.next, f.refused
 	d.mu.Lock()
 	n := min(len(d.queue), maxFold)

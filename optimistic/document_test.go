@@ -3,6 +3,7 @@ package optimistic_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -308,14 +309,31 @@ func TestADocumentWritesAValueThatItHeldBefore(t *testing.T) {
 	}
 }
 
+// TestADocumentDoesNotTryAgainWhatItsOwnConditionForbids: it tried until its time was up, as if others were writing.
+func TestADocumentDoesNotTryAgainWhatItsOwnConditionForbids(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := optest.Quiet(t, `{"n":1}`)
+		d := open(t, s, &optimistic.DocumentOptions{Update: optimistic.UpdateOptions{Conditions: optimistic.Conditions{IfTags: `"a" = 'b'`}}})
+		res, err := d.Update(t.Context(), optest.Increment)
+		if !errors.Is(err, optimistic.ErrConflict) {
+			t.Errorf("Update = %+v, %v", res, err)
+		}
+		optest.Requests(t, s, res, 3) // read, refused, and read to find no other writer
+	})
+}
+
 func TestBadDocumentsAreRefused(t *testing.T) {
 	s, _ := optest.Quiet(t, "")
 	for name, o := range map[string]*optimistic.DocumentOptions{
 		"operation": {Update: optimistic.UpdateOptions{OperationID: "x"}},
 		"pinned":    {Update: optimistic.UpdateOptions{Conditions: optimistic.Conditions{IfMatch: `"0x1"`}}},
+		"not at":    {Update: optimistic.UpdateOptions{Conditions: optimistic.Conditions{IfNoneMatch: `"0x1"`}}},
+		"new":       {Update: optimistic.UpdateOptions{Conditions: optimistic.Conditions{IfNoneMatch: "*"}}},
+		"since":     {Update: optimistic.UpdateOptions{Conditions: optimistic.Conditions{IfModifiedSince: time.Now()}}},
+		"not since": {Update: optimistic.UpdateOptions{Conditions: optimistic.Conditions{IfUnmodifiedSince: time.Now()}}},
 	} {
-		if _, err := optimistic.NewDocument(blobs.NewJSON[optest.Counter](s.BlockBlob("box", "n.json")), o); err == nil {
-			t.Errorf("%s: accepted", name)
+		if _, err := optimistic.NewDocument(blobs.NewJSON[optest.Counter](s.BlockBlob("box", "n.json")), o); err == nil || !strings.Contains(err.Error(), "use Update") {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 	d := open(t, s, nil)

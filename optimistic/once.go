@@ -66,6 +66,9 @@ func Replace[T any](ctx context.Context, target Target[T], base *Version[T], val
 	if base == nil || !base.Exists {
 		return Result{}, errors.New("replace: base is not a version of an existing resource; use Create, or Read it first")
 	}
+	if err := checkETag("replace: base.ETag", base.ETag); err != nil {
+		return Result{}, err
+	}
 	return writeOnce(ctx, "replace", target, base.base(), value, opts)
 }
 
@@ -149,7 +152,9 @@ func Delete[T any](ctx context.Context, target Target[T], base State, opts *Writ
 		w, err = protocol.RemoveAny(remove, t.Look)
 	default:
 		w.Base.Exists = true
-		w.Send, err = remove(w.Base)
+		if err = checkETag("base.ETag", base.ETag); err == nil {
+			w.Send, err = remove(w.Base)
+		}
 	}
 	if err != nil {
 		return Result(c.Finish()), c.Fail(err)

@@ -68,7 +68,7 @@ func (o *DownloadOptions) withDefaults() (DownloadOptions, error) {
 	if out.BlockSize < 1 || out.Concurrency < 1 {
 		return out, fmt.Errorf("DownloadOptions: BlockSize %d and Concurrency %d must be positive", out.BlockSize, out.Concurrency)
 	}
-	return out, nil
+	return out, validateRead(out.Conditions)
 }
 
 // Download writes one version of a blob to w, whole. A blob longer than BlockSize is read in ranges, each pinned to the

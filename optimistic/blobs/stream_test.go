@@ -298,6 +298,12 @@ func TestDownloadConditions(t *testing.T) {
 			t.Errorf("%s: %q, %v", name, got.String(), err)
 		}
 	}
+	s.Reset()
+	for _, c := range []optimistic.Conditions{{IfMatch: "0x1"}, {IfNoneMatch: "0x1"}, {IfNoneMatch: "*"}} {
+		if _, err := Download(t.Context(), client.BlobClient(), io.Discard, &DownloadOptions{Conditions: c}); err == nil || s.Requests() > 0 {
+			t.Errorf("%+v: %v after %v", c, err, s.Log())
+		}
+	}
 	if _, err := Download(t.Context(), s.BlockBlob("box", "nothing").BlobClient(), io.Discard, nil); !errors.Is(err, optimistic.ErrNotFound) {
 		t.Errorf("missing: %v", err)
 	}

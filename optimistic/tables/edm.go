@@ -175,7 +175,7 @@ func (p Property) size(name string) int {
 	case EDMString:
 		return n + 4 + utf16Size(p.Value)
 	case EDMBinary:
-		return n + 4 + base64.StdEncoding.DecodedLen(len(p.Value))
+		return n + 4 + base64.StdEncoding.DecodedLen(len(p.Value)) - strings.Count(p.Value, "=")
 	case EDMBoolean:
 		return n + 1
 	case EDMInt32:

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 )
@@ -20,6 +19,9 @@ var systemProperties = []string{"PartitionKey", "RowKey", "Timestamp"}
 
 // decodeInto decodes properties into the value that to points to.
 func decodeInto(e storedEntity, to any) error {
+	if v := reflect.ValueOf(to); v.Kind() != reflect.Pointer || v.IsNil() {
+		return fmt.Errorf("the entity cannot be decoded into a %T that is not a pointer, or nil; give a pointer to a value", to)
+	}
 	switch v := to.(type) {
 	case *Properties:
 		*v = maps.Clone(e.properties)
@@ -87,8 +89,8 @@ func encodeValue(value any, known Properties) (Properties, error) {
 		return out, nil
 	}
 	v := reflect.ValueOf(value)
-	for v.Kind() == reflect.Pointer && !v.IsNil() {
-		v = v.Elem()
+	for v.Kind() == reflect.Pointer {
+		v = v.Elem() // invalid if it is nil
 	}
 	if v.Kind() == reflect.Map && v.Type().Key().Kind() == reflect.String {
 		return encodeMap(v, known)
@@ -157,9 +159,6 @@ func propertyFrom(value any, known Property) (Property, error) {
 			return Property{EDMDouble, formatDouble(v)}, nil // JSON has no such number
 		}
 	}
-	if s := reflect.ValueOf(value); s.Kind() == reflect.String && !utf8.ValidString(s.String()) {
-		return Property{}, fmt.Errorf("%q is not valid text; store bytes as a Binary", s.String()) // encoding/json would replace invalid bytes
-	}
 	raw, err := json.Marshal(value)
 	if err != nil || isNull(raw) {
 		return Property{}, err
@@ -170,6 +169,11 @@ func propertyFrom(value any, known Property) (Property, error) {
 // propertyAs returns the Property for a literal. Its type is that of the property that it replaces if the value fits, or
 // else the type for its Go type.
 func propertyAs(raw json.RawMessage, t reflect.Type, known Property) (Property, error) {
+	// encoding/json writes this escape, whose backslash follows no other, in place of an invalid byte only.
+	const replaced = `\ufffd`
+	if s := string(raw); strings.Contains(s, replaced) && strings.Contains(strings.ReplaceAll(s, `\\`, ""), replaced) {
+		return Property{}, fmt.Errorf("%s is not valid text; store bytes as a Binary", raw)
+	}
 	text, quoted, err := literalText(raw)
 	if err != nil {
 		return Property{}, err

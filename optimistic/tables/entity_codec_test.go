@@ -14,6 +14,7 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/optest"
 	"github.com/azconc/azconc/optimistic/internal/sealed"
+	"github.com/azconc/azconc/pkg/aztest"
 )
 
 // everything is a struct with a field for every type.
@@ -117,6 +118,59 @@ func TestTypesThatAreNoEntitiesAreRefused(t *testing.T) {
 	}
 	if _, err := optimistic.Create(t.Context(), NewEntity[dated](client, "p", "new"), dated{}, nil); err == nil || !strings.Contains(err.Error(), "omitzero") {
 		t.Errorf("a time that is not set: %v", err)
+	}
+}
+
+// TestANilPointerIsNoEntity: it was written as an entity without properties, or was a panic.
+func TestANilPointerIsNoEntity(t *testing.T) {
+	s, client := optest.Row(t, `{"n":1}`)
+	var none *optest.Counter
+	ctx, target := t.Context(), NewEntity[*optest.Counter](client, "p", "r")
+	tx := func(change func(context.Context, *Tx) error) error {
+		return optest.ErrorOf(Transact(ctx, client, "p", change, nil))
+	}
+	for name, err := range map[string]error{
+		"create":     optest.ErrorOf(optimistic.Create(ctx, target, none, nil)),
+		"upsert":     optest.ErrorOf(Upsert(ctx, target, none, nil)),
+		"update":     optest.ErrorOf(optimistic.Update(ctx, target, func(_ context.Context, v **optest.Counter) error { *v = nil; return nil }, nil)),
+		"properties": optest.ErrorOf(optimistic.Create(ctx, NewEntity[*Properties](client, "p", "new"), nil, nil)),
+		"put":        tx(func(_ context.Context, tx *Tx) error { return tx.Put("r", none) }),
+		"get":        tx(func(ctx context.Context, tx *Tx) error { return optest.ErrorOf(tx.Get(ctx, "r", none)) }),
+		"get a map":  tx(func(ctx context.Context, tx *Tx) error { return optest.ErrorOf(tx.Get(ctx, "r", (*Properties)(nil))) }),
+		"no pointer": tx(func(ctx context.Context, tx *Tx) error { return optest.ErrorOf(tx.Get(ctx, "r", optest.Counter{})) }),
+	} {
+		if err == nil || !strings.Contains(err.Error(), "give a") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, r := range s.Log() {
+		if aztest.Writes(&r) {
+			t.Errorf("sent %v", r)
+		}
+	}
+}
+
+// TestTextThatIsNotValidIsRefused: the JSON encoder replaced its bytes in silence.
+func TestTextThatIsNotValidIsRefused(t *testing.T) {
+	type note struct {
+		Text string `json:"text"`
+	}
+	s, client := optest.Row(t, `{"n":1}`)
+	target := NewEntity[note](client, "p", "new")
+	_, err := optimistic.Create(t.Context(), target, note{"a\xff"}, nil)
+	bad := "a\xff"
+	_, pointer := optimistic.Create(t.Context(), NewEntity[map[string]any](client, "p", "new"), map[string]any{"text": &bad}, nil)
+	for _, err := range []error{err, pointer} {
+		if err == nil || !strings.Contains(err.Error(), `property "text"`) || s.Requests() > 0 {
+			t.Errorf("%v after %v", err, s.Log())
+		}
+	}
+	const valid = "\ufffd \\ufffd \\\\ufffd"
+	if _, err := optimistic.Create(t.Context(), target, note{valid}, nil); err != nil {
+		t.Error(err)
+	}
+	if v, err := optimistic.Read(t.Context(), target, nil); err != nil || v.Value.Text != valid {
+		t.Errorf("%+v, %v", v, err)
 	}
 }
 

@@ -2,6 +2,7 @@ package tables
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"strings"
@@ -187,6 +188,7 @@ func TestAnEntityThatTheServiceWouldRefuseIsNotSent(t *testing.T) {
 	}{
 		"too many properties":  {fill(251, ""), "lineage is one of them"},
 		"a text too long":      {fill(1, text+"x"), "65538 bytes"},
+		"bytes too long":       {func(p *Properties) { (*p)["b"] = binary(64<<10 + 1) }, "65537 bytes"},
 		"too large":            {fill(16, text), "1048576"},
 		"the lineage's name":   {func(p *Properties) { (*p)[optimistic.LineageKey] = Property{EDMString, ""} }, "azconc's own"},
 		"another row":          {func(p *Properties) { (*p)["RowKey"] = Property{EDMString, "q"} }, "cannot be changed"},
@@ -203,6 +205,9 @@ func TestAnEntityThatTheServiceWouldRefuseIsNotSent(t *testing.T) {
 			}
 		})
 	}
+	if _, err := optimistic.Create(t.Context(), NewEntity[Properties](client, "p", "64"), Properties{"b": binary(64 << 10)}, nil); err != nil {
+		t.Errorf("a binary of 64 KiB: %v", err)
+	}
 	// 252 are all right when no lineage is asked for.
 	_, err := optimistic.Update(t.Context(), NewEntity[Properties](client, "p", "r"), func(_ context.Context, p *Properties) error { fill(251, "")(p); return nil },
 		&optimistic.UpdateOptions{SendOptions: optimistic.SendOptions{LineageSize: -1}})
@@ -216,6 +221,10 @@ func TestAnEntityThatTheServiceWouldRefuseIsNotSent(t *testing.T) {
 		&optimistic.UpdateOptions{Conditions: optimistic.Conditions{LeaseID: "x"}}); err == nil {
 		t.Error("a lease id is accepted")
 	}
+}
+
+func binary(size int) Property {
+	return Property{EDMBinary, base64.StdEncoding.EncodeToString(make([]byte, size))}
 }
 
 // TestALargeEntityGetsAShorterLineage: the lineage must not make an entity unwritable.

@@ -61,8 +61,9 @@ func DeleteTable(ctx context.Context, client *aztables.Client, opts *TableOption
 }
 
 // Upsert inserts an entity, or overwrites the existing one: last writer wins, because the service accepts no condition
-// here. In MergeChanges mode the properties that value does not name are kept (REST: "Insert Or Merge Entity"), in
-// ReplaceWhole mode they are removed, with the lineage and the operations (REST: "Insert Or Replace Entity").
+// here. In the modes MergeChanges and MergeGiven the properties that value does not name are kept (REST: "Insert Or Merge
+// Entity"), in ReplaceWhole and ReplaceGiven they are removed, with the lineage and the operations (REST: "Insert Or Replace
+// Entity").
 //
 // If a response is lost, the request is sent again, which has the same effect. It may overwrite what another client
 // wrote in between.
@@ -84,7 +85,7 @@ func Upsert[T any](ctx context.Context, target Entity[T], value T, opts *TableOp
 		return optimistic.Result{}, err
 	}
 	mode, request := aztables.UpdateModeMerge, "Insert Or Merge Entity"
-	if target.Mode == ReplaceWhole {
+	if target.Mode == ReplaceWhole || target.Mode == ReplaceGiven {
 		mode, request = aztables.UpdateModeReplace, "Insert Or Replace Entity"
 	}
 	var etag azcore.ETag

@@ -54,7 +54,7 @@ func TestALostResponseToTheCreationOfATableIsUnknown(t *testing.T) {
 
 func TestAnUpsertOverwritesAnEntity(t *testing.T) {
 	for _, fault := range []bool{false, true} {
-		for mode, want := range map[Mode]int{MergeChanges: 2, ReplaceWhole: 1} {
+		for mode, want := range map[Mode]int{MergeChanges: 2, MergeGiven: 2, ReplaceWhole: 1, ReplaceGiven: 1} {
 			synctest.Test(t, func(t *testing.T) {
 				s := aztest.New(nil)
 				target := NewEntity[Properties](s.Table("jobs"), "eu", "17")

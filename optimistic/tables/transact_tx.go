@@ -240,6 +240,9 @@ func (tx *Tx) DeleteVersion(row string, version azcore.ETag) error {
 	case r.known || r.op != txNone:
 		return tx.fail(r, "it has been read or written in this transaction")
 	}
+	if err := (optimistic.Conditions{IfMatch: version}).Validate(); err != nil {
+		return tx.fail(r, err)
+	}
 	r.known, r.base, r.op = true, protocol.State{Exists: true, ETag: version}, txDelete
 	return nil
 }

@@ -3,11 +3,13 @@ package tables
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/pkg/aztest"
 )
 
 func TestDeleteVersionDeletesOnlyThatVersion(t *testing.T) {
@@ -38,6 +40,7 @@ func TestDeleteVersionDeletesOnlyThatVersion(t *testing.T) {
 	}
 	for name, change := range map[string]func(context.Context, *Tx) error{
 		"no version":  func(_ context.Context, tx *Tx) error { return tx.DeleteVersion("c", "") },
+		"unquoted":    func(_ context.Context, tx *Tx) error { return tx.DeleteVersion("c", "0x8D") },
 		"any version": func(_ context.Context, tx *Tx) error { return tx.DeleteVersion("c", azcore.ETagAny) },
 		"read before": func(ctx context.Context, tx *Tx) error {
 			_, err := tx.Get(ctx, "c", nil)
@@ -47,8 +50,9 @@ func TestDeleteVersionDeletesOnlyThatVersion(t *testing.T) {
 			return errors.Join(tx.Put("c", account{}), tx.DeleteVersion("c", a.ETag))
 		},
 	} {
-		if _, err := Transact(t.Context(), client, "p", change, nil); err == nil {
-			t.Errorf("%s: no error", name)
+		s.Reset()
+		if _, err := Transact(t.Context(), client, "p", change, nil); err == nil || slices.ContainsFunc(s.Log(), func(r aztest.Request) bool { return aztest.Writes(&r) }) {
+			t.Errorf("%s: %v\n%v", name, err, s.Log())
 		}
 	}
 }
