@@ -183,7 +183,7 @@ func TestNamesOfTheAccountAreCompleted(t *testing.T) {
 			{"once show jo", "jobs-old/ jobs/ :6"},
 			{"dev run ./", ":0"},
 			{"dev run --engine ", "memory azurite :4"},
-			{"bench --workload ", "blob lock consume :4"},
+			{"bench --workload ", "blob lock :4"},
 			{"dev up --location ./", ":0"},
 			{"queue consume orders --manifest k", "keda-job keda :4"},
 			{"doctor l", "logs :4"},
