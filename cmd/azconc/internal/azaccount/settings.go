@@ -1,6 +1,9 @@
 package azaccount
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // Flags are settings that take precedence over the environment. Errors name them as azconc's flags: --account-name,
 // --sas-token and so on.
@@ -30,74 +33,73 @@ type Flags struct {
 //
 // Errors are of type [*Error].
 func Resolve(flags Flags, getenv func(string) string) (*Account, error) {
-	s := &settings{Flags: flags, named: map[string]string{}}
-	if err := s.readFiles(); err != nil {
+	text, err1 := secretOf("--connection-string", flags.ConnectionString, "-file", flags.ConnectionStringFile)
+	key, err2 := secretOf("--account-key", flags.AccountKey, "-file", flags.AccountKeyFile)
+	sas, err3 := secretOf("--sas-token", flags.SASToken, "-file", flags.SASTokenFile)
+	if err := cmp.Or(err1, err2, err3); err != nil {
 		return nil, err
 	}
-	if err := s.contradictions(); err != nil {
+	if err := contradictions(flags, text, key, sas); err != nil {
 		return nil, err
 	}
-	var err error
-	a := &Account{endpoint: map[Service]string{}}
-	text := s.ConnectionString
-	if text == "" && s.AccountName == "" {
-		if text, err = s.variable(getenv, "AZURE_STORAGE_CONNECTION_STRING"); err != nil {
-			return nil, err
+	// The environment does not decide how to authorise if a flag does, nor which account.
+	chosen := key.value != "" || sas.value != "" || flags.AuthMode == "login"
+	byFlag := chosen || text.value != "" || flags.AuthMode != ""
+	variable := func(name string) (secret, error) { return secretOf(name, getenv(name), "_FILE", getenv(name+"_FILE")) }
+	if text.value == "" && flags.AccountName == "" {
+		if text, err1 = variable("AZURE_STORAGE_CONNECTION_STRING"); err1 != nil {
+			return nil, err1
 		}
 	}
-	var key, sas string
-	if text != "" {
-		parsed, err := parseConnectionString(text)
+	a := &Account{name: cmp.Or(flags.AccountName, getenv("AZURE_STORAGE_ACCOUNT")), endpoint: map[Service]string{}}
+	if text.value != "" {
+		parsed, err := parseConnectionString(text.value)
 		if err != nil {
 			return nil, err
 		}
-		a.name, a.endpoint, key, sas = parsed.name, parsed.endpoint, parsed.key, parsed.sas
+		a.name, a.endpoint = parsed.name, parsed.endpoint
+		if !chosen {
+			key.value, sas.value = parsed.key, parsed.sas
+		}
 	} else {
-		a.name = s.AccountName
-		if a.name == "" {
-			a.name = getenv("AZURE_STORAGE_ACCOUNT")
-		}
-		if s.AccountKey == "" && s.SASToken == "" && s.AuthMode != "login" {
-			if key, err = s.variable(getenv, "AZURE_STORAGE_KEY"); err != nil {
-				return nil, err
-			}
-			if sas, err = s.variable(getenv, "AZURE_STORAGE_SAS_TOKEN"); err != nil {
+		if !chosen {
+			key, err1 = variable("AZURE_STORAGE_KEY")
+			sas, err2 = variable("AZURE_STORAGE_SAS_TOKEN")
+			if err := cmp.Or(err1, err2); err != nil {
 				return nil, err
 			}
 		}
-		if a.name != "" {
-			if err := validAccount("the account name", a.name); err != nil {
-				return nil, err
-			}
-			for _, service := range services {
-				a.endpoint[service] = "https://" + a.name + "." + string(service) + ".core.windows.net"
-			}
+		if err := a.defaultEndpoints(); err != nil {
+			return nil, err
 		}
 	}
-	if err := a.endpoints(s); err != nil {
+	if err := a.endpoints(flags); err != nil {
 		return nil, err
 	}
-	if err := a.authorise(s, getenv, key, sas); err != nil {
+	mode := cmp.Or(flags.AuthMode, getenv("AZURE_STORAGE_AUTH_MODE"))
+	if mode == "login" && (!byFlag || flags.AuthMode == mode) {
+		key.value, sas.value = "", ""
+	}
+	if err := a.authorise(mode, getenv, key, sas); err != nil {
 		return nil, err
 	}
 	return a, nil
 }
 
-func (f *settings) contradictions() error {
-	type flag struct{ name, value string }
-	key, sas := f.nameOf("--account-key"), f.nameOf("--sas-token")
-	credentials := []flag{{key, f.AccountKey}, {sas, f.SASToken}}
-	if f.ConnectionString != "" {
-		for _, o := range append(credentials, flag{"--account-name", f.AccountName}) {
+// contradictions refuses flags that exclude each other.
+func contradictions(flags Flags, text, key, sas secret) error {
+	credentials := []secret{key, sas}
+	if text.value != "" {
+		for _, o := range append(credentials, secret{"--account-name", flags.AccountName}) {
 			if o.value != "" {
-				return hinted("the connection string names the account and its credential: drop "+o.name, "%s and %s cannot both be given", f.nameOf("--connection-string"), o.name)
+				return hinted("the connection string names the account and its credential: drop "+o.name, "%s and %s cannot both be given", text.name, o.name)
 			}
 		}
 	}
-	if f.AccountKey != "" && f.SASToken != "" {
-		return hinted("give the one to authorise requests with", "%s and %s cannot both be given", key, sas)
+	if key.value != "" && sas.value != "" {
+		return hinted("give the one to authorise requests with", "%s and %s cannot both be given", key.name, sas.name)
 	}
-	switch f.AuthMode {
+	switch flags.AuthMode {
 	case "", "key":
 	case "login":
 		for _, o := range credentials {
@@ -106,15 +108,23 @@ func (f *settings) contradictions() error {
 			}
 		}
 	default:
-		return invalid("--auth-mode %q is neither login nor key", f.AuthMode)
+		return invalid("--auth-mode %q is neither login nor key", flags.AuthMode)
 	}
-	if err := validKey(key, f.AccountKey); err != nil {
-		return err
-	}
-	return validSAS(sas, strings.TrimPrefix(f.SASToken, "?"))
+	return nil
 }
 
-func (a *Account) endpoints(flags *settings) error {
+// defaultEndpoints sets the endpoints of an account in the public cloud, if it has a name.
+func (a *Account) defaultEndpoints() error {
+	if a.name == "" {
+		return nil
+	}
+	for _, s := range services {
+		a.endpoint[s] = "https://" + a.name + "." + string(s) + ".core.windows.net"
+	}
+	return validAccount("the account name", a.name)
+}
+
+func (a *Account) endpoints(flags Flags) error {
 	for s, given := range map[Service]string{
 		Blob: flags.BlobEndpoint, Table: flags.TableEndpoint, Queue: flags.QueueEndpoint, File: flags.FileEndpoint,
 	} {
@@ -133,47 +143,24 @@ func (a *Account) endpoints(flags *settings) error {
 	return nil
 }
 
-func (a *Account) authorise(flags *settings, getenv func(string) string, key, sas string) error {
+// authorise sets the credential: the key, the SAS, or Entra ID.
+func (a *Account) authorise(mode string, getenv func(string) string, key, sas secret) error {
+	a.key, a.sas = key.value, strings.TrimPrefix(sas.value, "?")
 	switch {
-	case flags.AuthMode == "login":
-		a.login = &login{getenv: getenv}
-		return nil
-	case flags.AccountKey != "":
-		a.key = flags.AccountKey
-	case flags.SASToken != "":
-		a.sas = strings.TrimPrefix(flags.SASToken, "?")
-	case flags.ConnectionString == "" && flags.AuthMode == "" && getenv("AZURE_STORAGE_AUTH_MODE") == "login":
-		a.login = &login{getenv: getenv}
-		return nil
-	case key != "" && sas != "":
-		return hinted("unset one of them, or give --account-key, --sas-token or --auth-mode login", "%s and %s are both set",
-			flags.nameOf("AZURE_STORAGE_KEY"), flags.nameOf("AZURE_STORAGE_SAS_TOKEN"))
-	case key != "":
-		if err := validKey(flags.nameOf("AZURE_STORAGE_KEY"), key); err != nil {
+	case a.key != "" && a.sas != "":
+		return hinted("unset one of them, or give --account-key, --sas-token or --auth-mode login", "%s and %s are both set", key.name, sas.name)
+	case a.key != "":
+		if err := validKey(key.name, a.key); err != nil || a.name != "" {
 			return err
 		}
-		a.key = key
-	case sas != "":
-		a.sas = strings.TrimPrefix(sas, "?")
-		if err := validSAS(flags.nameOf("AZURE_STORAGE_SAS_TOKEN"), a.sas); err != nil {
-			return err
-		}
-	default:
-		mode := flags.AuthMode
-		if mode == "" {
-			mode = getenv("AZURE_STORAGE_AUTH_MODE")
-		}
-		switch mode {
-		case "", "login":
-		case "key":
-			return hinted("give --account-key or --sas-token, or see azconc help environment", "auth mode key, but neither a key nor a SAS is given")
-		default:
-			return invalid("AZURE_STORAGE_AUTH_MODE %q is neither login nor key", mode)
-		}
-		a.login = &login{getenv: getenv}
-	}
-	if a.key != "" && a.name == "" {
 		return hinted("give --account-name", "an account key is given without an account")
+	case a.sas != "":
+		return validSAS(sas.name, a.sas)
+	case mode == "key":
+		return hinted("give --account-key or --sas-token, or see azconc help environment", "auth mode key, but neither a key nor a SAS is given")
+	case mode != "" && mode != "login":
+		return invalid("AZURE_STORAGE_AUTH_MODE %q is neither login nor key", mode)
 	}
+	a.login = &login{getenv: getenv}
 	return nil
 }

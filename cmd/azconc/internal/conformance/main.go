@@ -21,7 +21,6 @@ import (
 	"syscall"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/azaccount"
-	"github.com/azconc/azconc/pkg/aztest/conformance"
 )
 
 const (
@@ -51,10 +50,8 @@ func (p program) run(ctx context.Context, args []string) int {
 	flags := flag.NewFlagSet("conformance", flag.ContinueOnError)
 	flags.SetOutput(p.stderr)
 	only := flags.String("only", ".", "ask the sections that match this `regexp`, such as 'lease|queue'")
-	clean := flags.Bool("clean", false, "ask nothing: remove what earlier runs left behind")
-	list := flags.Bool("list", false, "ask nothing: list the sections")
 	flags.Usage = func() {
-		fmt.Fprintln(p.stderr, "usage: scripts/conformance [-only <regexp>] [-list] [-clean]")
+		fmt.Fprintln(p.stderr, "usage: scripts/conformance [-only <regexp>]")
 		flags.PrintDefaults()
 	}
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
@@ -66,12 +63,6 @@ func (p program) run(ctx context.Context, args []string) int {
 	if err != nil || flags.NArg() > 0 {
 		fmt.Fprintln(p.stderr, "conformance: error: -only is not a regular expression, or there are arguments")
 		return exitUsage
-	}
-	if *list {
-		for _, s := range conformance.Sections() {
-			fmt.Fprintf(p.stdout, "%s\t%s\n", s.Name, s.Service)
-		}
-		return exitOK
 	}
 	account, err := azaccount.Resolve(azaccount.Flags{}, p.getenv)
 	if err == nil && account.Endpoint(azaccount.Blob) == "" {
@@ -90,19 +81,11 @@ func (p program) run(ctx context.Context, args []string) int {
 		return exitUsage
 	}
 	defer r.transport.CloseIdleConnections()
-	if *clean {
-		removed, left := r.remove(namePrefix)
-		fmt.Fprintf(p.stdout, "%d removed, %d left\n", removed, left)
-		if left > 0 {
-			return exitDifferent
-		}
-		return exitOK
-	}
 	out := &report{out: p.stdout, hide: r.hide, emulator: r.emulator}
 	out.begin(r)
 	// The removal comes last whatever happens before, and has its own time after an interrupt.
 	r.ask(out, wanted)
-	_, left := r.remove(r.prefix)
+	left := r.remove()
 	out.end(r)
 	switch {
 	case ctx.Err() != nil:

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -15,8 +16,10 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/sas"
 	blobs "github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
+	filelease "github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/lease"
 	files "github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/service"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/share"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
@@ -40,6 +43,9 @@ type rig struct {
 	transport *http.Transport
 	requests  atomic.Int64
 	names     atomic.Int64
+
+	mu      sync.Mutex
+	created []resource // guarded by mu
 
 	blobs  *blobs.Client
 	tables *aztables.ServiceClient
@@ -91,39 +97,66 @@ func (r *rig) has(service string) bool {
 // name returns a new name.
 func (r *rig) name() string { return fmt.Sprint(r.prefix, r.names.Add(1)) }
 
+// create creates a resource, and notes it for the removal.
+func (r *rig) create(t conformance.T, x resource, create func() error) {
+	t.Helper()
+	r.mu.Lock()
+	r.created = append(r.created, x)
+	r.mu.Unlock()
+	if err := create(); err != nil {
+		t.Fatalf("create what the section needs: %v", err)
+	}
+}
+
 // harness returns the account for the suite.
 func (r *rig) harness() conformance.Harness {
-	created := func(t conformance.T, err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatalf("create what the section needs: %v", err)
-		}
-	}
 	return conformance.Harness{
 		Emulator: r.emulator,
 		Sign:     r.sign,
 		Container: func(t conformance.T) *container.Client {
-			c := r.blobs.NewContainerClient(r.name())
-			_, err := c.Create(t.Context(), nil)
-			created(t, err)
+			name := r.name()
+			c := r.blobs.NewContainerClient(name)
+			r.create(t, resource{
+				"container", name,
+				func(ctx context.Context) error { _, err := c.Delete(ctx, nil); return err },
+				func(ctx context.Context) error {
+					holder, err := lease.NewContainerClient(c, nil)
+					if err == nil {
+						_, err = holder.BreakLease(ctx, &lease.ContainerBreakOptions{BreakPeriod: new(int32(0))})
+					}
+					return err
+				},
+			}, func() error { _, err := c.Create(t.Context(), nil); return err })
 			return c
 		},
 		Queue: func(t conformance.T) *azqueue.QueueClient {
-			c := r.queues.NewQueueClient(r.name())
-			_, err := c.Create(t.Context(), nil)
-			created(t, err)
+			name := r.name()
+			c := r.queues.NewQueueClient(name)
+			r.create(t, resource{"queue", name, func(ctx context.Context) error { _, err := c.Delete(ctx, nil); return err }, nil},
+				func() error { _, err := c.Create(t.Context(), nil); return err })
 			return c
 		},
 		Share: func(t conformance.T) *share.Client {
-			c := r.files.NewShareClient(r.name())
-			_, err := c.Create(t.Context(), nil)
-			created(t, err)
+			name := r.name()
+			c := r.files.NewShareClient(name)
+			all := &share.DeleteOptions{DeleteSnapshots: new(share.DeleteSnapshotsOptionTypeInclude)}
+			r.create(t, resource{
+				"share", name,
+				func(ctx context.Context) error { _, err := c.Delete(ctx, all); return err },
+				func(ctx context.Context) error {
+					holder, err := filelease.NewShareClient(c, nil)
+					if err == nil {
+						_, err = holder.Break(ctx, &filelease.ShareBreakOptions{BreakPeriod: new(int32(0))})
+					}
+					return err
+				},
+			}, func() error { _, err := c.Create(t.Context(), nil); return err })
 			return c
 		},
 		Tables: func(t conformance.T) (*aztables.ServiceClient, string) {
 			name := strings.ReplaceAll(r.name(), "-", "")
-			_, err := r.tables.CreateTable(t.Context(), name, nil)
-			created(t, err)
+			r.create(t, resource{"table", name, func(ctx context.Context) error { _, err := r.tables.DeleteTable(ctx, name, nil); return err }, nil},
+				func() error { _, err := r.tables.CreateTable(t.Context(), name, nil); return err })
 			return r.tables, name
 		},
 	}

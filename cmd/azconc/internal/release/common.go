@@ -3,10 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -46,28 +43,27 @@ func (r *release) completions(files map[string][]byte) error {
 }
 
 // manual makes a page of each command's help.
-func (r *release) manual(files map[string][]byte) (err error) {
-	dir, err := os.MkdirTemp("", "azconc-man-")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	header := &doc.GenManHeader{Section: "1", Date: &r.time, Source: "azconc " + r.number(), Manual: "azconc"}
+func (r *release) manual(files map[string][]byte) error {
 	tree := root.Documented()
 	escape(tree)
-	if err := doc.GenManTree(tree, header, dir); err != nil {
+	return r.pages(files, tree)
+}
+
+// pages makes the page of a command, and those of the commands below it.
+func (r *release) pages(files map[string][]byte, cmd *cobra.Command) error {
+	var page bytes.Buffer
+	header := &doc.GenManHeader{Section: "1", Date: &r.time, Source: "azconc " + r.number(), Manual: "azconc"}
+	if err := doc.GenMan(cmd, header, &page); err != nil {
 		return err
 	}
-	pages, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
-	for _, page := range pages {
-		data, err := os.ReadFile(filepath.Join(dir, page.Name()))
-		if err != nil {
+	files["man/"+strings.ReplaceAll(cmd.CommandPath(), " ", "-")+".1"] = page.Bytes()
+	for _, sub := range cmd.Commands() {
+		if !sub.IsAvailableCommand() || sub.IsAdditionalHelpTopicCommand() {
+			continue
+		}
+		if err := r.pages(files, sub); err != nil {
 			return err
 		}
-		files["man/"+page.Name()] = data
 	}
 	return nil
 }

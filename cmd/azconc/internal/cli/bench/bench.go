@@ -1,5 +1,5 @@
-// Package bench has azconc bench, which measures azconc beside the loops that programs use without it, on one blob, one lock and
-// one queue.
+// Package bench has azconc bench, which measures azconc beside the loops that programs use without it, on one blob and on one
+// lock.
 //
 // Clients are goroutines in one process. On a service that is near, such as an emulator on the same
 // machine, its processors limit every way alike.
@@ -42,14 +42,13 @@ clients share.
 
 ` + workloadHelp() + `
 Each is measured in several ways. A plain loop reads, writes with If-Match, and starts over on 412; full jitter is the same with
-pauses; lease acquires the lease of the blob around it; one process is azconc with one Document or Locker for all clients. For
-consume, the ways are a loop that receives and deletes, and the modes of --dedupe and --inbox of azconc queue consume.
+pauses; lease acquires the lease of the blob around it; one process is azconc with one Document or Locker for all clients.
 
 Without an account in flags or environment, the service in memory is started, with requests that take 5 ms. To measure Azurite, run
 azconc dev run --engine azurite -- azconc bench.
 
-In an account, a container, a table and a queue with names of their own, which begin with azconc-bench or azconcbench, are created and
-deleted at the end, also after an interrupt; what cannot be deleted is named. A real account charges for requests: how many there
+In an account, a container with a name of its own, which begins with azconc-bench-, is created, and deleted at the end, also after an
+interrupt; if it cannot be deleted, it is named. A real account charges for requests: how many there
 will be at most is printed, and a question asked, before the first one.
 
 A cell, which is a workload in one way with some clients, ends after --for or --max-requests. The first fifth of its increments and
@@ -122,7 +121,7 @@ func run(ctx context.Context, f *cli.Factory, opts *options) (cli.Result, error)
 	}
 	s := newSite(f)
 	r := result{Outcome: "done", Service: where, Cells: []measured{}, CPUs: runtime.NumCPU()}
-	f.Notef("measuring %s on %s, for up to %s", show.Plural(len(cells), "cell"), where, show.Duration(time.Duration(len(cells))*opts.For))
+	f.Notef("measuring %s on %s, each for up to %s", show.Plural(len(cells), "cell"), where, show.Duration(opts.For))
 	progress := f.Progress("measuring")
 	for i, c := range cells {
 		progress.Say(fmt.Sprintf("%d of %d: %s", i+1, len(cells), c))
@@ -161,7 +160,7 @@ func accountOf(ctx context.Context, f *cli.Factory) (account *azaccount.Account,
 		return account, "the emulator at " + blobs, func() {}, nil
 	case account.Name() != "":
 		return account, "the account " + account.Name(), func() {}, nil
-	case blobs != "" || account.Endpoint(azaccount.Table) != "" || account.Endpoint(azaccount.Queue) != "":
+	case blobs != "":
 		return account, blobs, func() {}, nil
 	}
 	server, err := engine.Start(ctx, f, engine.Options{RoundTrip: roundTrip})
@@ -172,8 +171,7 @@ func accountOf(ctx context.Context, f *cli.Factory) (account *azaccount.Account,
 	return account, server.Name + ", " + show.Duration(roundTrip) + " away", func() { _ = server.Stop() }, err
 }
 
-// pricePerWrite is the most that a write of a blob costs in the price lists that .github/docs/capacity.md uses. Reads, and requests to
-// tables and queues, are cheaper.
+// pricePerWrite is the most that a write of a blob costs in the price lists that .github/docs/capacity.md uses. Reads are cheaper.
 const pricePerWrite = 0.05 / 10_000
 
 // agreed says what the run may cost, and asks whether to go on, unless --yes is given.

@@ -25,7 +25,7 @@ import (
 
 func TestUsage(t *testing.T) {
 	clitest.CheckUsage(t, NewCmd, []clitest.UsageCase{
-		{Args: []string{"--workload", "blobs"}, Err: `--workload "blobs" is none of blob, lock, consume`},
+		{Args: []string{"--workload", "blobs"}, Err: `--workload "blobs" is none of blob, lock`},
 		{Args: []string{"--clients", "0"}, Err: "--clients 0 is not between 1 and 64"},
 		{Args: []string{"--clients", "8,8"}, Err: "--clients has 8 twice"},
 		{Args: []string{"--for", "0s"}, Err: "--for"},
@@ -69,22 +69,17 @@ func bench(ctx context.Context, t *testing.T, s *aztest.Service, answer string, 
 	return r
 }
 
-// onAccount carries the requests to acct.blob.core.windows.net and the others to a service in memory.
+// onAccount carries the requests to acct.blob.core.windows.net to a service in memory.
 type onAccount struct{ s *aztest.Service }
 
 func (o onAccount) Do(r *http.Request) (*http.Response, error) {
 	inner := r.Clone(r.Context())
-	_, kind, _ := strings.Cut(r.URL.Host, ".")
-	for service, base := range map[string]string{"blob": o.s.BlobURL(), "queue": o.s.QueueURL(), "table": o.s.TableURL()} {
-		if strings.HasPrefix(kind, service+".") {
-			to, err := url.Parse(base)
-			if err != nil {
-				return nil, err
-			}
-			inner.URL.Scheme, inner.URL.Host, inner.Host = to.Scheme, to.Host, to.Host
-			inner.URL.Path, inner.URL.RawPath = to.Path+r.URL.Path, ""
-		}
+	to, err := url.Parse(o.s.BlobURL())
+	if err != nil {
+		return nil, err
 	}
+	inner.URL.Scheme, inner.URL.Host, inner.Host = to.Scheme, to.Host, to.Host
+	inner.URL.Path, inner.URL.RawPath = to.Path+r.URL.Path, ""
 	resp, err := o.s.Do(inner)
 	if resp != nil {
 		resp.Request = r
@@ -112,8 +107,8 @@ func open(s *aztest.Service) map[string]bool {
 
 // Without an account, the whole command needs nothing but itself.
 func TestWithoutAnAccountTheServiceInMemoryIsMeasured(t *testing.T) {
-	r := bench(t.Context(), t, nil, "", "--workload", "blob,consume", "--clients", "1,2", "--for", "200ms", "--max-requests", "500", "-o", "json")
-	if r.code != 0 || r.Outcome != "done" || r.Service != "the service in memory, 5ms away" || len(r.Cells) != 20 {
+	r := bench(t.Context(), t, nil, "", "--workload", "blob,lock", "--clients", "1,2", "--for", "200ms", "--max-requests", "500", "-o", "json")
+	if r.code != 0 || r.Outcome != "done" || r.Service != "the service in memory, 5ms away" || len(r.Cells) != 16 {
 		t.Fatalf("exit %d: %s %s", r.code, r.stdout, r.stderr)
 	}
 	for _, c := range r.Cells {

@@ -14,29 +14,23 @@ import (
 
 // The ways to carry out a workload.
 const (
-	azconc     = "azconc"
-	shared     = "one process" // azconc, with one Document or Locker for all clients
-	plain      = "plain loop"  // read, change, write with If-Match, at once again on 412
-	jitter     = "full jitter" // the same with pauses of full jitter
-	leased     = "lease"       // the lease of a blob is acquired, with full jitter, around a read and a write
-	bareLoop   = "bare loop"   // receive and delete
-	none       = "none"        // azconc's Consumer without deduplication, and then with each mode of it
-	redelivery = "redelivery"
-	owner      = "owner"
-	inbox      = "inbox"
+	azconc = "azconc"
+	shared = "one process" // azconc, with one Document or Locker for all clients
+	plain  = "plain loop"  // read, change, write with If-Match, at once again on 412
+	jitter = "full jitter" // the same with pauses of full jitter
+	leased = "lease"       // the lease of a blob is acquired, with full jitter, around a read and a write
 )
 
 type workload struct {
 	name, what string // one commit, in words
 	ways       []string
-	prepare    func(s *site, ctx context.Context, c cell, maxRequests int) (work, error)
+	prepare    func(s *site, ctx context.Context, c cell) (work, error)
 }
 
-// workloads are the workloads that can be measured: one for each library.
+// workloads are the workloads that can be measured.
 var workloads = []workload{
 	{"blob", "an increment of a counter in one blob", []string{azconc, shared, plain, jitter, leased}, (*site).counters},
 	{"lock", "an acquisition of one lock and its release", []string{azconc, shared, leased}, (*site).locks},
-	{"consume", "a message received, handled and deleted", []string{bareLoop, none, redelivery, owner, inbox}, (*site).consumers},
 }
 
 // cell is one measurement.
@@ -73,9 +67,6 @@ func (o *options) most() int {
 	n := 10
 	for _, c := range o.cells() {
 		n += o.MaxRequests + 5*c.Clients + 10
-		if c.Workload == "consume" {
-			n += messages(o.MaxRequests)
-		}
 	}
 	return n
 }
@@ -91,7 +82,7 @@ type measured struct {
 	CommitsPerS       float64 `json:"commits_per_s"`
 	RequestsPerCommit float64 `json:"requests_per_commit"`
 
-	// How long a commit takes. It is not known of messages, and nor is Least.
+	// How long a commit takes.
 	P50MS float64 `json:"p50_ms,omitzero"`
 	P99MS float64 `json:"p99_ms,omitzero"`
 
@@ -134,14 +125,13 @@ func (r *recorder) end() {
 	r.stop()
 }
 
-// committed records a commit, and returns how many there are.
-func (r *recorder) committed(client int, took time.Duration) int {
+// committed records a commit.
+func (r *recorder) committed(client int, took time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.stored++; !r.over {
 		r.commits = append(r.commits, commit{client, time.Since(r.began), took, r.meter.sent.Load()})
 	}
-	return r.stored
 }
 
 // failedMost is the number of failed commits after which a cell is given up.
@@ -189,8 +179,11 @@ func (s *site) measure(ctx context.Context, c cell, o *options) (_ measured, err
 			err = fmt.Errorf("%s: %w", c, err)
 		}
 	}()
+	if err := s.create(ctx); err != nil {
+		return measured{}, err
+	}
 	of := slices.IndexFunc(workloads, func(w workload) bool { return w.name == c.Workload })
-	w, err := workloads[of].prepare(s, ctx, c, o.MaxRequests)
+	w, err := workloads[of].prepare(s, ctx, c)
 	if err != nil {
 		return measured{}, err
 	}
@@ -207,12 +200,11 @@ func (s *site) measure(ctx context.Context, c cell, o *options) (_ measured, err
 	return r.result(c), err
 }
 
-// result returns the figures. The first fifth of the commits, in which the clients find their rhythm, is not counted, but for messages,
-// which are received many at a time.
+// result returns the figures. The first fifth of the commits, in which the clients find their rhythm, is not counted.
 func (r *recorder) result(c cell) measured {
 	var before commit
 	counted := r.commits
-	if n := len(r.commits) / 5; n > 0 && c.Workload != "consume" {
+	if n := len(r.commits) / 5; n > 0 {
 		before, counted = r.commits[n-1], r.commits[n:]
 	}
 	m := measured{cell: c, Commits: len(counted), Failed: r.failed}
@@ -234,7 +226,7 @@ func (r *recorder) result(c cell) measured {
 	}
 	slices.Sort(took)
 	m.P50MS, m.P99MS = ms(took[len(took)/2]), ms(took[len(took)*99/100])
-	if c.Clients > 1 && len(counted) >= 4*c.Clients && m.P50MS > 0 {
+	if c.Clients > 1 && len(counted) >= 4*c.Clients {
 		least := rounded(float64(slices.Min(done)*c.Clients) / float64(len(counted)))
 		m.Least = &least
 	}

@@ -69,8 +69,8 @@ func TestACommitCostsTheseRequests(t *testing.T) {
 				t.Errorf("%v: %.3f requests per commit, want %.3f", c, m.RequestsPerCommit, n)
 			}
 			// A process that comes back within 0.1 s knows the lock that it left. One that has held it for 0.1 s, in one turn or in several,
-			// looks for waiters, and a bare loop deletes 32 messages that it has received together.
-			if n := m.RequestsPerCommit; c.Workload == "lock" && n > 3.2 || c.Way == bareLoop && n > 1.05 {
+			// looks for waiters.
+			if n := m.RequestsPerCommit; c.Workload == "lock" && n > 3.2 {
 				t.Errorf("%v: %.3f requests per commit", c, n)
 			}
 			t.Logf("%v: %.3f requests per commit, %.1f/s, p50 %v ms", c, m.RequestsPerCommit, m.CommitsPerS, m.P50MS)
@@ -91,7 +91,7 @@ func TestARunStaysWithinItsRequests(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if used := service.Requests() - before; used > 150+5*8+10+30 {
+			if used := service.Requests() - before; used > 150+5*8+10 {
 				t.Errorf("%v: %d requests", c, used)
 			}
 			if m.Commits == 0 {
@@ -119,7 +119,7 @@ func TestACellEndsWithItsTime(t *testing.T) {
 			if m.ElapsedMS > 550 || m.Commits == 0 {
 				t.Errorf("%v: %d commits in %v ms", c, m.Commits, m.ElapsedMS)
 			}
-			if known := m.P50MS > 0; known != (c.Workload != "consume") || m.P50MS > m.P99MS || known && c.Way != shared && m.P50MS < 10 {
+			if m.P50MS <= 0 || m.P50MS > m.P99MS || c.Way != shared && m.P50MS < 10 {
 				t.Errorf("%v: p50 %v, p99 %v", c, m.P50MS, m.P99MS)
 			}
 		}
@@ -141,11 +141,8 @@ func TestAnInterruptedCellLeavesNothing(t *testing.T) {
 				ctx, cancel := context.WithCancelCause(t.Context())
 				stop := errors.New("interrupted")
 				during := 100 * time.Millisecond
-				switch c.Workload {
-				case "lock":
+				if c.Workload == "lock" {
 					during = 2500 * time.Millisecond // the first holder of a lock waits
-				case "consume":
-					during = 400 * time.Millisecond // the messages are sent in 300 ms
 				}
 				time.AfterFunc(during, func() { cancel(stop) })
 				if _, err := s.measure(ctx, c, o); !errors.Is(err, stop) {
@@ -163,7 +160,10 @@ func TestALostCommitIsNoticed(t *testing.T) {
 		service := far()
 		s := siteOf(t, service)
 		c := cell{"blob", plain, 2}
-		w, err := s.counters(t.Context(), c, 0)
+		if err := s.create(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		w, err := s.counters(t.Context(), c)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -101,10 +101,7 @@ func underLease(ctx context.Context, client *blockblob.Client, do func(leaseID *
 }
 
 // counters prepares the clients of blob.
-func (s *site) counters(ctx context.Context, c cell, _ int) (work, error) {
-	if err := s.create(ctx, "container"); err != nil {
-		return work{}, err
-	}
+func (s *site) counters(ctx context.Context, c cell) (work, error) {
 	b, err := s.blob(c)
 	if err == nil {
 		err = write(ctx, b, counter{}, nil, nil)
@@ -153,10 +150,7 @@ func unbounded() *optimistic.UpdateOptions {
 }
 
 // locks prepares the clients of lock: they hold a lock, or the lease of a blob, and do nothing under it.
-func (s *site) locks(ctx context.Context, c cell, _ int) (work, error) {
-	if err := s.create(ctx, "container"); err != nil {
-		return work{}, err
-	}
+func (s *site) locks(ctx context.Context, c cell) (work, error) {
 	if c.Way == leased {
 		b, err := s.blob(c)
 		if err == nil {
@@ -166,13 +160,10 @@ func (s *site) locks(ctx context.Context, c cell, _ int) (work, error) {
 			return underLease(ctx, b, func(*string) error { return nil })
 		})}, err
 	}
-	box, err := s.f.Container(s.in)
-	if err != nil {
-		return work{}, err
-	}
+	var err error
 	lockers := make([]*pessimistic.Locker, c.Clients+1)
 	for i := range lockers {
-		if lockers[i], err = pessimistic.NewLocker(box, &pessimistic.LockerOptions{Owner: fmt.Sprintf("client %d", i)}); err != nil {
+		if lockers[i], err = pessimistic.NewLocker(s.box, &pessimistic.LockerOptions{Owner: fmt.Sprintf("client %d", i)}); err != nil {
 			return work{}, err
 		}
 	}

@@ -99,7 +99,7 @@ func TestWordsOfTheHelpAreCompleted(t *testing.T) {
 		"dev run ./":                                     ":0",
 		"lock run jo":                                    ":4",
 		"lock run jobs/nightly -- ./":                    ":0",
-		"bench --workload ":                              "blob lock consume :4",
+		"bench --workload ":                              "blob lock :4",
 		"dev up --location ./":                           ":0",
 		"blob get jobs/":                                 ":4",
 		"blob get --verbose --if-match nonsense, jobs/s": ":4",
