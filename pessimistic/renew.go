@@ -168,23 +168,22 @@ func (l *Lease) look() (next time.Duration, over bool) {
 		return 0, true
 	}
 	stop, hard := l.remaining(now)
-	failure := l.failure
 	var lost *LostError
 	switch {
 	case hard <= 0:
 		reason := l.ending()
 		l.mu.Unlock()
-		_ = l.lose(reason, failure)
+		_ = l.lose(reason, nil)
 		return 0, true
 	case stop <= 0 && !l.stopped:
 		reason := Stopped
 		if l.broken != nil {
 			reason = Broken
-		} else if _, sick := errors.AsType[*unhealthyError](failure); sick {
+		} else if _, sick := errors.AsType[*unhealthyError](l.failure); sick {
 			reason = Unhealthy
 		}
 		l.stopped, l.doubted = true, true
-		lost = l.loss(now, reason, failure)
+		lost = l.loss(now, reason, l.failure)
 		l.change()
 	}
 	if now.jumpSince(l.granted) > jumpTolerance {
