@@ -31,12 +31,7 @@ func (l *Lease) standing(now instant) standing {
 // Valid reports whether the lease is certainly still held, judged by the local clocks alone; it sends no request. It is
 // true until the full duration has passed since the last successful renewal was sent, or a loss is known. Context ends
 // earlier, to leave time for the work to stop.
-func (l *Lease) Valid() bool {
-	now := l.remote.clock().now()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.standing(now) != heldNoMore
-}
+func (l *Lease) Valid() bool { return l.Err() == nil }
 
 // Err returns nil while the lease is held, a *LostError once it is lost, and ErrReleased after Release.
 func (l *Lease) Err() error {

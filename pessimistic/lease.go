@@ -139,7 +139,7 @@ func (l *Lease) Stats() Stats {
 	return Stats{Requests: int(l.remote.requests.Load()), Renewals: l.renewals, Failures: l.failures, Waited: l.waited}
 }
 
-// lose ends the lease for good. Only the first reason is kept.
+// lose ends the lease for good. Only the first reason is kept. err is the cause; nil stands for the last failure, if any.
 func (l *Lease) lose(reason Reason, err error) *LostError {
 	now := l.remote.clock().now()
 	l.mu.Lock()

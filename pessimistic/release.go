@@ -57,16 +57,22 @@ func (l *Lease) giveBack(ctx context.Context, remove bool) error {
 	if l.goesOn {
 		return nil // a concurrent Reclaim has succeeded: the new handle releases the lease
 	}
-	passed, left := l.passOn(ctx, lost)
+	passed, leave := l.passOn(ctx, lost)
 	if passed {
 		l.emit(observe.Event{Kind: observe.HandedOver})
 		return nil
 	}
-	defer left()
+	defer leave()
 	if lost != nil && (lost.Reason == Taken || lost.Reason == Deleted) {
 		return lost // there is nothing left to release
 	}
-	ctx, cancel := retry.Detached(ctx, releaseTime)
+	l.mu.Lock()
+	_, left := l.remaining(l.remote.clock().now())
+	l.mu.Unlock()
+	if left <= 0 {
+		left = releaseTry // a request whose response was lost may have renewed it
+	}
+	ctx, cancel := retry.Detached(ctx, min(releaseTime, left))
 	defer cancel()
 	if lost == nil {
 		remove = l.announce(ctx, remove) && remove
@@ -106,14 +112,6 @@ func (l *Lease) close() *LostError {
 }
 
 func (l *Lease) sendRelease(ctx context.Context) error {
-	l.mu.Lock()
-	_, left := l.remaining(l.remote.clock().now())
-	l.mu.Unlock()
-	if left <= 0 {
-		left = releaseTry // a request whose response was lost may have renewed it
-	}
-	ctx, cancel := context.WithTimeout(ctx, left)
-	defer cancel()
 	err, ambiguous := l.remote.releaseUntil(ctx, l.id)
 	return l.ended("release", err, ambiguous)
 }
@@ -121,16 +119,11 @@ func (l *Lease) sendRelease(ctx context.Context) error {
 // sendRemoval deletes the lock's blob, or releases it if it must not be deleted.
 func (l *Lease) sendRemoval(ctx context.Context) error {
 	h := l.holding
-	l.mu.Lock()
-	_, left := l.remaining(l.remote.clock().now())
-	l.mu.Unlock()
 	version := h.seen.ETag
 	if !recordIn(h.seen.Metadata).own || h.seen.Size > 0 || version == "" {
 		return l.sendRelease(ctx)
 	}
 	h.seen.ETag = "" // this process must not take it for what the next acquisition finds
-	ctx, cancel := context.WithTimeout(ctx, left)
-	defer cancel()
 	err, ambiguous := l.remote.endUntil(ctx, "Delete Blob", func(ctx context.Context) error {
 		_, err := h.client.Delete(ctx, &blob.DeleteOptions{AccessConditions: &blob.AccessConditions{
 			LeaseAccessConditions:    &blob.LeaseAccessConditions{LeaseID: &l.id},

@@ -59,14 +59,6 @@ func (r remote) wire() wire.Wire {
 	return w
 }
 
-func (r remote) renew(ctx context.Context, id string) (reply lease.Result, err error) {
-	err = r.wire().Once(ctx, "", 0, func(ctx context.Context) (err error) {
-		reply, err = r.target.Renew(ctx, id, lease.Conditions{})
-		return err
-	})
-	return reply, err
-}
-
 func (r remote) look(ctx context.Context, id string, try time.Duration) (seen lease.Observation, err error) {
 	err = r.wire().Once(ctx, "", try, func(ctx context.Context) (err error) {
 		seen, err = r.target.Look(ctx, id)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/retry"
 )
@@ -81,11 +82,11 @@ func (l *Lease) renewOnce(ctx context.Context) (err error) {
 	if over {
 		return l.Err()
 	}
-	try, cancel := context.WithTimeout(ctx, min(l.timing.try, hard))
-	defer cancel()
 	t0 := clock.now()
-	r, err := l.remote.renew(try, l.id)
-	err = ownAnswer(r, err, l.id)
+	err = l.remote.wire().Once(ctx, "", min(l.timing.try, hard), func(ctx context.Context) error {
+		r, err := l.remote.target.Renew(ctx, l.id, lease.Conditions{})
+		return ownAnswer(r, err, l.id)
+	})
 	if v, reason := judge(err); v == definitive && reason == Broken {
 		return l.foundBroken(ctx, err)
 	}
@@ -168,23 +169,22 @@ func (l *Lease) look() (next time.Duration, over bool) {
 		return 0, true
 	}
 	stop, hard := l.remaining(now)
-	failure := l.failure
 	var lost *LostError
 	switch {
 	case hard <= 0:
 		reason := l.ending()
 		l.mu.Unlock()
-		_ = l.lose(reason, failure)
+		_ = l.lose(reason, nil)
 		return 0, true
 	case stop <= 0 && !l.stopped:
 		reason := Stopped
 		if l.broken != nil {
 			reason = Broken
-		} else if _, sick := errors.AsType[*unhealthyError](failure); sick {
+		} else if _, sick := errors.AsType[*unhealthyError](l.failure); sick {
 			reason = Unhealthy
 		}
 		l.stopped, l.doubted = true, true
-		lost = l.loss(now, reason, failure)
+		lost = l.loss(now, reason, l.failure)
 		l.change()
 	}
 	if now.jumpSince(l.granted) > jumpTolerance {

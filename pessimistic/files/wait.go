@@ -153,7 +153,6 @@ func WaitClosed[C file.Client | directory.Client](ctx context.Context, client *C
 	if err != nil {
 		return err
 	}
-	w.o.MaxWait = max(w.o.MaxWait, 0)
 	list := w.list
 	var last []Handle
 	w.list = func(context.Context) ([]Handle, error) { return last, nil } // already known

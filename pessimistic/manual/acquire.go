@@ -36,11 +36,6 @@ type AcquireOptions struct {
 	_ struct{}
 }
 
-// waiting spaces the attempts of a call that waits.
-func waiting(d time.Duration) *retry.Loop {
-	return retry.Budget{Attempts: -1, Elapsed: d, Backoff: retry.Backoff{Base: 500 * time.Millisecond, Cap: 5 * time.Second}}.Start()
-}
-
 // Acquire leases a resource, and does not renew the lease. The id is chosen before the request is sent, so that a lost
 // response cannot leave a lease behind whose id is unknown: the reply has the id also if the error is not nil.
 //
@@ -58,7 +53,8 @@ func Acquire(ctx context.Context, r pessimistic.Resource, opts *AcquireOptions) 
 }
 
 func (s sending) acquire(ctx context.Context, seconds int32, o *AcquireOptions) (lease.Result, error) {
-	id, loop := cmp.Or(o.LeaseID, uuid.NewString()), waiting(o.Wait)
+	id := cmp.Or(o.LeaseID, uuid.NewString())
+	loop := retry.Budget{Attempts: -1, Elapsed: o.Wait, Backoff: retry.Backoff{Base: 500 * time.Millisecond, Cap: 5 * time.Second}}.Start()
 	var held *pessimistic.HeldError // by the last refusal
 	for {
 		reply := lease.Result{}

@@ -109,7 +109,9 @@ func (w *RWLock) RLock(ctx context.Context, opts *pessimistic.LockOptions) (_ *S
 		if err != nil {
 			return nil, err
 		}
-		slot, err := w.readers.acquire(ctx, opts, time.Since(began))
+		readers := *w.readers
+		readers.all.Waited = time.Since(began)
+		slot, err := readers.Acquire(ctx, opts)
 		lost := h.Guard(ctx)
 		_ = h.Release(ctx)
 		if err != nil || lost == nil {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pessimistic/internal/locks"
@@ -77,14 +76,7 @@ func (s *Slot) Remove(ctx context.Context) error { return s.Release(ctx) }
 // look at that slot, 1 to list all slots, and 2 for a free one, 4 if it was never used. Waiting costs 1 to sign up, 3 the first
 // time, and one list request per look, for all goroutines together.
 func (s *Semaphore) Acquire(ctx context.Context, opts *pessimistic.LockOptions) (*Slot, error) {
-	return s.acquire(ctx, opts, 0)
-}
-
-// acquire is Acquire for a caller that has waited before.
-func (s *Semaphore) acquire(ctx context.Context, opts *pessimistic.LockOptions, waited time.Duration) (*Slot, error) {
-	all := s.all
-	all.Waited = waited
-	h, number, err := s.locker.LockAny(ctx, all, opts)
+	h, number, err := s.locker.LockAny(ctx, s.all, opts)
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@
 package pesstest
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
@@ -188,11 +188,7 @@ func (w *World) WantOps(want ...string) {
 }
 
 // Body returns content as a request's body.
-func Body(content string) io.ReadSeekCloser { return nopCloser{bytes.NewReader([]byte(content))} }
-
-type nopCloser struct{ *bytes.Reader }
-
-func (nopCloser) Close() error { return nil }
+func Body(content string) io.ReadSeekCloser { return streaming.NopCloser(strings.NewReader(content)) }
 
 // Slack is the time that a waiter may need after an outage, or after the lease has become free: a wait between two looks, and the
 // look itself and an acquisition, each of which may be hanging and be repeated.
