@@ -2,11 +2,16 @@ package idempotent
 
 import (
 	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/observe"
 )
 
 // A truncated response that the SDK could not parse used to end the Consumer, and made the Producer report a failure
@@ -74,6 +79,43 @@ func TestATruncatedRefusalIsNoClaim(t *testing.T) {
 				if runs.n[key] != 1 {
 					t.Errorf("of %d: %s was handled %d times", n, key, runs.n[key])
 				}
+			}
+		})
+	}
+}
+
+// A success without the list of the messages was taken for an empty queue, and a run until the queue is empty ended with work left.
+func TestASuccessWithoutAListIsNoEmptyQueue(t *testing.T) {
+	for _, tt := range []struct {
+		body, want string
+		header     http.Header
+	}{
+		{"", "no list of messages", http.Header{"X-Ms-Request-Id": {"1"}}},
+		{"<html><body>sign in</body></html>", "no list of messages", http.Header{"X-Ms-Request-Id": {"1"}, "Content-Type": {"text/html"}}},
+		{"<html><body>sign in</body></html>", "did not come from Azure Storage", http.Header{"Content-Type": {"text/html"}}},
+	} {
+		inBubble(t, func(t *testing.T, r *rig) {
+			r.send("m")
+			answered := 0
+			queue := r.client("orders", respondent{r.service, http.MethodGet, func(q *http.Request) (*http.Response, error) {
+				if answered++; answered > 2 {
+					return r.service.Do(q)
+				}
+				return &http.Response{StatusCode: http.StatusOK, Status: "200 OK", Request: q, Header: tt.header, Body: io.NopCloser(strings.NewReader(tt.body))}, nil
+			}})
+			var failures []string
+			handled := 0
+			c, err := NewConsumer(queue, func(context.Context, *Message) error { handled++; return nil }, &ConsumerOptions{Dedupe: DedupeNone, ExitWhenEmpty: true,
+				Hooks: observe.Hooks{Event: func(_ context.Context, e observe.Event) {
+					if e.Kind == observe.Failed {
+						failures = append(failures, fmt.Sprint(e.Err))
+					}
+				}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Run(t.Context()); err != nil || handled != 1 || len(failures) != 2 || !strings.Contains(failures[0], tt.want) {
+				t.Errorf("%q: %v, %d handled, %q", tt.body, err, handled, failures)
 			}
 		})
 	}

@@ -2,11 +2,16 @@
 package queues
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
 
@@ -60,10 +65,25 @@ func (q *Queue) ReceiveAgain(ctx context.Context, n int, hide time.Duration, aga
 const getMessages = "Get Messages"
 
 func (q *Queue) get(ctx context.Context, n int, hide time.Duration) ([]*azqueue.DequeuedMessage, error) {
-	resp, err := q.SDK.DequeueMessages(marked(ctx, unrepeated{}), &azqueue.DequeueMessagesOptions{
+	var response *http.Response
+	resp, err := q.SDK.DequeueMessages(policy.WithCaptureResponse(marked(ctx, unrepeated{}), &response), &azqueue.DequeueMessagesOptions{
 		NumberOfMessages: to.Ptr(int32(n)), VisibilityTimeout: to.Ptr(int32(hide / time.Second)),
 	})
+	if err = wire.Genuine(response, err); err == nil && len(resp.Messages) == 0 {
+		err = listed(response)
+	}
 	return resp.Messages, err
+}
+
+// listed returns an error unless a success without messages has the list of an empty queue: the SDK takes any document, and none, for it.
+// The request may have hidden messages.
+func listed(response *http.Response) error {
+	body, err := runtime.Payload(response)
+	if err != nil || bytes.Contains(body, []byte("QueueMessagesList")) {
+		return err
+	}
+	return fmt.Errorf("the response (%s, %d bytes of %q) is no list of messages, which Azure Storage always sends here; a proxy is in between: %w",
+		response.Status, len(body), response.Header.Get("Content-Type"), io.ErrUnexpectedEOF)
 }
 
 // Delete deletes a message, as again says.
