@@ -263,7 +263,7 @@ func TestRequestsOfAGroupAreCountedOneByOne(t *testing.T) {
 	var spans []string
 	hooks := observe.Hooks{Span: func(ctx context.Context, s observe.Span) (context.Context, func(error)) {
 		return ctx, func(err error) {
-			spans = append(spans, fmt.Sprint(s.Name, " ", s.Resource, " ", s.Request, " ", err != nil))
+			spans = append(spans, fmt.Sprint(s.Name, " ", s.Resource, " ", s.Request != nil, " ", err != nil))
 		}
 	}}
 	err := wire.Observed(hooks, "box/a", func() { counted++ }).Once(t.Context(), "", 0, func(ctx context.Context) error {
