@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 	"go.uber.org/goleak"
@@ -214,10 +215,29 @@ func TestAnEndedContextIsReturnedWithItsCauseUnlessTheServiceHasDecided(t *testi
 				}
 				return send(ctx)
 			})
-			if (err == cause) != tt.wantCause || (err == nil) != tt.wantOK || sent.Tries != tt.tries || sent.Ambiguous != tt.ambiguous {
+			if errors.Is(err, cause) != tt.wantCause || (err == nil) != tt.wantOK || sent.Tries != tt.tries || sent.Ambiguous != tt.ambiguous {
 				t.Errorf("%s: err = %v, %+v", name, err, sent)
 			}
 			cancel(nil)
+		}
+	})
+}
+
+// TestTheEndOfAContextNamesTheLastFailure: that time ran out does not say what it ran out on.
+func TestTheEndOfAContextNamesTheLastFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cause := errors.New("the shift is over")
+		for want, answers := range map[string][]answer{
+			"the shift is over after 3 tries in 3.5s; the last failure: 503 ServerBusy (request r)": {busy},
+			"the shift is over after 2 tries in 3.5s; the last failure: 503 ServerBusy (request r)": {busy, lost},
+			"the shift is over": {lost},
+		} {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			time.AfterFunc(3500*time.Millisecond, func() { cancel(cause) })
+			_, err := wire.Wire{}.Send(ctx, "write", wire.Again{Budget: steady}, (&service{answers: answers}).send())
+			if _, answered := errors.AsType[*azcore.ResponseError](err); err == nil || err.Error() != want || !errors.Is(err, cause) || answered {
+				t.Errorf("err = %v, want %s", err, want)
+			}
 		}
 	})
 }
