@@ -131,7 +131,8 @@ func Ended(ctx context.Context, tries int, began time.Time, last error) error {
 	if tries == 1 {
 		noun = "try"
 	}
-	return fmt.Errorf("%w after %d %s in %v; the last failure: %s", cause, tries, noun, time.Since(began).Round(100*time.Millisecond), azerr.Summary(last))
+	took := time.Since(began).Round(100 * time.Millisecond)
+	return fmt.Errorf("%w after %d %s in %v; the last failure: %s", cause, tries, noun, took, azerr.Summary(last))
 }
 
 // givenUp adds to an error how often a request was tried.
@@ -139,7 +140,7 @@ func (s Sent) givenUp(err error) error {
 	if err == nil || s.Tries < 2 {
 		return err
 	}
-	return fmt.Errorf("%w, the last of %d tries in %v", err, s.Tries, time.Since(s.First).Round(100*time.Millisecond))
+	return fmt.Errorf("%w (the last of %d tries in %v)", err, s.Tries, time.Since(s.First).Round(100*time.Millisecond))
 }
 
 func (a Again) judge(ctx context.Context, f Failed) (Verdict, error) {

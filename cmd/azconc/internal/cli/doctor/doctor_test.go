@@ -240,7 +240,7 @@ func TestEveryBrokenSetUpIsNamedWithItsCure(t *testing.T) {
 	}{
 		"no account":            {args: []string{}, check: "account", status: failed, found: "no account", cure: "--account-name"},
 		"wrong key":             {args: key, between: refuse(403, "AuthenticationFailed", "The MAC signature found in the HTTP request is not the same as any computed signature"), check: "blob", status: failed, found: "AuthenticationFailed", cure: "key"},
-		"expired SAS":           {args: sas("ss=bqt&srt=sco&sp=r&se=1999-12-31T12:00:00Z"), between: refuse(403, "AuthenticationFailed", "Signature not valid in the specified time frame"), check: "blob", status: failed, found: "expired", cure: "create a new one"},
+		"expired SAS":           {args: sas("ss=bqt&srt=sco&sp=r&se=1999-12-31T12:00:00Z"), between: refuse(403, "AuthenticationFailed", "Signature not valid in the specified time frame"), check: "blob", status: failed, found: "expired", cure: "ends later"},
 		"SAS without writing":   {args: sas("ss=bqt&srt=sco&sp=rl&se=2999-12-31"), between: onWrites(refuse(403, "AuthorizationPermissionMismatch", "")), check: "blob create", status: failed, found: `grants "rl"`, cure: "missing permission"},
 		"SAS of one service":    {args: sas("ss=b&srt=sco&sp=rwdlac&se=2999-12-31"), between: refuse(403, "AuthorizationServiceMismatch", ""), check: "queue", status: warning, found: "does not cover this service", cure: "ss"},
 		"network rules":         {args: key, between: refuse(403, "AuthorizationFailure", ""), check: "blob", status: failed, found: "network rules", cure: "az storage account"},
