@@ -115,7 +115,7 @@ func (w Wire) Send(ctx context.Context, op string, a Again, send func(ctx contex
 			if ctx.Err() != nil {
 				return s, Ended(ctx, s.Tries, s.First, failure)
 			}
-			return s, s.givenUp(err)
+			return s, givenUp(err, s.Tries, s.First)
 		}
 	}
 }
@@ -127,20 +127,15 @@ func Ended(ctx context.Context, tries int, began time.Time, last error) error {
 	if last == nil {
 		return cause
 	}
-	noun := "tries"
-	if tries == 1 {
-		noun = "try"
-	}
-	took := time.Since(began).Round(100 * time.Millisecond)
-	return fmt.Errorf("%w after %d %s in %v; the last failure: %s", cause, tries, noun, took, azerr.Summary(last))
+	return fmt.Errorf("%w; the last failure: %s", cause, azerr.Summary(givenUp(last, tries, began)))
 }
 
 // givenUp adds to an error how often a request was tried.
-func (s Sent) givenUp(err error) error {
-	if err == nil || s.Tries < 2 {
+func givenUp(err error, tries int, began time.Time) error {
+	if err == nil || tries < 2 {
 		return err
 	}
-	return fmt.Errorf("%w (the last of %d tries in %v)", err, s.Tries, time.Since(s.First).Round(100*time.Millisecond))
+	return fmt.Errorf("%w (the last of %d tries in %v)", err, tries, time.Since(began).Round(100*time.Millisecond))
 }
 
 func (a Again) judge(ctx context.Context, f Failed) (Verdict, error) {

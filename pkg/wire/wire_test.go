@@ -228,8 +228,8 @@ func TestTheEndOfAContextNamesTheLastFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cause := errors.New("the shift is over")
 		for want, answers := range map[string][]answer{
-			"the shift is over after 3 tries in 3.5s; the last failure: 503 ServerBusy (request r)": {busy},
-			"the shift is over after 2 tries in 3.5s; the last failure: 503 ServerBusy (request r)": {busy, lost},
+			"the shift is over; the last failure: 503 ServerBusy (request r) (the last of 3 tries in 3.5s)": {busy},
+			"the shift is over; the last failure: 503 ServerBusy (request r) (the last of 2 tries in 3.5s)": {busy, lost},
 			"the shift is over": {lost},
 		} {
 			ctx, cancel := context.WithCancelCause(t.Context())
