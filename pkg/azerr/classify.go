@@ -98,9 +98,12 @@ func meant(status int, code string) meaning {
 		return m
 	}
 	m := byStatus(status)
-	if code != "" && m == changed {
+	switch {
+	case code != "" && m == changed:
 		// Some condition did not hold, but an unknown code may refer to any condition, for example to one on the lease.
 		m.reason = None
+	case code != "" && status == http.StatusConflict:
+		return permanent // all others: a state of the resource, or of the account, that does not pass by itself
 	}
 	return m
 }

@@ -26,8 +26,8 @@ var (
 	badInput     = meaning{kind: BadInput}
 )
 
-// codes maps the codes that mean something else than their status. The test walks the SDK's lists, and fails if the meaning of a
-// code is not the documented one.
+// codes maps the codes that mean something else than their status, see meant. The test walks the SDK's lists, and fails if the meaning
+// of a code is not the documented one.
 var codes = map[string]meaning{
 	// Conditions on versions.
 	"ConditionNotMet":               changed,
@@ -86,7 +86,6 @@ var codes = map[string]meaning{
 	"SMBDeletePending":              deleting,
 	"ClientCacheFlushDelay":         {kind: Unknown, reason: CacheFlush, ambiguous: true, transient: true}, // 408 or 500
 	"ReadOnlyAttribute":             {kind: Permanent, reason: ReadOnly},
-	"DirectoryNotEmpty":             permanent,
 	"DeleteShareWhenSnapshotLeased": held,
 	"HandleLimitExceeded":           wait,
 
@@ -106,56 +105,6 @@ var codes = map[string]meaning{
 	"Crc64Mismatch": {kind: BadInput, transient: true},
 
 	"InvalidAuthenticationInfo": unauthorised, // 400 or 401
-
-	// Refused for good.
-	"BlobArchived":                                       permanent,
-	"BlobBeingRehydrated":                                permanent,
-	"BlobImmutableDueToPolicy":                           permanent,
-	"BlobImmutableDueToLegalHold":                        permanent,
-	"BlobIsSealed":                                       permanent,
-	"BlobNotArchived":                                    permanent,
-	"BlobTierInadequateForContentLength":                 permanent,
-	"BlobUsesCustomerSpecifiedEncryption":                permanent,
-	"CannotChangeToLowerTier":                            permanent,
-	"ContainerDisabled":                                  permanent,
-	"QueueDisabled":                                      permanent,
-	"ShareDisabled":                                      permanent,
-	"ContentLengthLargerThanTierLimit":                   permanent,
-	"CopyAcrossAccountsNotSupported":                     permanent,
-	"CopyIdMismatch":                                     permanent,
-	"FeatureVersionMismatch":                             permanent,
-	"ImmutabilityPolicyDeleteOnLockedPolicy":             permanent,
-	"IncrementalCopyBlobMismatch":                        permanent,
-	"IncrementalCopyOfEralierVersionSnapshotNotAllowed":  permanent,
-	"IncrementalCopyOfEarlierSnapshotNotAllowed":         permanent,
-	"IncrementalCopyOfEarlierVersionSnapshotNotAllowed":  permanent,
-	"IncrementalCopySourceMustBeSnapshot":                permanent,
-	"InvalidBlobType":                                    permanent,
-	"InvalidBlobTier":                                    permanent,
-	"InvalidOperation":                                   permanent,
-	"InvalidSourceBlobType":                              permanent,
-	"NoPendingCopyOperation":                             permanent,
-	"NotImplemented":                                     permanent,
-	"OperationNotAllowedOnIncrementalCopyBlob":           permanent,
-	"OperationNotAllowedOnRootBlob":                      permanent,
-	"PublicAccessNotPermitted":                           permanent,
-	"PreviousSnapshotCannotBeNewer":                      permanent,
-	"PreviousSnapshotOperationNotSupported":              permanent,
-	"QueueNotEmpty":                                      permanent,
-	"ResourceTypeMismatch":                               permanent,
-	"ShareHasSnapshots":                                  permanent,
-	"ShareSizeLimitReached":                              permanent,
-	"ShareSnapshotCountExceeded":                         permanent,
-	"ShareSnapshotOperationNotSupported":                 permanent,
-	"SnapshotCountExceeded":                              permanent,
-	"SnapshotsPresent":                                   permanent,
-	"FileShareProvisionedBandwidthInvalid":               permanent,
-	"FileShareProvisionedIopsInvalid":                    permanent,
-	"FileShareProvisionedStorageInvalid":                 permanent,
-	"TotalSharesCountExceedsAccountLimit":                permanent,
-	"TotalSharesProvisionedBandwidthExceedsAccountLimit": permanent,
-	"TotalSharesProvisionedCapacityExceedsAccountLimit":  permanent,
-	"TotalSharesProvisionedIopsExceedsAccountLimit":      permanent,
 
 	// Invalid requests that have the status of a conflict.
 	"BlockCountExceedsLimit":             badInput,

@@ -212,12 +212,12 @@ func TestAnswersWithoutAKnownCodeGoByTheirStatus(t *testing.T) {
 		{400, "SomethingNew", "bad input"},
 		{403, "SomethingNew", "unauthorised"},
 		{404, "SomethingNew", "not found"},
-		{409, "SomethingNew", "other"},
+		{409, "SomethingNew", "permanent"},
 		{412, "SomethingNew", "conflict"},
 		{503, "SomethingNew", "throttled ambiguous transient"},
 		{504, "SomethingNew", "unknown ambiguous transient"},
 		// Codes are compared as they are: the services do not vary their case.
-		{409, "leasealreadypresent", "other"},
+		{409, "leasealreadypresent", "permanent"},
 	} {
 		if got := words(Classify(answered(tt.status, tt.code))); got != tt.want {
 			t.Errorf("%d %q is %q, want %q", tt.status, tt.code, got, tt.want)

@@ -72,11 +72,11 @@ func Message(err error, v Verdict, command, on string) string {
 			return "not found: there is no " + noun + " " + name
 		}
 	}
-	if why := signInFailure(err); why != "" {
+	if why := signInFailure(err); why != "" && v.Code == ExitUnauthorised {
 		return "not authorised: " + why
 	}
 	text := azerr.Clean(err).Error()
-	if _, way := azerr.Explain(err); way != "" && Hint(err, v, command, on) != "" {
+	if _, way := azerr.Explain(err); way != "" && v.Code != ExitUnknown {
 		text = strings.Replace(text, "; "+way, "", 1) // the hint says it
 	}
 	for on != "" {

@@ -30,7 +30,8 @@ func signInFailure(err error) string {
 	case ok:
 		said = failed.Error()
 	case azerr.Classify(err).Kind == azerr.Unauthorised && azerr.Classify(err).Status == 0:
-		said = azerr.Redact(err.Error())
+		why, _ := azerr.Explain(err)
+		said, _, _ = strings.Cut(azerr.Redact(err.Error()), ": "+why)
 	default:
 		return ""
 	}
