@@ -28,7 +28,7 @@ type spanKey struct{}
 func (s *spans) start(ctx context.Context, span observe.Span) (context.Context, func(error)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.open++; span.Request {
+	if s.open++; span.Request != nil {
 		s.requests++
 	}
 	name := span.Name
@@ -43,7 +43,7 @@ func (s *spans) start(ctx context.Context, span observe.Span) (context.Context, 
 		if span.Message != nil {
 			line += fmt.Sprintf(", message %s attempt %d", span.Message.Key, span.Message.Attempt)
 		}
-		if span.Request == strings.Contains(span.Name, ".") {
+		if (span.Request != nil) == strings.Contains(span.Name, ".") {
 			line += ", request and operation mixed up"
 		}
 		if err != nil {

@@ -205,7 +205,7 @@ func TestAChangeThatUsesItsOwnDocumentIsTold(t *testing.T) {
 		var d *optimistic.Document[optest.Counter]
 		var update, read, hooked error
 		hooks := observe.Hooks{Span: func(ctx context.Context, span observe.Span) (context.Context, func(error)) {
-			if span.Request && hooked == nil {
+			if span.Request != nil && hooked == nil {
 				_, hooked = d.Read(ctx)
 			}
 			return ctx, func(error) {}

@@ -11,6 +11,7 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/blobs"
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/retry"
 )
 
 // TestAnErrorSaysWhatWasTriedAndHowOften: a context that ended was returned bare, and a throttled request said nothing of its tries.
@@ -28,9 +29,10 @@ func TestAnErrorSaysWhatWasTriedAndHowOften(t *testing.T) {
 		if err := update(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "update jobs/a: 503 ServerBusy") || !strings.Contains(err.Error(), " tries in ") {
 			t.Errorf("throttled: %v", err)
 		}
-		ctx, cancel := context.WithCancelCause(t.Context())
+		ctx, cancel := context.WithCancelCause(retry.WithRandom(t.Context(), func() float64 { return 0.9 }))
 		defer time.AfterFunc(time.Second, func() { cancel(errors.New("the job's time is up")) }).Stop()
-		if err := update(ctx); !errors.Is(err, context.Cause(ctx)) || err.Error() != "update jobs/a: the job's time is up" {
+		const want = "update jobs/a: the job's time is up; the last failure: 503 ServerBusy (request "
+		if err := update(ctx); !errors.Is(err, context.Cause(ctx)) || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), "3 tries in 1s") {
 			t.Errorf("ended: %v", err)
 		}
 	})

@@ -40,7 +40,7 @@ func (r *recorder) hooks() observe.Hooks {
 				name = parent + " > " + name
 			}
 			return context.WithValue(ctx, spanKey{}, name), func(err error) {
-				r.note("%s %s request=%t failed=%t", name, s.Resource, s.Request, err != nil)
+				r.note("%s %s request=%t failed=%t", name, s.Resource, s.Request != nil, err != nil)
 			}
 		},
 		Event: func(ctx context.Context, e observe.Event) {

@@ -178,8 +178,8 @@ func (c *claim) ask(ctx context.Context, match azcore.ETag) (g grant, err error)
 	})
 	_, granted := errors.AsType[*locks.GrantedError](err)
 	c.open = c.open || granted || sent.Ambiguous > 0
-	if err != nil && ctx.Err() != nil {
-		err = context.Cause(ctx)
+	if cause := context.Cause(ctx); err != nil && !errors.Is(err, cause) && cause != nil {
+		err = cause
 	}
 	return g, err
 }

@@ -221,7 +221,7 @@ func TestALockGivenUpAtAnyRequestLeavesNoLease(t *testing.T) {
 					}
 				})
 				hooks := observe.Hooks{Span: func(c context.Context, s observe.Span) (context.Context, func(error)) {
-					if s.Request && sent == at && !late {
+					if s.Request != nil && sent == at && !late {
 						cancel(why)
 					}
 					return c, func(error) {}

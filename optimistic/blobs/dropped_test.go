@@ -88,7 +88,7 @@ func TestADownloadWithoutAnETagIsNotUnmodified(t *testing.T) {
 			t.Errorf("%q, %v", got.String(), err)
 		}
 		want := "get box/n.json: the response has no ETag, which the service always sends: a proxy may have dropped it"
-		if err != nil && !strings.HasPrefix(err.Error(), want+", the last of ") {
+		if err != nil && !strings.HasPrefix(err.Error(), want+" (the last of ") {
 			t.Errorf("err = %v\nwant  %s", err, want)
 		}
 	})

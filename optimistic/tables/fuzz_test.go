@@ -10,8 +10,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
-
-	"github.com/azconc/azconc/pkg/batch"
 )
 
 // FuzzStoredEntity reads any JSON as an entity, as another program may have stored it. A value of a map or a struct that is
@@ -82,7 +80,7 @@ func FuzzTransactionAnswer(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		etags, err := batch.Submit(context.Background(), client, actions)
+		etags, err := Submit(context.Background(), client, actions)
 		if err == nil && (status != http.StatusAccepted || len(etags) != 2 || etags[0] == "") {
 			t.Errorf("%d %q %q is a success, with %q", status, contentType, body, etags)
 		}

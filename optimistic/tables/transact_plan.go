@@ -14,7 +14,6 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/azerr"
-	"github.com/azconc/azconc/pkg/batch"
 	"github.com/azconc/azconc/pkg/wire"
 )
 
@@ -218,7 +217,7 @@ func (t *transaction) close(s *submission) error {
 		Traced: s.stamp != "", Op: t.intent,
 		Send: func(ctx context.Context) (azcore.ETag, error) {
 			etags, err := wire.Request(ctx, "Entity Group Transaction", func(ctx context.Context) ([]azcore.ETag, error) {
-				return batch.Submit(ctx, t.table, s.actions)
+				return Submit(ctx, t.table, s.actions)
 			})
 			s.answer = err
 			for i, etag := range etags {

@@ -67,7 +67,7 @@ func (c *call) wire() wire.Wire {
 func (c *call) counting(h observe.Hooks) observe.Hooks {
 	outer := h
 	h.Span = func(ctx context.Context, s observe.Span) (context.Context, func(error)) {
-		if s.Request {
+		if s.Request != nil {
 			c.sent.Add(1)
 		}
 		return outer.Start(ctx, s)

@@ -125,7 +125,7 @@ func TestReadingRestartsABoundedNumberOfTimes(t *testing.T) {
 			n := 0
 			o := &DownloadOptions{span: testSpan, Restarts: restarts, Restart: func() error { return nil }}
 			o.Hooks.Span = func(ctx context.Context, s observe.Span) (context.Context, func(error)) {
-				if !s.Request {
+				if s.Request == nil {
 					return ctx, nil
 				}
 				if n++; n%2 == 0 { // before every second range

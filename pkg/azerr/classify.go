@@ -82,7 +82,7 @@ func Has(err error, codes ...string) bool {
 	return code != "" && slices.Contains(codes, code)
 }
 
-// meant returns the meaning of a code. The status decides only if there is no code, or one that is not documented.
+// meant returns the meaning of a response: that of its code, where the code means something else than the status.
 func meant(status int, code string) meaning {
 	// Writes that read a source pass on the status of that read. 412 and 304 mean that a condition on the source did
 	// not hold.
@@ -94,13 +94,16 @@ func meant(status int, code string) meaning {
 	if status == http.StatusNotModified {
 		return notModified
 	}
-	if m, ok := codes[code]; ok && m != byItsStatus {
+	if m, ok := codes[code]; ok {
 		return m
 	}
 	m := byStatus(status)
-	if code != "" && m == changed {
+	switch {
+	case code != "" && m == changed:
 		// Some condition did not hold, but an unknown code may refer to any condition, for example to one on the lease.
 		m.reason = None
+	case code != "" && status == http.StatusConflict:
+		return permanent // all others: a state of the resource, or of the account, that does not pass by itself
 	}
 	return m
 }

@@ -40,7 +40,7 @@ func (e *cleanError) GoString() string { return fmt.Sprintf("azerr.Clean(%q)", e
 
 // Summary describes err in one line for a person. A response of the service becomes "412 ConditionNotMet (request
 // 1a2b…)", a request without a response "PUT container/blob: connection reset by peer". Text that callers wrapped
-// around them is kept, without secrets and control characters. Summary(nil) is empty.
+// around them is kept, without secrets and control characters. What Explain says of err follows. Summary(nil) is empty.
 func Summary(err error) string {
 	if err == nil {
 		return ""
@@ -48,7 +48,7 @@ func Summary(err error) string {
 	if clean, ok := err.(*cleanError); ok {
 		return clean.text
 	}
-	return oneLine(Redact(shorten(err.Error(), err)))
+	return oneLine(Redact(explained(shorten(err.Error(), err), err)))
 }
 
 // shorten replaces, in text, the text of every error below err by a shorter one that is safe to show. Outer errors come
@@ -91,9 +91,6 @@ func answer(r *azcore.ResponseError) string {
 	}
 	if o.RequestID != "" {
 		text += fmt.Sprintf(" (request %s)", o.RequestID)
-	}
-	if o.Index < 0 && foreignFailure(r) {
-		text += ", a response that " + foreignText
 	}
 	return text
 }

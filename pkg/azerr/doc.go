@@ -21,6 +21,9 @@
 //	any other answer                                     by its code   no         no
 //	an error of neither the service nor the network      Other         no         no
 //
+// Explain says what is wrong around a request, such as an expired signature, a missing role or a name that does not resolve, and the
+// way out. The text of Clean and Summary ends with both.
+//
 // Clean removes what must not be shown from an error's text (URLs with a shared access signature, keys) and keeps its
 // chain, so that errors.Is and errors.As work as before. Redact does the same for any text, as far as patterns can: it
 // recognizes secrets by their names and forms, and misses a secret in any other form. It is the second line of

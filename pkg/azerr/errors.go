@@ -25,7 +25,8 @@ var (
 	ErrOutcomeUnknown = errors.New("outcome unknown")
 )
 
-// OpError is the failure of a request for which there is no error type of its own. Its text is safe to show, and says what Denied does.
+// OpError is the failure of a request for which there is no error type of its own. Its text is safe to show, and ends with what
+// Explain returns.
 type OpError struct {
 	Op       string // what was attempted, such as "acquire"
 	Resource string // path of the resource, never its URL
@@ -33,11 +34,7 @@ type OpError struct {
 }
 
 func (e *OpError) Error() string {
-	text := e.Op + " " + e.Resource + ": " + Summary(e.Err)
-	if why, way := Denied(e.Err); why != "" {
-		text += ": " + why + "; " + way
-	}
-	return text
+	return e.Op + " " + e.Resource + ": " + Summary(e.Err)
 }
 
 // About returns the path of the resource.

@@ -42,7 +42,7 @@ func (e *ForeignError) Error() string {
 	case e.cut:
 		return fmt.Sprintf("the response%s (%s) has no content, which Azure Storage always sends here; %s", of, text, foreignWay)
 	}
-	return fmt.Sprintf("the response%s (%s) %s", of, text, foreignText)
+	return fmt.Sprintf("the response%s (%s) %s; %s", of, text, strings.TrimPrefix(foreignText, "it "), foreignWay)
 }
 
 // NonRetriable keeps the SDK from sending the request again: whether that is harmless is not known here, and a login page does
@@ -50,7 +50,7 @@ func (e *ForeignError) Error() string {
 func (e *ForeignError) NonRetriable() {}
 
 const (
-	foreignText = "did not come from Azure Storage: it lacks x-ms-request-id and x-ms-version; " + foreignWay
+	foreignText = "it did not come from Azure Storage: it lacks x-ms-request-id and x-ms-version"
 	foreignWay  = "a proxy or captive portal is in between: sign in to the network, or check HTTPS_PROXY, NO_PROXY and the endpoint"
 )
 

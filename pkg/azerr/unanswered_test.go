@@ -156,13 +156,14 @@ func TestRealFailuresOfARealClient(t *testing.T) {
 	quietTLS.StartTLS()
 	defer quietTLS.Close()
 	for _, tt := range []struct {
-		name, url, want string
+		name, url, want, says string
 	}{
-		{"nobody listens", nobody(t), "unreachable transient"},
-		{"the connection is cut", server(t, drop).URL, "unknown ambiguous transient"},
-		{"the answer is cut", server(t, half).URL, "unknown ambiguous transient"},
-		{"the certificate is not trusted", quietTLS.URL, "permanent"},
-		{"there is no TLS", "https" + server(t, drop).URL[len("http"):], "permanent"},
+		{"nobody listens", nobody(t), "unreachable transient", "nothing listens at 127.0.0.1:"},
+		{"the connection is cut", server(t, drop).URL, "unknown ambiguous transient", ""},
+		{"the answer is cut", server(t, half).URL, "unknown ambiguous transient", ""},
+		{"the certificate is not trusted", quietTLS.URL, "permanent", "does not trust who has issued the certificate of 127.0.0.1:"},
+		{"there is no TLS", "https" + server(t, drop).URL[len("http"):], "permanent", "speaks no TLS"},
+		{"there is TLS", "http" + quietTLS.URL[len("https"):], "bad input", "the port speaks TLS"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := client(t, tt.url).SetMetadata(t.Context(), nil, nil)
@@ -171,6 +172,9 @@ func TestRealFailuresOfARealClient(t *testing.T) {
 			}
 			if got := words(Classify(err)); got != tt.want {
 				t.Errorf("%v is %q, want %q", err, got, tt.want)
+			}
+			if why, _ := Explain(err); !strings.Contains(why, tt.says) || (why == "") != (tt.says == "") {
+				t.Errorf("%v: %q, want %q", err, why, tt.says)
 			}
 		})
 	}

@@ -42,8 +42,17 @@ type Span struct {
 	Name string
 
 	Resource string   // the path of the resource, never its URL
-	Request  bool     // it is a request to the service; otherwise it is an operation, which may send any number of them
+	Request  *Request // nil for an operation, which may send any number of requests
 	Message  *Message // the queue message that is handled; nil if there is none
+}
+
+// Request is what became of a request. It is complete when the span ends, and zero before: the SDK decides where to send it. Without a
+// response Status is 0, and the rest is zero too if the transport does not say where the request went.
+type Request struct {
+	Method string // such as "PUT"
+	Host   string // such as "acct.blob.core.windows.net"
+	Port   int
+	Status int // of the response
 }
 
 // Message is a queue message that an operation or an event concerns.

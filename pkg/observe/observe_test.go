@@ -32,7 +32,7 @@ func TestASpanIsEndedWithTheErrorOfWhatItCovers(t *testing.T) {
 	h := observe.Hooks{Span: func(ctx context.Context, s observe.Span) (context.Context, func(error)) {
 		return context.WithValue(ctx, key{}, s.Name), func(err error) { got = err }
 	}}
-	ctx, end := h.Start(t.Context(), observe.Span{Name: "Put Blob", Request: true})
+	ctx, end := h.Start(t.Context(), observe.Span{Name: "Put Blob", Request: new(observe.Request)})
 	if ctx.Value(key{}) != "Put Blob" {
 		t.Error("the context is not that of the span")
 	}

@@ -12,10 +12,12 @@
 // # Traces
 //
 // An operation, such as optimistic.Update, is a span. Each request that it sends is a child, named as the REST reference names it,
-// such as "Put Blob". Conflicts, lost responses and their resolution, and what happens to a lease or a message, are events of the
-// span that is current. A message that is handled is a span of kind consumer, "process QUEUE", with a trace of its own; one that is
-// sent is a span of kind producer, "send QUEUE". Azure Queue Storage has no properties of messages: to link the two, send the message
-// with the headers that Inject returns, which travel in azconc's envelope.
+// such as "Put Blob", with the attributes of the semantic conventions for HTTP clients: http.request.method, server.address,
+// server.port, http.response.status_code, error.type. They are set when the request ends, too late for a sampler. Conflicts, lost
+// responses and their resolution, and what happens to a lease or a message, are events of the span that is current. A message that
+// is handled is a span of kind consumer, "process QUEUE", with a trace of its own; one that is sent is a span of kind producer,
+// "send QUEUE". Azure Queue Storage has no properties of messages: to link the two, send the message with the headers that Inject
+// returns, which travel in azconc's envelope.
 //
 // # Metrics
 //

@@ -76,7 +76,7 @@ func version() string {
 func (t *telemetry) span(ctx context.Context, s observe.Span) (context.Context, func(error)) {
 	name, kind := s.Name, trace.SpanKindInternal
 	attrs := []attribute.KeyValue{attribute.String("azconc.resource", s.Resource)}
-	if s.Request {
+	if s.Request != nil {
 		kind = trace.SpanKindClient
 	}
 	message, options := operationOf(s), linked(ctx, s.Message)
@@ -105,11 +105,9 @@ func (t *telemetry) span(ctx context.Context, s observe.Span) (context.Context, 
 			span.SetStatus(codes.Error, azerr.Summary(err))
 			span.SetAttributes(failure...)
 		}
-		if out := azerr.Classify(err); out.Status != 0 {
-			span.SetAttributes(attribute.Int("http.response.status_code", out.Status))
-			if out.RequestID != "" {
-				span.SetAttributes(attribute.String("azure.service.request.id", out.RequestID))
-			}
+		span.SetAttributes(exchange(s.Request)...)
+		if out := azerr.Classify(err); out.RequestID != "" {
+			span.SetAttributes(attribute.String("azure.service.request.id", out.RequestID))
 		}
 		span.End(trace.WithTimestamp(began.Add(took)))
 		t.measure(ctx, s, message, took, failure)
@@ -122,7 +120,7 @@ func (t *telemetry) span(ctx context.Context, s observe.Span) (context.Context, 
 // measure records the duration of an operation or a request that has ended.
 func (t *telemetry) measure(ctx context.Context, s observe.Span, message string, took time.Duration, failure []attribute.KeyValue) {
 	duration, key := t.operation, "azconc.operation"
-	if s.Request {
+	if s.Request != nil {
 		duration, key = t.request, "azconc.request"
 	}
 	duration.Record(ctx, took.Seconds(), metric.WithAttributes(append(failure, attribute.String(key, s.Name))...))
@@ -131,10 +129,21 @@ func (t *telemetry) measure(ctx context.Context, s observe.Span, message string,
 	}
 }
 
+// exchange returns the attributes that the conventions for HTTP clients require of a request that has ended.
+func exchange(r *observe.Request) (attrs []attribute.KeyValue) {
+	if r != nil && r.Method != "" {
+		attrs = append(attrs, attribute.String("http.request.method", r.Method), attribute.String("server.address", r.Host), attribute.Int("server.port", r.Port))
+	}
+	if r != nil && r.Status != 0 {
+		attrs = append(attrs, attribute.Int("http.response.status_code", r.Status))
+	}
+	return attrs
+}
+
 // operationOf returns the operation of a span as the conventions for messaging name it, or "".
 func operationOf(s observe.Span) string {
 	switch {
-	case s.Request:
+	case s.Request != nil:
 		return ""
 	case s.Name == "idempotent.Handle":
 		return "process"

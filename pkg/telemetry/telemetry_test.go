@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -159,6 +161,47 @@ func TestTheCountersOfAStormEqualItsHistory(t *testing.T) {
 			t.Errorf("%d operations, %d requests, events %v", operations, children, events)
 		}
 	})
+}
+
+// TestARequestHasTheAttributesOfTheConventions also if its response is lost, or if there is nobody who could respond.
+func TestARequestHasTheAttributesOfTheConventions(t *testing.T) {
+	s := aztest.New(nil)
+	c := collect(t, nil)
+	blob := s.BlockBlob("box", "n")
+	if _, err := blob.UploadBuffer(t.Context(), []byte(`{"n":0}`), nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, fault := range []aztest.Fault{
+		{},
+		{Kind: aztest.Refuse, Match: aztest.Op("Get Blob"), Count: 1},
+		{Kind: aztest.LoseAnswer, Match: aztest.Op("Get Blob"), Count: 1},
+		{Kind: aztest.Answer, Match: aztest.Op("Get Blob"), Status: 403, Code: "AuthorizationFailure"},
+	} {
+		if s.SetFaults(); fault.Kind != "" {
+			s.SetFaults(fault)
+		}
+		_, _ = optimistic.Read(t.Context(), blobs.NewJSON[counter](blob), &optimistic.ReadOptions{SendOptions: optimistic.SendOptions{Hooks: c.Hooks, Tries: 1}})
+	}
+	var got []string
+	for _, span := range c.spans.GetSpans() {
+		if set := attribute.NewSet(span.Attributes...); span.SpanKind == trace.SpanKindClient {
+			line := span.Name
+			for _, key := range []attribute.Key{"http.request.method", "server.address", "server.port", "http.response.status_code", "error.type"} {
+				value, _ := set.Value(key)
+				line += " " + value.Emit()
+			}
+			got = append(got, line)
+		}
+	}
+	want := []string{
+		"Get Blob GET 127.0.0.1 10000 200 ",
+		"Get Blob GET 127.0.0.1 10000  unreachable",
+		"Get Blob GET 127.0.0.1 10000  unknown",
+		"Get Blob GET 127.0.0.1 10000 403 AuthorizationFailure",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("requests are described as\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
 }
 
 func TestMessagesAreCountedAsTheConventionsSay(t *testing.T) {

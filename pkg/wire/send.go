@@ -70,16 +70,17 @@ type Sent struct {
 
 // Send sends a request, and repeats it as a specifies. It sends nothing if ctx has already ended. The error is
 //
-//   - the cause of ctx if ctx ended before a try succeeded or Judge decided;
+//   - the cause of ctx, as Ended describes it, if ctx ended before a try succeeded or Judge decided;
 //   - the last one of Judge or Before otherwise. Without a Judge, that is the error of the last try.
 //
 // Whatever the error, the request may have been applied if Sent.Ambiguous is not 0, unless Judge knows better.
 func (w Wire) Send(ctx context.Context, op string, a Again, send func(ctx context.Context) error) (Sent, error) {
 	var s Sent
+	var failure error // the last one that is not the end of ctx
 	loop := a.Budget.Start()
 	for {
 		if ctx.Err() != nil {
-			return s, context.Cause(ctx)
+			return s, Ended(ctx, s.Tries, s.First, failure)
 		}
 		if a.Before != nil {
 			if done, err := a.Before(ctx, s); done || err != nil {
@@ -97,8 +98,11 @@ func (w Wire) Send(ctx context.Context, op string, a Again, send func(ctx contex
 			s.Ambiguous++
 		}
 		f.Ambiguous = s.Ambiguous > 0
+		if ctx.Err() == nil || f.Outcome.Status != 0 {
+			failure = s.Last
+		}
 		if f.Passes() && ctx.Err() != nil {
-			return s, context.Cause(ctx)
+			return s, Ended(ctx, s.Tries, s.First, failure)
 		}
 		v, err := a.judge(ctx, f)
 		switch v {
@@ -109,19 +113,29 @@ func (w Wire) Send(ctx context.Context, op string, a Again, send func(ctx contex
 		}
 		if a.pause(ctx, loop, azerr.Classify(err).RetryAfter) != nil {
 			if ctx.Err() != nil {
-				return s, context.Cause(ctx)
+				return s, Ended(ctx, s.Tries, s.First, failure)
 			}
-			return s, s.givenUp(err)
+			return s, givenUp(err, s.Tries, s.First)
 		}
 	}
 }
 
+// Ended returns the cause of ctx, which has ended after some tries. Its text says what the last of them failed with, which is why
+// the time did not suffice. errors.As does not find that failure: it decides nothing.
+func Ended(ctx context.Context, tries int, began time.Time, last error) error {
+	cause := context.Cause(ctx)
+	if last == nil {
+		return cause
+	}
+	return fmt.Errorf("%w; the last failure: %s", cause, azerr.Summary(givenUp(last, tries, began)))
+}
+
 // givenUp adds to an error how often a request was tried.
-func (s Sent) givenUp(err error) error {
-	if err == nil || s.Tries < 2 {
+func givenUp(err error, tries int, began time.Time) error {
+	if err == nil || tries < 2 {
 		return err
 	}
-	return fmt.Errorf("%w, the last of %d tries in %v", err, s.Tries, time.Since(s.First).Round(100*time.Millisecond))
+	return fmt.Errorf("%w (the last of %d tries in %v)", err, tries, time.Since(began).Round(100*time.Millisecond))
 }
 
 func (a Again) judge(ctx context.Context, f Failed) (Verdict, error) {

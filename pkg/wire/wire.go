@@ -1,11 +1,15 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
 	"net/http"
 	"net/http/httptrace"
+	"net/url"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -45,10 +49,34 @@ func Observed(hooks observe.Hooks, resource string, count func()) Wire {
 	w := Wire{Count: count}
 	if hooks.Span != nil {
 		w.Trace = func(ctx context.Context, op string) (context.Context, func(error)) {
-			return hooks.Start(ctx, observe.Span{Name: op, Resource: resource, Request: true})
+			r := new(observe.Request)
+			within, end := hooks.Start(ctx, observe.Span{Name: op, Resource: resource, Request: r})
+			return within, func(err error) {
+				if s, ok := ctx.Value(sendingKey{}).(*sending); ok {
+					*r = exchanged(s.response, err)
+				}
+				end(err)
+			}
 		}
 	}
 	return w
+}
+
+// exchanged describes a request by its response, or by the error of net/http.
+func exchanged(response *http.Response, err error) (r observe.Request) {
+	var to *url.URL
+	if response != nil && response.Request != nil {
+		r.Method, r.Status, to = response.Request.Method, response.StatusCode, response.Request.URL
+	} else if failed, ok := errors.AsType[*url.Error](err); ok {
+		r.Method = strings.ToUpper(failed.Op)
+		to, _ = url.Parse(failed.URL)
+	}
+	if to == nil {
+		return observe.Request{}
+	}
+	r.Host = to.Hostname()
+	r.Port, _ = strconv.Atoi(cmp.Or(to.Port(), map[string]string{"http": "80", "https": "443"}[to.Scheme]))
+	return r
 }
 
 // Once sends a request once, without the SDK's retries. If try is positive, it bounds the time until send returns.
@@ -94,6 +122,7 @@ func Request[R any](ctx context.Context, op string, send func(ctx context.Contex
 			return err
 		})
 	})
+	s.response = nil // the caller decides what the error means
 	s.busy.Store(false)
 	return r, err
 }
@@ -172,7 +201,6 @@ func (s *sending) plain(ctx context.Context, send func(ctx context.Context) erro
 	sent := time.Now()
 	err := send(ctx)
 	response := s.response
-	s.response = nil // the caller of a Request decides what its error means
 	s.w.paces().note(s.w.Paced, s.w.Turn, response, err, sent)
 	err = Genuine(response, err)
 	if response == nil && s.looked.Load() && !s.got.Load() && azerr.Classify(err).Kind == azerr.Unknown {

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 	"go.uber.org/goleak"
@@ -214,10 +215,30 @@ func TestAnEndedContextIsReturnedWithItsCauseUnlessTheServiceHasDecided(t *testi
 				}
 				return send(ctx)
 			})
-			if (err == cause) != tt.wantCause || (err == nil) != tt.wantOK || sent.Tries != tt.tries || sent.Ambiguous != tt.ambiguous {
+			if errors.Is(err, cause) != tt.wantCause || (err == nil) != tt.wantOK || sent.Tries != tt.tries || sent.Ambiguous != tt.ambiguous {
 				t.Errorf("%s: err = %v, %+v", name, err, sent)
 			}
 			cancel(nil)
+		}
+	})
+}
+
+// TestTheEndOfAContextNamesTheLastFailure: that time ran out does not say what it ran out on.
+func TestTheEndOfAContextNamesTheLastFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cause := errors.New("the shift is over")
+		for want, answers := range map[string][]answer{
+			"the shift is over; the last failure: 503 ServerBusy (request r) (the last of 3 tries in 3.5s)": {busy},
+			"the shift is over; the last failure: 503 ServerBusy (request r) (the last of 2 tries in 3.5s)": {busy, lost},
+			"the shift is over": {lost},
+		} {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			time.AfterFunc(3500*time.Millisecond, func() { cancel(cause) })
+			_, err := wire.Wire{}.Send(ctx, "write", wire.Again{Budget: steady}, (&service{answers: answers}).send())
+			text, _, _ := strings.Cut(fmt.Sprint(err), ": the partition or the account gets more")
+			if _, answered := errors.AsType[*azcore.ResponseError](err); text != want || !errors.Is(err, cause) || answered {
+				t.Errorf("err = %v, want %s", err, want)
+			}
 		}
 	})
 }
@@ -263,7 +284,7 @@ func TestRequestsOfAGroupAreCountedOneByOne(t *testing.T) {
 	var spans []string
 	hooks := observe.Hooks{Span: func(ctx context.Context, s observe.Span) (context.Context, func(error)) {
 		return ctx, func(err error) {
-			spans = append(spans, fmt.Sprint(s.Name, " ", s.Resource, " ", s.Request, " ", err != nil))
+			spans = append(spans, fmt.Sprint(s.Name, " ", s.Resource, " ", s.Request != nil, " ", err != nil))
 		}
 	}}
 	err := wire.Observed(hooks, "box/a", func() { counted++ }).Once(t.Context(), "", 0, func(ctx context.Context) error {

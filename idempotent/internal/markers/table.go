@@ -11,7 +11,6 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/azerr"
-	"github.com/azconc/azconc/pkg/batch"
 	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/wire"
 )
@@ -89,7 +88,7 @@ func (t *Table) Submit(ctx context.Context, partition string, how aztables.Trans
 	}
 	for created := false; ; created = true {
 		err := send.Resend(ctx, t.wire(), "Entity Group Transaction", Tries, send.TryTimeout, func(ctx context.Context) error {
-			_, err := batch.Submit(ctx, t.Client, actions)
+			_, err := tables.Submit(ctx, t.Client, actions)
 			return err
 		})
 		if created || !Missing(err) {

@@ -86,12 +86,14 @@ func (c *Call) Commit(ctx context.Context, w Change) (azcore.ETag, error) {
 	c.sent = time.Time{}
 	pauses := retry.Budget{Attempts: c.S.Tries, Elapsed: -1, Backoff: c.S.Pause}.Start()
 	ambiguous, gone := false, false // gone: some request was lost, see lost
+	var last error                  // the last failure that is not the end of ctx
+	ended := func() error { return wire.Ended(ctx, pauses.Tries(), began, last) }
 	for {
 		if ctx.Err() != nil {
 			if ambiguous {
-				return c.lastLook(ctx, w, context.Cause(ctx))
+				return c.lastLook(ctx, w, ended())
 			}
-			return "", c.Fail(context.Cause(ctx))
+			return "", c.Fail(ended())
 		}
 		etag, err := c.try(ctx, w)
 		if err == nil {
@@ -99,6 +101,9 @@ func (c *Call) Commit(ctx context.Context, w Change) (azcore.ETag, error) {
 		}
 		c.noteTime(err, began)
 		out := azerr.Classify(err)
+		if ctx.Err() == nil || out.Status != 0 {
+			last = err
+		}
 		if out.Ambiguous() {
 			ambiguous = true
 			gone = gone || lost(out)
@@ -107,9 +112,9 @@ func (c *Call) Commit(ctx context.Context, w Change) (azcore.ETag, error) {
 		}
 		switch {
 		case ambiguous && ctx.Err() != nil:
-			return c.lastLook(ctx, w, context.Cause(ctx))
+			return c.lastLook(ctx, w, ended())
 		case ctx.Err() != nil:
-			return "", c.Fail(context.Cause(ctx))
+			return "", c.Fail(ended())
 		case out.Ambiguous() || out.Transient():
 			wait := c.pause(ctx, pauses, out)
 			if ambiguous && c.fades(w, wait) {
@@ -147,7 +152,7 @@ func (c *Call) Commit(ctx context.Context, w Change) (azcore.ETag, error) {
 		now, lookErr := c.Look(ctx, w.Look)
 		if lookErr != nil {
 			if ctx.Err() != nil {
-				return c.lastLook(ctx, w, context.Cause(ctx))
+				return c.lastLook(ctx, w, ended())
 			}
 			return "", c.Unknown(w, whyUnread, errors.Join(azerr.Clean(err), azerr.Clean(lookErr)))
 		}

@@ -77,7 +77,7 @@ func (s *Spans) Requests() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, one := range s.all {
-		if one.Request {
+		if one.Request != nil {
 			n++
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 
 	"github.com/azconc/azconc/idempotent"
+	"github.com/azconc/azconc/pkg/azerr"
 )
 
 // SubscriberOptions configures a Subscriber. Its ConsumerOptions need Markers, or a Dedupe that needs none.
@@ -63,7 +64,10 @@ func NewSubscriber(queues *azqueue.ServiceClient, opts *SubscriberOptions) (*Sub
 // SubscribeInitialize creates the queue of a topic if it does not exist.
 func (s *Subscriber) SubscribeInitialize(topic string) error {
 	_, err := s.queues.NewQueueClient(topic).Create(context.Background(), nil)
-	return err
+	if azerr.Has(err, "QueueAlreadyExists") { // with other metadata
+		return nil
+	}
+	return azerr.Op("create queue", topic, err)
 }
 
 var errNacked = errors.New("nacked")

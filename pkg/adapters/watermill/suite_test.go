@@ -1,6 +1,7 @@
 package azwatermill_test
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -87,6 +88,36 @@ func TestSubscribeBeforePublish(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestTheErrorOfAQueueThatCannotBeCreatedHasNoSecret: that of the SDK, which has the URL with its signature, once came through.
+func TestTheErrorOfAQueueThatCannotBeCreatedHasNoSecret(t *testing.T) {
+	service := aztest.New(nil)
+	queues, err := azqueue.NewServiceClientWithNoCredential(service.QueueURL()+"?sv=2025-01-05&sig=T0PSECRET", &azqueue.ClientOptions{
+		ClientOptions: policy.ClientOptions{Transport: service, Retry: policy.RetryOptions{MaxRetries: -1}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	subscriber, err := azwatermill.NewSubscriber(queues, &azwatermill.SubscriberOptions{ConsumerOptions: idempotent.ConsumerOptions{Dedupe: idempotent.DedupeNone}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	service.SetFaults(aztest.Fault{Kind: aztest.Refuse})
+	err = subscriber.SubscribeInitialize("orders")
+	if err == nil || strings.Contains(err.Error(), "T0PSECRET") || !strings.HasPrefix(err.Error(), "create queue orders: ") {
+		t.Errorf("SubscribeInitialize: %v", err)
+	}
+}
+
+func TestAQueueThatExistsWithMetadataIsNotCreatedAgain(t *testing.T) {
+	service := aztest.New(nil)
+	if _, err := service.Queue("orders").SetMetadata(t.Context(), &azqueue.SetMetadataOptions{Metadata: map[string]*string{"team": new("shop")}}); err != nil {
+		t.Fatal(err)
+	}
+	_, subscriber := pubSub(t, service)(t)
+	if err := subscriber.(message.SubscribeInitializer).SubscribeInitialize("orders"); err != nil {
+		t.Error(err)
+	}
 }
 
 // pubSub makes publishers and subscribers of a service.

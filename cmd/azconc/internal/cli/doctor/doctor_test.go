@@ -263,7 +263,7 @@ func TestEveryBrokenSetUpIsNamedWithItsCure(t *testing.T) {
 	}{
 		"no account":            {args: []string{}, check: "account", status: failed, found: "no account", cure: "--account-name"},
 		"wrong key":             {args: byKey, between: refuse(403, "AuthenticationFailed", "The MAC signature found in the HTTP request is not the same as any computed signature"), check: "blob", status: failed, found: "AuthenticationFailed", cure: "key"},
-		"expired SAS":           {args: sas("ss=bqt&srt=sco&sp=r&se=1999-12-31T12:00:00Z"), between: refuse(403, "AuthenticationFailed", "Signature not valid in the specified time frame"), check: "blob", status: failed, found: "expired", cure: "create a new one"},
+		"expired SAS":           {args: sas("ss=bqt&srt=sco&sp=r&se=1999-12-31T12:00:00Z"), between: refuse(403, "AuthenticationFailed", "Signature not valid in the specified time frame"), check: "blob", status: failed, found: "expired", cure: "ends later"},
 		"SAS without writing":   {args: sas("ss=bqt&srt=sco&sp=rl&se=2999-12-31"), between: onWrites(refuse(403, "AuthorizationPermissionMismatch", "")), check: "blob create", status: failed, found: `grants "rl"`, cure: "missing permission"},
 		"SAS of one service":    {args: sas("ss=b&srt=sco&sp=rwdlac&se=2999-12-31"), between: refuse(403, "AuthorizationServiceMismatch", ""), check: "queue", status: warning, found: "does not cover this service", cure: "ss"},
 		"network rules":         {args: byKey, between: refuse(403, "AuthorizationFailure", ""), check: "blob", status: failed, found: "network rules", cure: "az storage account"},
@@ -288,7 +288,7 @@ func TestEveryBrokenSetUpIsNamedWithItsCure(t *testing.T) {
 		"immutable container":   {args: byKey, between: edit(func(h http.Header) { h.Set("x-ms-has-immutability-policy", "true") }), check: "features", status: warning, found: "immutable", cure: "without a policy"},
 		"redirect to a portal":  {args: byKey, between: portal, check: "intermediary", status: failed, found: "redirects to login.example", cure: "sign in"},
 		"If-Match beside a key": {args: byKey, between: withIfMatch(refuse(403, "AuthenticationFailed", "The MAC signature found in the HTTP request is not the same as any computed signature")), check: "intermediary", status: failed, found: "removes If-Match", cure: "request headers"},
-		"throttling":            {args: byKey, between: refuse(503, "ServerBusy", ""), check: "blob", status: failed, found: "ServerBusy", cure: "fewer clients"},
+		"throttling":            {args: byKey, between: refuse(503, "ServerBusy", ""), check: "blob", status: failed, found: "ServerBusy", cure: "send fewer"},
 		"proxy":                 {args: byKey, on: office{through: "http://user:secret@proxy:3128"}, check: "proxy", status: warning, found: "proxy:3128", cure: "NO_PROXY=acct.blob"},
 		"captive portal":        {args: byKey, between: edit(func(h http.Header) { clear(h) }), check: "intermediary", status: failed, found: "responses of acct.blob.core.windows.net did not come from the service", cure: "sign in"},
 		"ETags removed":         {args: byKey, between: edit(func(h http.Header) { h.Del("Etag") }), check: "intermediary", status: failed, found: "removes ETags", cure: "headers"},

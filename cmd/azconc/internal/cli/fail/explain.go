@@ -4,10 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"regexp"
 	"strings"
-	"syscall"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
@@ -72,14 +70,12 @@ func Message(err error, v Verdict, command, on string) string {
 			return "not found: there is no " + noun + " " + name
 		}
 	}
+	if why := signInFailure(err); why != "" && v.Code == ExitUnauthorised {
+		return "not authorised: " + why
+	}
 	text := azerr.Clean(err).Error()
-	if v.Code == ExitUnauthorised {
-		if why, _ := Denied(err); why != "" {
-			if answer, ok := errors.AsType[*azcore.ResponseError](err); ok && answer.StatusCode != 0 {
-				why += ": " + azerr.Summary(answer)
-			}
-			return "not authorised: " + why
-		}
+	if _, way := azerr.Explain(err); way != "" && v.Code != ExitUnknown {
+		text = strings.Replace(text, "; "+way, "", 1) // the hint says it
 	}
 	for on != "" {
 		verb := verbFirst.FindString(text)
@@ -142,22 +138,20 @@ func Hint(err error, v Verdict, command, on string) string {
 		return "--lease-id writes under the lease, if you hold it"
 	case v.Code == ExitUnknown:
 		return "the write may or may not have been applied: check the resource before trying again"
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return "nothing listens at the endpoint: is the address right, and is Azurite running?"
-	case v.Code == ExitUnauthorised:
-		if _, way := Denied(err); way != "" {
-			return way
-		}
-		return "azconc help environment lists the ways to give a credential"
-	case v.Code == ExitNotFound:
+	case v.Code == ExitNotFound && noun != "":
 		return createHint(command, noun, name)
-	case azerr.Has(err, "ServerBusy"):
-		return "the account has more requests than it takes: try again later, or with fewer clients"
+	case signInFailure(err) != "":
+		return "sign in with az login, or give a key or a SAS: see azconc help environment"
+	case azerr.Has(err, "KeyBasedAuthenticationNotPermitted"):
+		return "--auth-mode login signs in with Entra ID"
+	case azerr.Has(err, "NoAuthenticationInformation"):
+		return "azconc help environment lists the ways to give one"
 	}
-	if unknown, ok := errors.AsType[*net.DNSError](err); ok && unknown.IsNotFound {
-		return "is the account name right? it is the first part of " + unknown.Name
+	_, way := azerr.Explain(err)
+	if way == "" && v.Code == ExitUnauthorised {
+		way = "azconc help environment lists the ways to give a credential"
 	}
-	return ""
+	return way
 }
 
 // missing returns the container, table, queue or share that does not exist, if err reports that: by its code, or because the

@@ -137,7 +137,7 @@ func (n noun) holding(cmd *cobra.Command, op string, do func(context.Context, *c
 // belongs to it.
 func (c *call) hooks() observe.Hooks {
 	return observe.Hooks{Span: func(ctx context.Context, s observe.Span) (context.Context, func(error)) {
-		own := s.Request && (s.Name == c.op+" Lease" || strings.Contains(s.Name, " File "))
+		own := s.Request != nil && (s.Name == c.op+" Lease" || strings.Contains(s.Name, " File "))
 		return ctx, func(err error) {
 			if own && azerr.Classify(err).Ambiguous() {
 				c.ambiguous++

@@ -115,7 +115,7 @@ func TestAServerThatIsNotThereIsAPlainFailure(t *testing.T) {
 			s := aztest.New(nil)
 			s.SetFaults(aztest.Fault{Kind: aztest.Refuse})
 			r := runOn(t.Context(), s, nil, nil, args...)
-			if r.code != 1 || r.out != "" || !strings.Contains(r.stderr, "refused") || !strings.Contains(r.stderr, "azconc: hint: nothing listens") {
+			if r.code != 1 || r.out != "" || !strings.Contains(r.stderr, "refused") || !strings.Contains(r.stderr, "azconc: hint: is the address right") {
 				t.Errorf("azconc %v: exit %d, %q %q, want 1: nothing was sent", args, r.code, r.out, r.stderr)
 			}
 		})

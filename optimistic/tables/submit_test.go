@@ -1,4 +1,4 @@
-package batch
+package tables
 
 import (
 	"fmt"
@@ -11,13 +11,10 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
-	"go.uber.org/goleak"
 
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/aztest"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func adds(rows ...string) (actions []aztables.TransactionAction) {
 	for _, row := range rows {

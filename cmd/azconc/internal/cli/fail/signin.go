@@ -15,22 +15,6 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
-// Denied returns why the service refused the caller, and what to do about it. Both are empty for any other error, and
-// if there is nothing to add to the code.
-func Denied(err error) (why, way string) {
-	if why := signInFailure(err); why != "" {
-		return why, "sign in with az login, or give a key or a SAS: see azconc help environment"
-	}
-	why, way = azerr.Denied(err)
-	switch azerr.Classify(err).Code { // here there are flags for it
-	case "KeyBasedAuthenticationNotPermitted":
-		way = "--auth-mode login signs in with Entra ID"
-	case "NoAuthenticationInformation":
-		way = "azconc help environment lists the ways to give one"
-	}
-	return why, way
-}
-
 var troubleshooting = regexp.MustCompile(`(?i)\.?\s*To troubleshoot, visit https://\S+`)
 
 // signInFailure returns why there is no token: the error of each credential that was tried, or Entra ID's response.
@@ -46,7 +30,8 @@ func signInFailure(err error) string {
 	case ok:
 		said = failed.Error()
 	case azerr.Classify(err).Kind == azerr.Unauthorised && azerr.Classify(err).Status == 0:
-		said = azerr.Redact(err.Error())
+		why, _ := azerr.Explain(err)
+		said, _, _ = strings.Cut(azerr.Redact(err.Error()), ": "+why)
 	default:
 		return ""
 	}

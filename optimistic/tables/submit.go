@@ -1,8 +1,4 @@
-// Package batch sends entity group transactions and reads the responses, which say in their bodies what became of each
-// operation.
-//
-// The package is no API: it is here because several packages of this module share it, and may change in any release.
-package batch
+package tables
 
 import (
 	"bufio"
@@ -22,12 +18,12 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
-// Submit sends an entity group transaction once, as far as the client's own retries allow, and returns the new ETags, in
-// the order of the actions; a deletion has none.
+// Submit sends an entity group transaction without conditions of its own: once, as far as the client's own retries allow. It returns
+// the new ETags, in the order of the actions; a deletion has none. Transact is for changes.
 //
-// A refusal by the service is returned as the SDK returns it. A response that cannot be read to its end leaves the outcome
+// azerr.Transaction says which operation the service has refused. A response that cannot be read to its end leaves the outcome
 // open: the error is that of a lost response. The SDK takes a truncated response for a success, also that of a refusal, or
-// panics.
+// panics. Requests: 1.
 func Submit(ctx context.Context, client *aztables.Client, actions []aztables.TransactionAction) (etags []azcore.ETag, err error) {
 	var raw *http.Response
 	defer func() {
@@ -37,6 +33,7 @@ func Submit(ctx context.Context, client *aztables.Client, actions []aztables.Tra
 			}
 			etags, err = nil, unreadable(fmt.Errorf("the SDK panics: %v", p))
 		}
+		err = azerr.Clean(err)
 	}()
 	_, err = client.SubmitTransaction(policy.WithCaptureResponse(ctx, &raw), actions, nil)
 	if raw == nil || raw.StatusCode != http.StatusAccepted {

@@ -1,0 +1,153 @@
+package azerr
+
+import (
+	"encoding/xml"
+	"net"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
+)
+
+// refused is what explains the refusal of a request: the code, and facts of the request.
+type refused struct {
+	code, said       string // said is the body
+	foreign, plain   bool   // plain: without TLS
+	account, service string
+	writes           bool
+	receives         bool       // it is Get Messages, which a reader may not send
+	authorization    string     // the header
+	sas              url.Values // nil if it had none
+	sent, at         time.Time  // by this machine's clock, and by the service's; zero if not known
+}
+
+// sdkClient matches the name of an SDK client, such as "azsdk-go-aztables/v1.4.1".
+var sdkClient = regexp.MustCompile(`\bazsdk-go-az(blob|table|queue|file)s?/`)
+
+func requestOf(e *azcore.ResponseError) *refused {
+	o := Classify(e)
+	r := &refused{code: o.Code, foreign: o.Index < 0 && foreignFailure(e), account: "<account>"}
+	if e.RawResponse == nil || e.RawResponse.Request == nil {
+		return r
+	}
+	if e.RawResponse.Body != nil {
+		payload.Lock()
+		body, _ := runtime.Payload(e.RawResponse)
+		payload.Unlock()
+		r.said = string(body)
+	}
+	req := e.RawResponse.Request
+	words := strings.Split(req.URL.Hostname(), ".")
+	if len(words) > 1 && req.URL.Hostname() != "localhost" && net.ParseIP(req.URL.Hostname()) == nil {
+		r.account, r.service = words[0], words[1]
+	}
+	if client := sdkClient.FindStringSubmatch(req.UserAgent()); client != nil { // the host of an emulator names no service
+		r.service = client[1]
+	}
+	r.plain = req.URL.Scheme == "http"
+	r.writes = req.Method != http.MethodGet && req.Method != http.MethodHead
+	r.receives = !r.writes && r.service == "queue" && strings.HasSuffix(req.URL.Path, "/messages") && !req.URL.Query().Has("peekonly")
+	r.authorization = req.Header.Get("Authorization")
+	if q := req.URL.Query(); q.Get("sig") != "" {
+		r.sas = q
+	}
+	r.sent, _ = http.ParseTime(req.Header.Get("x-ms-date"))
+	r.at, _ = http.ParseTime(e.RawResponse.Header.Get("Date"))
+	return r
+}
+
+// said returns a condition on the body of the response.
+func said(text string) func(*refused) bool {
+	return func(r *refused) bool { return strings.Contains(r.said, text) }
+}
+
+func (r *refused) signed() bool  { return r.sas != nil }
+func (r *refused) tokened() bool { return strings.HasPrefix(r.authorization, "Bearer ") }
+func (r *refused) anonymous() bool {
+	return r.service == "blob" && r.authorization == "" && r.sas == nil
+}
+func (r *refused) skewed() bool { return r.skew() > 10*time.Minute }
+
+func (r *refused) skew() time.Duration {
+	if r.sent.IsZero() || r.at.IsZero() {
+		return 0
+	}
+	return r.sent.Sub(r.at).Abs()
+}
+
+func (r *refused) expired() bool {
+	end := timeOfSAS(r.sas.Get("se"))
+	return !end.IsZero() && !end.After(r.now())
+}
+
+func (r *refused) early() bool { return timeOfSAS(r.sas.Get("st")).After(r.now()) }
+
+// now returns the time of the refusal, by the service's clock if it is known.
+func (r *refused) now() time.Time {
+	if r.at.IsZero() {
+		return time.Now()
+	}
+	return r.at
+}
+
+// fact returns what a name in the table of explanations stands for.
+func (r *refused) fact(name string) string {
+	switch name {
+	case "account":
+		return r.account
+	case "service":
+		return r.service
+	case "role":
+		return r.role()
+	case "skew":
+		return r.skew().String()
+	case "detail":
+		return r.detail()
+	case "st", "se":
+		return timeOfSAS(r.sas.Get(name)).UTC().Format(time.RFC3339)
+	}
+	return r.sas.Get(name)
+}
+
+// role returns the least privileged built-in role that allows the request.
+func (r *refused) role() string {
+	noun := map[string]string{"table": "Table", "queue": "Queue", "file": "File"}[r.service]
+	switch {
+	case noun == "File":
+		return "Storage File Data Privileged Contributor"
+	case r.receives:
+		return "Storage Queue Data Message Processor"
+	case noun == "":
+		noun = "Blob"
+	}
+	if r.writes {
+		return "Storage " + noun + " Data Contributor"
+	}
+	return "Storage " + noun + " Data Reader"
+}
+
+// timeOfSAS parses a time in one of the formats of a SAS. It returns the zero time if it is in none.
+func timeOfSAS(s string) time.Time {
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04Z", time.DateOnly} {
+		if t, err := time.Parse(layout, s); err == nil {
+			return t
+		}
+	}
+	return time.Time{}
+}
+
+// detail returns the service's explanation, after a colon. For a signature that does not match it is the string to sign, which does
+// not help a user, so it is omitted.
+func (r *refused) detail() string {
+	var answer struct{ AuthenticationErrorDetail string }
+	err := xml.Unmarshal([]byte(r.said), &answer)
+	text := answer.AuthenticationErrorDetail
+	if err != nil || text == "" || strings.Contains(text, "Signature did not match") || strings.Contains(text, "The MAC signature") {
+		return ""
+	}
+	return ": " + strings.TrimSuffix(oneLine(text), ".")
+}
