@@ -52,7 +52,6 @@ It listens on 127.0.0.1 only, on free ports unless --default-ports is given. Whe
 	e.FaultFlags(set)
 	set.StringVar(&e.Location, "location", "", "`directory` for the data of Azurite, which are kept")
 	set.BoolVar(&e.DefaultPorts, "default-ports", false, "listen on 10000, 10001 and 10002, where UseDevelopmentStorage=true looks, and on 10004 for files")
-	set.StringSliceVar(&e.Accounts, "accounts", nil, "`names` of more accounts, with commas between them; each gets a key of its own")
 	parse := func() (engine.Options, error) {
 		if e.Location != "" && !set.Changed("engine") {
 			e.Engine = engine.Azurite // only it keeps data
@@ -70,9 +69,7 @@ type upResult struct {
 	TableEndpoint    string `json:"table_endpoint"`
 	FileEndpoint     string `json:"file_endpoint,omitempty"`
 
-	Engine   string   `json:"engine"`
-	Accounts []string `json:"other_connection_strings,omitempty"`
-	names    []string
+	Engine string `json:"engine"`
 }
 
 func up(ctx context.Context, f *cli.Factory, e engine.Options) (err error) {
@@ -110,21 +107,14 @@ func up(ctx context.Context, f *cli.Factory, e engine.Options) (err error) {
 
 func (r upResult) Text(w io.Writer) {
 	fmt.Fprintf(w, "export %s='%s'\n", connectionVariable, r.ConnectionString)
-	for i, a := range r.Accounts {
-		fmt.Fprintf(w, "# %s: '%s'\n", r.names[i], a)
-	}
 }
 
 func connections(server *engine.Running, name string) upResult {
-	first := server.Accounts[0]
-	r := upResult{
+	at := server.Account
+	return upResult{
 		Outcome: "running", ConnectionString: server.ConnectionString(), Engine: name,
-		BlobEndpoint: first.BlobURL, QueueEndpoint: first.QueueURL, TableEndpoint: first.TableURL, FileEndpoint: first.FileURL,
+		BlobEndpoint: at.BlobURL, QueueEndpoint: at.QueueURL, TableEndpoint: at.TableURL, FileEndpoint: at.FileURL,
 	}
-	for _, a := range server.Accounts[1:] {
-		r.Accounts, r.names = append(r.Accounts, a.ConnectionString()), append(r.names, a.Name)
-	}
-	return r
 }
 
 func newRunCmd(f *cli.Factory) *cobra.Command {

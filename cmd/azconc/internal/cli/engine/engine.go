@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -31,7 +30,6 @@ type Options struct {
 	Engine       string // Memory, Azurite, or "" for the default
 	Location     string // a folder for the data, for Azurite
 	DefaultPorts bool
-	Accounts     []string // other than the well-known one
 	Faults       []aztest.Fault
 	Seed         uint64
 	RoundTrip    time.Duration // what every request takes, in the service in memory; 0 for what it takes
@@ -63,19 +61,8 @@ requests in the same order meet the same faults.
 ` + emulator.FaultHelp()
 }
 
-// accountName is the service's rule.
-var accountName = regexp.MustCompile(`^[a-z0-9]{3,24}$`)
-
-// Check refuses flags that the engine does not have, and names that no account can have.
+// Check refuses flags that the engine does not have.
 func (o *Options) Check() error {
-	for i, name := range o.Accounts {
-		switch {
-		case !accountName.MatchString(name):
-			return fail.Usagef("--accounts %q is not 3 to 24 lower-case letters and digits", name)
-		case name == azurite.DefaultAccount || slices.Contains(o.Accounts[:i], name):
-			return fail.Usagef("--accounts: %s is there twice; %s always is", name, azurite.DefaultAccount)
-		}
-	}
 	switch {
 	case o.Engine != Azurite && o.Location != "":
 		return fail.WithHint(fail.Usagef("--location %s keeps data, and the service in memory keeps none", o.Location), "give --engine azurite")
@@ -87,7 +74,7 @@ func (o *Options) Check() error {
 
 // Server is a running emulator.
 type Server interface {
-	// ConnectionString returns that of the first account.
+	// ConnectionString returns that of its account.
 	ConnectionString() string
 	// Done returns a channel that is closed when the emulator has ended, by Stop or by itself.
 	Done() <-chan struct{}
@@ -95,21 +82,20 @@ type Server interface {
 	Stop() error
 }
 
-// Running is a started emulator and its accounts, the well-known one first.
+// Running is a started emulator and its account, the well-known one.
 type Running struct {
 	Server
-	Accounts []emulator.Account
+	Account emulator.Account
 	// Name names the emulator in messages.
 	Name string
 }
 
 // Start starts the emulator. Its notes go to f.
 func Start(ctx context.Context, f *cli.Factory, o Options) (*Running, error) {
-	accounts := append([]string{azurite.DefaultAccount}, o.Accounts...)
 	if o.Engine == Azurite {
-		return startAzurite(ctx, f, o, accounts)
+		return startAzurite(ctx, f, o)
 	}
-	options := &emulator.Options{Accounts: accounts, Faults: o.Faults, Seed: o.Seed, Log: &notes{f: f}}
+	options := &emulator.Options{Faults: o.Faults, Seed: o.Seed, Log: &notes{f: f}}
 	if o.RoundTrip > 0 {
 		options.Faults = append(slices.Clip(o.Faults), aztest.Fault{Kind: aztest.Slow, Delay: o.RoundTrip})
 	}
@@ -120,11 +106,11 @@ func Start(ctx context.Context, f *cli.Factory, o Options) (*Running, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Running{Server: server, Accounts: server.Accounts(), Name: "the service in memory"}, nil
+	return &Running{Server: server, Account: server.Accounts()[0], Name: "the service in memory"}, nil
 }
 
-func startAzurite(ctx context.Context, f *cli.Factory, o Options, accounts []string) (*Running, error) {
-	options := &azurite.Options{Location: o.Location, Accounts: accounts, Progress: &notes{f: f}}
+func startAzurite(ctx context.Context, f *cli.Factory, o Options) (*Running, error) {
+	options := &azurite.Options{Location: o.Location, Progress: &notes{f: f}}
 	if o.DefaultPorts {
 		options.BlobPort, options.QueuePort, options.TablePort = 10000, 10001, 10002
 	}
@@ -132,11 +118,9 @@ func startAzurite(ctx context.Context, f *cli.Factory, o Options, accounts []str
 	if err != nil {
 		return nil, explain(f, err)
 	}
-	r := &Running{Server: &process{server, f}, Name: "Azurite " + azurite.Version}
-	for _, a := range server.Accounts() {
-		r.Accounts = append(r.Accounts, emulator.Account{Name: a.Name, Key: a.Key, BlobURL: a.BlobURL, QueueURL: a.QueueURL, TableURL: a.TableURL})
-	}
-	return r, nil
+	a := server.Accounts()[0]
+	account := emulator.Account{Name: a.Name, Key: a.Key, BlobURL: a.BlobURL, QueueURL: a.QueueURL, TableURL: a.TableURL}
+	return &Running{Server: &process{server, f}, Account: account, Name: "Azurite " + azurite.Version}, nil
 }
 
 // process is an Azurite whose errors are explained.
