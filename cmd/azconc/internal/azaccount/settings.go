@@ -92,7 +92,8 @@ func contradictions(flags Flags, text, key, sas secret) error {
 	if text.value != "" {
 		for _, o := range append(credentials, secret{"--account-name", flags.AccountName}) {
 			if o.value != "" {
-				return hinted("the connection string names the account and its credential: drop "+o.name, "%s and %s cannot both be given", text.name, o.name)
+				return hinted("the connection string names the account and its credential: drop "+o.name,
+					"%s and %s cannot both be given", text.name, o.name)
 			}
 		}
 	}

@@ -74,6 +74,7 @@ func (s *site) remove(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	defer cancel()
 	if _, err := s.box.Delete(ctx, nil); err != nil && azerr.Absent(err) == "" {
-		s.f.Notef("left: container %s, since %s; azconc container delete %[1]s deletes it", s.in.Container, fail.Message(err, fail.Judge(err), "bench", ""))
+		why := fail.Message(err, fail.Judge(err), "bench", "")
+		s.f.Notef("left: container %s, since %s; azconc container delete %[1]s deletes it", s.in.Container, why)
 	}
 }

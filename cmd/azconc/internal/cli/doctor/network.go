@@ -108,7 +108,8 @@ func (p *patient) reach(ctx context.Context, account *azaccount.Account) (reacha
 			continue
 		}
 		if proxy != nil {
-			p.add("proxy", warning, "NO_PROXY="+u.Hostname()+", and the account's other hosts, goes past it", "requests go through the proxy %s", proxy.Redacted())
+			p.add("proxy", warning, "NO_PROXY="+u.Hostname()+", and the account's other hosts, goes past it",
+				"requests go through the proxy %s", proxy.Redacted())
 		}
 		// A proxy resolves names, and connects, itself.
 		p.trusted(u)

@@ -144,15 +144,10 @@ func Tally(err error, r optimistic.Result) error {
 	})
 }
 
-// stateError is a conflict with the state of a resource rather than with its version.
-type stateError struct{ error }
-
-func (e *stateError) Unwrap() error    { return e.error }
-func (e *stateError) Verdict() Verdict { return kinds[azerr.Conflict] }
-
-// Conflicting makes an error a conflict with the state of a resource.
+// Conflicting makes an error a conflict with the state of a resource, rather than with its version.
 func Conflicting(err error, reason string) error {
-	return WithFacts(&stateError{err}, map[string]any{"reason": reason})
+	v := kinds[azerr.Conflict]
+	return WithFacts(Judged(v.Code, v.Outcome, err), map[string]any{"reason": reason})
 }
 
 // SignalError is the cause of a context that a signal ended.
