@@ -107,7 +107,8 @@ func TestALeaseThatIsBeingBrokenIsNotSaidToBeHeldOnly(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := TryAcquire(t.Context(), NewBlob(w.Blob("b")), &AcquireOptions{LeaseID: l.ID()})
-		if held, ok := errors.AsType[*HeldError](err); !ok || held.State != lease.Breaking || !strings.Contains(err.Error(), "lease being broken") {
+		held, ok := errors.AsType[*HeldError](err)
+		if !ok || held.State != lease.Breaking || !strings.Contains(err.Error(), "lease being broken") {
 			t.Errorf("err = %v", err)
 		}
 		mustRelease(t, l)
