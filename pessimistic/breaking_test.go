@@ -2,6 +2,8 @@ package pessimistic
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -95,4 +97,20 @@ func TestABreakLeavesTimeAlthoughAResponseIsLost(t *testing.T) {
 			mustRelease(t, l)
 		})
 	}
+}
+
+// TestALeaseThatIsBeingBrokenIsNotSaidToBeHeldOnly: who asks for it under its own id is told why that is refused.
+func TestALeaseThatIsBeingBrokenIsNotSaidToBeHeldOnly(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		l := acquired(t, w, nil)
+		if _, err := Break(t.Context(), NewBlob(w.Service.BlockBlob("box", "b")), nil); err != nil {
+			t.Fatal(err)
+		}
+		_, err := TryAcquire(t.Context(), NewBlob(w.Blob("b")), &AcquireOptions{LeaseID: l.ID()})
+		held, ok := errors.AsType[*HeldError](err)
+		if !ok || held.State != lease.Breaking || !strings.Contains(err.Error(), "lease being broken") {
+			t.Errorf("err = %v", err)
+		}
+		mustRelease(t, l)
+	})
 }

@@ -118,7 +118,8 @@ func (l *line) heldError(a *acquisition) *HeldError {
 		a.claim.waited = a.claim.run()
 	}
 	if h := l.holding; h != nil {
-		return &HeldError{Resource: a.claim.remote.path, Holder: h.owner, Fence: h.fence, Since: h.since, State: lease.Leased, Local: true, Waited: a.claim.waited}
+		return &HeldError{Resource: a.claim.remote.path, Holder: h.owner, Fence: h.fence, Since: h.since, State: lease.Leased, Local: true,
+			Waited: a.claim.waited}
 	}
 	a.queue.seen = l.seen
 	a.queue.seen.State = cmp.Or(l.seen.State, lease.Available)

@@ -33,7 +33,8 @@ type waiting struct {
 }
 
 func lockerOf(client *container.Client, owner string) *pessimistic.Locker {
-	return must(pessimistic.NewLocker(client, &pessimistic.LockerOptions{Owner: owner, Poll: retry.Backoff{Base: time.Second, Cap: time.Second}}))
+	poll := retry.Backoff{Base: time.Second, Cap: time.Second}
+	return must(pessimistic.NewLocker(client, &pessimistic.LockerOptions{Owner: owner, Poll: poll}))
 }
 
 // must is for what cannot fail.
@@ -189,7 +190,8 @@ var waits = []struct {
 }
 
 // looks are the requests that find out who holds something.
-var looks = aztest.Op("Get Blob Properties", "List Blobs", "Get File Properties", "List Handles", "Acquire Blob Lease", "Acquire File Lease", "Delete File")
+var looks = aztest.Op("Get Blob Properties", "List Blobs", "Get File Properties", "List Handles",
+	"Acquire Blob Lease", "Acquire File Lease", "Delete File")
 
 // TestAWaitThatEndsNamesTheHolder: a wait whose context ended said nothing of the lock, or not who held it, or the end came
 // during a request and hid what the ones before it had found.

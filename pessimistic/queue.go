@@ -153,6 +153,8 @@ func (q *queue) heldError(cause error) *HeldError {
 	switch {
 	case azerr.Classify(cause).Reason.InUse():
 		e.State = "" // it has no lease: the last holder does not matter
+	case azerr.Has(cause, "LeaseIsBreakingAndCannotBeAcquired"):
+		e.State = lease.Breaking
 	case q.seen.State == "", q.seen.State.Free() && cause != nil: // nothing is known of the one who was faster
 	case q.seen.State.Free():
 		e.State = q.seen.State // and the record is that of the last holder

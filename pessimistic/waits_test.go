@@ -234,7 +234,8 @@ func TestAFreeLockIsNotSaidToBeHeld(t *testing.T) {
 				mustRelease(t, other.Lease)
 				w.Faults.SetFaults(aztest.Fault{Kind: aztest.Throttle, Match: aztest.Op("Acquire Blob Lease")})
 			})
-			if _, err := w.lockerOf(nil).Lock(t.Context(), "job", &LockOptions{MaxWait: 20 * time.Second}); errors.Is(err, ErrHeld) || codeOf(err) != "ServerBusy" {
+			_, err := w.lockerOf(nil).Lock(t.Context(), "job", &LockOptions{MaxWait: 20 * time.Second})
+			if errors.Is(err, ErrHeld) || codeOf(err) != "ServerBusy" {
 				t.Errorf("err = %v, want the service's", err)
 			}
 		})

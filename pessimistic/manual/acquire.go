@@ -72,6 +72,9 @@ func (s sending) acquire(ctx context.Context, seconds int32, o *AcquireOptions) 
 		out := azerr.Classify(last)
 		if out.Kind == azerr.Held {
 			held = &pessimistic.HeldError{Resource: s.r.String(), State: lease.Leased, Err: last}
+			if azerr.Has(last, "LeaseIsBreakingAndCannotBeAcquired") {
+				held.State = lease.Breaking
+			}
 			if loop.Next(ctx, 0) == nil {
 				continue
 			}

@@ -244,6 +244,24 @@ func TestADurationThatTheServiceDoesNotTakeIsRefused(t *testing.T) {
 	})
 }
 
+func TestAnAcquireOfALeaseThatIsBeingBrokenSaysSo(t *testing.T) {
+	onEach(t, func(t *testing.T, s *aztest.Service, r pessimistic.Resource) {
+		if !r.Supports().Expiry {
+			return // it ends at once
+		}
+		if _, err := Acquire(t.Context(), r, &AcquireOptions{LeaseID: mine}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := pessimistic.Break(t.Context(), r, &pessimistic.BreakOptions{Grace: 10 * time.Second}); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Acquire(t.Context(), r, &AcquireOptions{LeaseID: mine})
+		if held, ok := errors.AsType[*pessimistic.HeldError](err); !ok || held.State != lease.Breaking {
+			t.Errorf("err = %v", err)
+		}
+	})
+}
+
 // emulator renews a lease for its last holder, whatever id is sent.
 type emulator struct{ pessimistic.Resource }
 

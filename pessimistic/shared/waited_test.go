@@ -94,7 +94,8 @@ func TestAShortMaxWaitNamesAHolder(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), pesstest.Latency*3/2)
 				defer cancel()
 				_, err = semaphoreOf(w, lockerOf(w, nil), 1).Acquire(ctx, nil)
-				if ended, ok := errors.AsType[*locks.EndedWait](err); !ok || !errors.Is(err, context.DeadlineExceeded) || ended.Held.(*pessimistic.HeldError).Holder != "web-1" {
+				ended, ok := errors.AsType[*locks.EndedWait](err)
+				if !ok || !errors.Is(err, context.DeadlineExceeded) || ended.Held.(*pessimistic.HeldError).Holder != "web-1" {
 					t.Errorf("%s, with a deadline: %v", name, err)
 				}
 				releaseSlot(t, slot)
