@@ -205,7 +205,7 @@ func (k *ClaimCheck) put(ctx context.Context, name string, kept []byte, expires 
 			Metadata: map[string]*string{expiresKey: said}, AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: conditions}})
 		return err
 	})
-	if err != nil && (ctx.Err() == nil || !errors.Is(err, context.Cause(ctx))) {
+	if err != nil {
 		err = fmt.Errorf("store the body in %s/%s: %w", k.path, name, azerr.Clean(err))
 	}
 	return err

@@ -14,7 +14,7 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// GC deletes the markers of a queue whose messages can no longer arrive, and returns how many it deleted; markers of
+// GC deletes the markers of a queue whose messages can no longer arrive, and returns how many are known to be deleted; markers of
 // messages that never expire are kept. Errors: why markers cannot be listed or deleted; markers deleted before the
 // error are counted. Requests: 1 per 1000 markers of the queue, and 1 per 100 deleted.
 func (k *Markers) GC(ctx context.Context, queue string) (deleted int, err error) {
@@ -31,7 +31,7 @@ func of(queue string) func(markers.Key) bool {
 	}
 }
 
-// GC deletes a partition's markers of messages that can no longer arrive, and returns how many it deleted; markers of
+// GC deletes a partition's markers of messages that can no longer arrive, and returns how many are known to be deleted; markers of
 // messages that never expire are kept. Apply deletes them in passing, so GC is for partitions in which nothing is applied any
 // more, and for InboxOptions.KeepExpired. Errors: why markers cannot be listed or deleted; markers deleted before the
 // error are counted. Requests: 1 per 1000 markers in the partition, and 1 per 100 deleted.

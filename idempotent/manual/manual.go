@@ -88,7 +88,7 @@ func Receive(ctx context.Context, queue *azqueue.QueueClient, n int, visibility 
 		return nil, 0, fmt.Errorf("receive: visibility %v is not 1s to 168h in whole seconds", visibility)
 	}
 	ctx, end := start(ctx, opts, "manual.Receive", queue)
-	defer func() { end(err) }()
+	defer end(&err)
 	got, until, sent, err := queues.New(queue, opts.hooks(), nil).ReceiveAgain(ctx, n, visibility, wire.Again{Try: send.TryTimeout, Budget: byHand})
 	if err != nil {
 		return nil, sent.Ambiguous, cmp.Or(sent.Last, err)
@@ -105,8 +105,16 @@ func Receive(ctx context.Context, queue *azqueue.QueueClient, n int, visibility 
 
 var errNoClient = errors.New("no queue client")
 
-func start(ctx context.Context, opts *Options, name string, queue *azqueue.QueueClient) (context.Context, func(error)) {
-	return opts.hooks().Start(ctx, observe.Span{Name: name, Resource: resource.Path(queue.URL())})
+// start begins the span of an operation. The function that ends it adds to the error of a context that has ended what was going on.
+func start(ctx context.Context, opts *Options, name string, queue *azqueue.QueueClient) (context.Context, func(*error)) {
+	path := resource.Path(queue.URL())
+	within, end := opts.hooks().Start(ctx, observe.Span{Name: name, Resource: path})
+	return within, func(err *error) {
+		if *err != nil && ctx.Err() != nil && errors.Is(*err, context.Cause(ctx)) {
+			*err = fmt.Errorf("%s %s: %w", name, path, *err)
+		}
+		end(*err)
+	}
 }
 
 // byHand bounds the requests of Receive and Delete.
@@ -132,7 +140,7 @@ func Delete(ctx context.Context, queue *azqueue.QueueClient, m Delivery, opts *O
 		return 0, errors.New("delete: no message id or no pop receipt")
 	}
 	ctx, end := start(ctx, opts, "manual.Delete", queue)
-	defer func() { end(err) }()
+	defer end(&err)
 	sent, err := queues.New(queue, opts.hooks(), nil).Delete(ctx, m.MessageID, m.PopReceipt, wire.Again{Try: send.TryTimeout, Budget: byHand, Judge: func(_ context.Context, f wire.Failed) (wire.Verdict, error) {
 		if !m.refused(f) {
 			return f.Usual()
@@ -187,7 +195,7 @@ func Extend(ctx context.Context, queue *azqueue.QueueClient, m Delivery, visibil
 		return ExtendResult{}, fmt.Errorf("extend: visibility %v is not 0s to 168h in whole seconds", visibility)
 	}
 	ctx, end := start(ctx, opts, "manual.Extend", queue)
-	defer func() { end(err) }()
+	defer end(&err)
 	r := queues.New(queue, opts.hooks(), nil).ReceiptOf(m.MessageID, m.PopReceipt, time.Now().Add(time.Minute), m.HeldUntil.IsZero())
 	err = r.Extend(ctx, visibility)
 	pop, visible, known := r.Known()

@@ -49,7 +49,7 @@ func (o *Once) sweep(ctx context.Context, series, before string) (deleted int, e
 }
 
 // GC deletes the results that were stored longer ago than age, by the clock of the process that stored them, and
-// returns how many it deleted. A key whose result is deleted is treated as never used: age must be longer than any
+// returns how many are known to be deleted. A key whose result is deleted is treated as never used: age must be longer than any
 // retry may take. Results of Lockers with another container or prefix are kept, and so are locks: see Locker.GC.
 //
 // Errors: why results cannot be listed or deleted; results deleted before the error are counted. Requests: 1 per 1000

@@ -72,7 +72,7 @@ func (o *Once) Await(ctx context.Context, key string, payload []byte, w Wait) (*
 			}
 		}
 		if err := retry.Sleep(ctx, pause); err != nil {
-			return nil, Result{}, err
+			return nil, Result{}, fmt.Errorf("wait for %s: %w", o.at(key).Resource(), err)
 		}
 	}
 }

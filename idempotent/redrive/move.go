@@ -14,7 +14,6 @@ import (
 	"github.com/azconc/azconc/idempotent/internal/queues"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
-	"github.com/azconc/azconc/pkg/retry"
 )
 
 // one moves a message that is hidden until the given time, or leaves it. It reports whether it has left the message
@@ -35,7 +34,7 @@ func (r *redrive) one(ctx context.Context, m *azqueue.DequeuedMessage, until tim
 		return false, nil
 	}
 	if r.res.Moved > 0 {
-		if err := retry.Sleep(ctx, r.interval); err != nil {
+		if err := r.wait(ctx, "the next message", r.interval); err != nil {
 			return false, err
 		}
 	}

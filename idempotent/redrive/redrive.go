@@ -213,13 +213,20 @@ func (r *redrive) await(ctx context.Context, began time.Time) (again bool, err e
 	}
 	if lost, ok := r.hiddenSince[""]; ok {
 		delete(r.hiddenSince, "")
-		return true, retry.Sleep(ctx, time.Until(lost.Add(r.hide)))
+		return true, r.wait(ctx, "the messages of a lost response", time.Until(lost.Add(r.hide)))
 	}
 	left := r.o.Wait - time.Since(began)
 	if left <= 0 {
 		return false, nil
 	}
-	return true, retry.Sleep(ctx, min(look, left))
+	return true, r.wait(ctx, "hidden messages", min(look, left))
+}
+
+func (r *redrive) wait(ctx context.Context, what string, d time.Duration) error {
+	if err := retry.Sleep(ctx, d); err != nil {
+		return fmt.Errorf("wait for %s of %s: %w", what, r.from.Path, err)
+	}
+	return nil
 }
 
 // hidden counts the messages that nobody can receive, except those left in place. -1 if the service does not return the

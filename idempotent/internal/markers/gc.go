@@ -59,7 +59,7 @@ func DeleteExpired(ctx context.Context, table *Table, filter string, meant func(
 	for first := true; first || next.NextPartitionKey != nil; first = false {
 		expired, err := table.page(ctx, &next, filter, meant)
 		if err != nil {
-			return deleted, azerr.Clean(err)
+			return deleted, err
 		}
 		for _, batch := range batches(expired) {
 			n, err := deleteVersions(ctx, table, batch[0].Partition, batch)
@@ -97,7 +97,7 @@ func (s *Sweep) Step(ctx context.Context, within string, meant func(Key) bool) (
 		return 0, nil
 	}
 	if err != nil {
-		return 0, azerr.Clean(err)
+		return 0, err
 	}
 	all := batches(expired)
 	for _, batch := range all[:min(len(all), maxBatches)] {
@@ -127,7 +127,7 @@ func (t *Table) page(ctx context.Context, next *aztables.ListEntitiesOptions, fi
 		return page, nil
 	})
 	if err != nil {
-		return nil, err
+		return nil, t.queryFailed(err)
 	}
 	next.NextPartitionKey, next.NextRowKey = page.NextPartitionKey, page.NextRowKey
 	for _, raw := range page.Entities {
@@ -200,7 +200,7 @@ func Query(ctx context.Context, table *Table, filter, properties string, each fu
 			return nil
 		}
 		if err != nil {
-			return azerr.Clean(err)
+			return table.queryFailed(err)
 		}
 		for _, raw := range page.Entities {
 			if err := each(raw); err != nil {
@@ -212,3 +212,7 @@ func Query(ctx context.Context, table *Table, filter, properties string, each fu
 }
 
 const queryEntities = "Query Entities"
+
+func (t *Table) queryFailed(err error) error {
+	return fmt.Errorf("query table %s: %w", t.Path, azerr.Clean(err))
+}
