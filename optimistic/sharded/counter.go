@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/ptr"
 )
 
@@ -59,6 +60,9 @@ func NewCounter(name string, at At, opts *Options) (*Counter, error) {
 	first := at(name)
 	if first == nil {
 		return nil, fmt.Errorf("counter: at(%q) is nil; it has to make a target", name)
+	}
+	if err := sealed.NotNil("counter", fmt.Sprintf("at(%q)", name), first.Protocol()); err != nil {
+		return nil, err
 	}
 	c := &Counter{name: name, at: at, o: ptr.Value(opts), resource: first.Resource()}
 	if c.o.Elapsed < 0 {

@@ -217,6 +217,10 @@ func TestBadInputIsRefusedBeforeAnythingIsSent(t *testing.T) {
 			_, err := sharded.NewCounter("c", func(string) optimistic.Target[sharded.Part] { return nil }, nil)
 			return err
 		},
+		`the client of at("c") is nil`: func() error {
+			_, err := sharded.NewCounter("c", func(string) optimistic.Target[sharded.Part] { return blobs.NewJSON[sharded.Part](nil) }, nil)
+			return err
+		},
 		"Options.Elapsed: -1ns": func() error { _, err := sharded.NewCounter("c", at, &sharded.Options{Elapsed: -1}); return err },
 		"LineageSize: 999": func() error {
 			_, err := sharded.NewCounter("c", at, &sharded.Options{SendOptions: optimistic.SendOptions{LineageSize: 999}})

@@ -213,7 +213,16 @@ func (c *Call) Observed(err error, w Change, now State) error {
 func (c *Call) Unknown(w Change, why string, err error) *azerr.UnknownError {
 	w = c.known(w)
 	e := azerr.UnknownError{Op: c.Op, Resource: c.Resource, WriteID: w.ID, Base: w.Base.ETag, Why: why, Elapsed: time.Since(c.Began), Err: azerr.Clean(err)}
-	return azerr.Resolvable(e, w.resolve)
+	turn := make(chan struct{}, 1) // the looks of some targets keep what they find
+	return azerr.Resolvable(e, func(ctx context.Context, e *azerr.UnknownError) error {
+		select {
+		case turn <- struct{}{}:
+			defer func() { <-turn }()
+			return w.resolve(ctx, e)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	})
 }
 
 // Fail adds the operation and the resource to err, and removes secrets from the SDK's text.
