@@ -14,6 +14,7 @@ import (
 
 	"github.com/azconc/azconc/idempotent/internal/format"
 	"github.com/azconc/azconc/idempotent/internal/queues"
+	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/observe"
 )
 
@@ -164,12 +165,15 @@ func (p *Producer) post(ctx context.Context, m Outgoing, text string) (SendResul
 	case m.TTL > 0:
 		o.TimeToLive = to.Ptr(int32(m.TTL / time.Second))
 	}
-	sent, err := p.queue.Send(ctx, m.ID, text, o, p.opts.Tries, p.opts.CreateQueue)
+	sent, err := p.queue.Send(ctx, text, o, p.opts.Tries, p.opts.CreateQueue)
 	res := SendResult{ID: m.ID, MessageID: sent.MessageID, PopReceipt: sent.PopReceipt, Inserted: sent.Inserted, Expires: sent.Expires, NextVisible: sent.NextVisible, Tries: sent.Tries}
-	if err == nil && m.Delay == 0 && p.opts.Wake != nil {
+	if err != nil {
+		return res, &SendError{Queue: p.queue.Path, ID: m.ID, Open: sent.Open, Err: err}
+	}
+	if m.Delay == 0 && p.opts.Wake != nil {
 		p.opts.Wake()
 	}
-	return res, err
+	return res, nil
 }
 
 func (m Outgoing) check(as Encoding) error {
@@ -198,4 +202,25 @@ func (m Outgoing) check(as Encoding) error {
 
 // SendError reports that the service has not confirmed a message. With Open, it may have been sent, and errors.Is(err,
 // ErrOutcomeUnknown) holds: sending it again under ID is safe. Otherwise it was not sent.
-type SendError = queues.SendError
+type SendError struct {
+	Queue string
+	ID    string // send it again under this id
+	Open  bool   // the message may have been sent; false: it was not
+	Err   error
+}
+
+func (e *SendError) Error() string {
+	text := "send " + e.ID + " to " + e.Queue + ": " + azerr.Summary(e.Err)
+	if e.Open {
+		text += "; it may have been sent: send it again under this id"
+	}
+	return text
+}
+
+// Unwrap returns the last response, and ErrOutcomeUnknown if Open is set.
+func (e *SendError) Unwrap() []error {
+	if e.Open {
+		return []error{azerr.ErrOutcomeUnknown, e.Err}
+	}
+	return []error{e.Err}
+}

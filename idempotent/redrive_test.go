@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -139,7 +140,7 @@ func TestRedriveGivesUpOnAnOutageAndSaysWhatIsHidden(t *testing.T) {
 		r.service.SetFaults(aztest.Fault{Kind: aztest.Throttle, Match: aztest.Op("Put Message"), Skip: 1})
 		began := time.Now()
 		got, err := redrive.Run(t.Context(), r.poison, r.queue, nil)
-		if failed, ok := errors.AsType[*redrive.SendError](err); !ok || failed.ID == "" || got.Moved != 1 || time.Since(began) > 2*time.Minute {
+		if err == nil || !strings.Contains(err.Error(), "still in") || got.Moved != 1 || time.Since(began) > 2*time.Minute {
 			t.Errorf("%+v, %v after %v", got, err, time.Since(began))
 		}
 		if want := began.Add(redriveHide); !got.HiddenUntil.Equal(want) {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/azconc/azconc/idempotent"
 	"github.com/azconc/azconc/idempotent/manual"
-	"github.com/azconc/azconc/idempotent/redrive"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/fence"
@@ -22,7 +21,6 @@ func TestOneSentinelMatchesTheErrorsOfEveryPackage(t *testing.T) {
 		"fenced":          {optimistic.ErrFenced, fence.ErrFenced},
 		"may be sent":     {&idempotent.SendError{Open: true, Err: io.EOF}, optimistic.ErrOutcomeUnknown},
 		"its cause":       {&idempotent.SendError{Open: true, Err: io.EOF}, io.EOF},
-		"may be moved":    {&redrive.SendError{Open: true, Err: io.EOF}, idempotent.ErrOutcomeUnknown},
 		"may be deleted":  {&manual.UnknownError{}, manual.ErrOutcomeUnknown},
 		"stuck":           {&idempotent.StuckError{}, idempotent.ErrStuck},
 	} {

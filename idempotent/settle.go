@@ -240,7 +240,7 @@ func (d *delivery) discard() {
 // expires. An envelope keeps its id there, so that a second copy, made after a crash, can be detected. Requests: 1.
 func bury(ctx context.Context, to *queues.Queue, raw string, e format.Message, p format.Poison) error {
 	p.Reason = format.Clip(p.Reason)
-	_, err := to.Send(ctx, p.MessageID, format.PoisonText(raw, e, &p), &azqueue.EnqueueMessageOptions{TimeToLive: forEver}, 6, true)
+	_, err := to.Send(ctx, format.PoisonText(raw, e, &p), &azqueue.EnqueueMessageOptions{TimeToLive: forEver}, 6, true)
 	return err
 }
 

@@ -68,8 +68,12 @@ func (r *redrive) move(ctx context.Context, m *azqueue.DequeuedMessage, e format
 	id, text := ptr.Value(m.MessageID), ptr.Value(m.MessageText)
 	receipt := r.from.Receipt(id, text)
 	receipt.Adopt(ptr.Value(m.PopReceipt), until)
-	if _, err := r.into.Send(ctx, key, untried(text, e), &azqueue.EnqueueMessageOptions{TimeToLive: timeToLive(m, e.Poison)}, tries, false); err != nil {
-		return fmt.Errorf("%w; it is still in %s, and another run moves it", err, r.from.Path)
+	sent, err := r.into.Send(ctx, untried(text, e), &azqueue.EnqueueMessageOptions{TimeToLive: timeToLive(m, e.Poison)}, tries, false)
+	switch {
+	case sent.Open:
+		return fmt.Errorf("send %s to %s: %w: %w; it is still in %s too", key, r.into.Path, azerr.ErrOutcomeUnknown, azerr.Clean(err), r.from.Path)
+	case err != nil:
+		return fmt.Errorf("send %s to %s: %w; it is still in %s", key, r.into.Path, azerr.Clean(err), r.from.Path)
 	}
 	if err := receipt.Delete(context.WithoutCancel(ctx)); err != nil && !errors.Is(err, queues.ErrLost) {
 		return fmt.Errorf("message %s was sent, but is still in the poison queue: %w", id, azerr.Clean(err))

@@ -20,10 +20,6 @@ import (
 	"github.com/azconc/azconc/pkg/wire"
 )
 
-// SendError reports that a message could not be moved, because the service has not confirmed its copy. It is still in the poison queue,
-// and another Run moves it. With Open, a copy may have been sent, so the message may be handled twice unless it is detected by its id.
-type SendError = queues.SendError
-
 // Options configures Run. The zero value selects the defaults.
 type Options struct {
 	// Max bounds the number of messages that are moved. Defaults to 0: all.
@@ -97,9 +93,10 @@ const (
 // hidden for 2 minutes, and Run waits for them. Messages that the filter leaves in place are hidden for up to 2
 // minutes as well.
 //
-// Errors: *SendError, or why messages cannot be received or deleted; messages moved before the error are counted, and
-// another call can move the rest. A process can call Run several times at once. Requests: 1 per 32 messages, 2 per message that is moved, and 2 to see
-// that none is left.
+// An error says why a message cannot be received, sent or deleted. It is azerr.ErrOutcomeUnknown if a copy may have been sent, which
+// is handled twice unless it is detected by its id. Messages moved before the error are counted, and another call can move the rest.
+// A process can call Run several times at once. Requests: 1 per 32 messages, 2 per message that is moved, and 2 to see that none is
+// left.
 func Run(ctx context.Context, from, into *azqueue.QueueClient, opts *Options) (res Result, err error) {
 	var o Options
 	if opts != nil {

@@ -121,11 +121,12 @@ type Sent struct {
 	PopReceipt                     string
 	Inserted, Expires, NextVisible time.Time
 	Tries                          int
+	Open                           bool // of an error: the message may have been sent all the same
 }
 
-// Send sends the text of the message with an id until it is confirmed: at most so many times, or until ctx ends if tries is negative.
-// If create is set, a missing queue is created. An error is a *SendError. Requests: 1; 2 more to create the queue.
-func (q *Queue) Send(ctx context.Context, id, text string, o *azqueue.EnqueueMessageOptions, tries int, create bool) (Sent, error) {
+// Send sends the text of a message until it is confirmed: at most so many times, or until ctx ends if tries is negative.
+// If create is set, a missing queue is created. Requests: 1; 2 more to create the queue.
+func (q *Queue) Send(ctx context.Context, text string, o *azqueue.EnqueueMessageOptions, tries int, create bool) (Sent, error) {
 	sent, created := Sent{}, false
 	again := wire.Again{
 		Try:    send.TryTimeout,
@@ -154,36 +155,10 @@ func (q *Queue) Send(ctx context.Context, id, text string, o *azqueue.EnqueueMes
 		sent.Inserted, sent.Expires, sent.NextVisible = ptr.Value(m.InsertionTime), ptr.Value(m.ExpirationTime), ptr.Value(m.TimeNextVisible)
 		return nil
 	})
-	if sent.Tries = done.Tries; err == nil {
-		return sent, nil
-	}
+	sent.Tries = done.Tries
 	// An error without a meaning may come from a success: of a response that cannot be read.
-	open := done.Ambiguous > 0 || done.Last != nil && azerr.Classify(done.Last).Kind == azerr.Other
-	return sent, &SendError{Queue: q.Path, ID: id, Open: open, Err: err}
-}
-
-// SendError is that of package idempotent.
-type SendError struct {
-	Queue string
-	ID    string // send it again under this id
-	Open  bool   // the message may have been sent; false: it was not
-	Err   error
-}
-
-func (e *SendError) Error() string {
-	text := "send " + e.ID + " to " + e.Queue + ": " + azerr.Summary(e.Err)
-	if e.Open {
-		text += "; it may have been sent: send it again under this id"
-	}
-	return text
-}
-
-// Unwrap returns the last response, and azerr.ErrOutcomeUnknown if Open is set.
-func (e *SendError) Unwrap() []error {
-	if e.Open {
-		return []error{azerr.ErrOutcomeUnknown, e.Err}
-	}
-	return []error{e.Err}
+	sent.Open = err != nil && (done.Ambiguous > 0 || done.Last != nil && azerr.Classify(done.Last).Kind == azerr.Other)
+	return sent, err
 }
 
 // beingDeleted is the code of requests to a queue that was deleted, until the service frees its name (REST: "Delete Queue",
