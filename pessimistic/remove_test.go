@@ -246,6 +246,9 @@ func TestRemoveServesThoseWhoWait(t *testing.T) {
 				t.Errorf("%s: fence %d after %d, %v", want, info.Fence, last, err)
 			}
 			<-got
+			if want != "another" && !w.exists("job") {
+				t.Errorf("%s has removed the lock that others wait for", want)
+			}
 			began, last = time.Now(), info.Fence
 		}
 		if w.exists("job") || w.exists("job"+waitersSuffix) {

@@ -89,7 +89,6 @@ func run(ctx context.Context, f *cli.Factory, opts options) (cli.Result, error) 
 		o.PerRetryPolicies = []policy.Policy{f.Monitor} // without the lines of -v: the trace has them
 		return o
 	}
-	clients() // makes the transport that all clients share
 	if !opts.OnAccount {
 		server, err := engine.Start(ctx, f, opts.Engine)
 		if err != nil {
