@@ -191,7 +191,7 @@ func (b contentTarget[T]) put(base protocol.State, carry blobCarry, lineage prot
 	if carry.headers.BlobContentType == nil {
 		carry.headers.BlobContentType = new(b.Codec.ContentType())
 	}
-	if err := anyblob.ValidateMetadata(b.Metadata); err != nil {
+	if err := meta.ValidateAll(b.Metadata); err != nil {
 		return protocol.Prepared{}, err
 	}
 	carry.metadata = meta.Merge(carry.metadata, b.Metadata)

@@ -91,7 +91,7 @@ func Copy(ctx context.Context, destination, source *blob.Client, opts *CopyOptio
 	}
 	o := ptr.Value(opts)
 	o.Poll = cmp.Or(o.Poll, time.Second)
-	if err := errors.Join(o.Conditions.Validate(), o.Source.Validate(), anyblob.ValidateMetadata(o.Metadata), validTags(o.Tags)); err != nil {
+	if err := errors.Join(o.Conditions.Validate(), o.Source.Validate(), meta.ValidateAll(o.Metadata), validTags(o.Tags)); err != nil {
 		return CopyResult{}, err
 	}
 	if o.Poll < 0 {

@@ -91,3 +91,38 @@ func TestMetadataInLatin1IsNotTakenForABadCredential(t *testing.T) {
 		}
 	}
 }
+
+// TestNamesThatDifferOnlyInTheirCaseAreRefused: the service ignores their case, and which of the values was stored was left to
+// chance.
+func TestNamesThatDifferOnlyInTheirCaseAreRefused(t *testing.T) {
+	s, client := optest.Quiet(t, "x")
+	if _, err := client.SetMetadata(t.Context(), map[string]*string{"owner": new("web")}, nil); err != nil {
+		t.Fatal(err)
+	}
+	s.Reset()
+	ctx, twice := t.Context(), map[string]string{"Owner": "a", "owner": "b"}
+	own := NewBytes(client)
+	own.Metadata = twice
+	for name, err := range map[string]error{
+		"update": optest.ErrorOf(optimistic.Update(ctx, NewMetadata(client.BlobClient()), func(_ context.Context, m *map[string]string) error {
+			(*m)["Owner"] = "a"
+			return nil
+		}, nil)),
+		"content":   optest.ErrorOf(optimistic.Create(ctx, own, nil, nil)),
+		"upload":    optest.ErrorOf(Upload(ctx, client, strings.NewReader("y"), &UploadOptions{Metadata: twice})),
+		"container": optest.ErrorOf(settings.CreateContainer(ctx, s.Container("new"), &settings.CreateContainerOptions{Metadata: twice})),
+		"queue":     optest.ErrorOf(settings.CreateQueue(ctx, s.Queue("new"), &settings.CreateQueueOptions{Metadata: twice})),
+	} {
+		if err == nil || !strings.Contains(err.Error(), `"Owner" and "owner" are one name`) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := settings.CreateQueue(ctx, s.Queue("new"), &settings.CreateQueueOptions{Metadata: map[string]string{"a-b": "c"}}); err == nil || !strings.Contains(err.Error(), "not an identifier") {
+		t.Errorf("a queue with a name that is none: %v", err)
+	}
+	for _, r := range s.Log() {
+		if aztest.Writes(&r) {
+			t.Errorf("sent %v", r)
+		}
+	}
+}

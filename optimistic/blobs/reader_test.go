@@ -3,14 +3,18 @@ package blobs
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
+	"time"
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/optest"
+	"github.com/azconc/azconc/pkg/aztest"
 )
 
 // TestAReaderThatFailsUploadsNothing: only io.EOF ends a stream. A truncated gzip and a response whose connection broke
@@ -39,6 +43,19 @@ func TestAReaderThatFailsUploadsNothing(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestAReaderThatFailsEndsTheBlocksUnderWay: the upload waited for a block that got no response, through all of its tries.
+func TestAReaderThatFailsEndsTheBlocksUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, client := optest.Quiet(t, "old")
+		s.SetFaults(aztest.Fault{Kind: aztest.Hang, Match: aztest.Op("Put Block"), Count: 1})
+		failure, began := errors.New("disk"), time.Now()
+		_, err := Upload(t.Context(), client, &failing{data: noise(1, 250), err: failure}, &UploadOptions{BlockSize: 100})
+		if !errors.Is(err, failure) || errors.Is(err, context.Canceled) || time.Since(began) > time.Second {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+	})
 }
 
 // failing returns its error together with the last of its data, as a Reader may.

@@ -82,7 +82,7 @@ func Snapshot(ctx context.Context, c *container.Client, name string, opts *Snaps
 		return SnapshotResult{}, err
 	}
 	o := ptr.Value(opts)
-	if err := errors.Join(validateRead(o.Conditions), anyblob.ValidateMetadata(o.Metadata)); err != nil {
+	if err := errors.Join(validateRead(o.Conditions), meta.ValidateAll(o.Metadata)); err != nil {
 		return SnapshotResult{}, err
 	}
 	client := c.NewBlobClient(name)

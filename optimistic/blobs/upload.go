@@ -15,6 +15,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/anyblob"
+	"github.com/azconc/azconc/optimistic/internal/meta"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
@@ -78,7 +79,7 @@ func (o *UploadOptions) withDefaults() (UploadOptions, error) {
 	if err := out.Conditions.Validate(); err != nil {
 		return out, err
 	}
-	if err := anyblob.ValidateMetadata(out.Metadata); err != nil {
+	if err := meta.ValidateAll(out.Metadata); err != nil {
 		return out, err
 	}
 	return out, nil

@@ -1,11 +1,11 @@
 package blobs
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 
@@ -21,6 +21,8 @@ import (
 // stage uploads the content block by block and returns the block ids in order. At most Concurrency requests are under
 // way; buffers are reused when a block has been stored.
 func (u *upload) stage(ctx context.Context, r io.Reader, blocks ...[]byte) ([]string, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(u.o.Concurrency)
 	// One more buffer than there are requests under way is filled meanwhile. Two exist already.
@@ -74,10 +76,10 @@ func (u *upload) stage(ctx context.Context, r io.Reader, blocks ...[]byte) ([]st
 		}
 		return nil
 	}()
-	if err := errors.Join(readErr, group.Wait()); err != nil {
-		return nil, err
+	if readErr != nil {
+		cancel() // nobody needs the blocks under way
 	}
-	return ids, nil
+	return ids, cmp.Or(readErr, group.Wait())
 }
 
 // stageBlock stages a block. It repeats the request after transient faults, because staging the same block under the

@@ -10,6 +10,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/anyblob"
+	"github.com/azconc/azconc/optimistic/internal/meta"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/wire"
 )
@@ -49,7 +50,7 @@ func Create(ctx context.Context, client *pageblob.Client, size int64, opts *Crea
 	if err := o.Conditions.Validate(); err != nil {
 		return optimistic.Result{}, err
 	}
-	if err := anyblob.ValidateMetadata(o.Metadata); err != nil {
+	if err := meta.ValidateAll(o.Metadata); err != nil {
 		return optimistic.Result{}, err
 	}
 	ctx, c, end, err := o.On(ctx, "pages.Create", "create pages", client)

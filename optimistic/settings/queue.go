@@ -11,6 +11,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/meta"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
@@ -42,6 +43,9 @@ func CreateQueue(ctx context.Context, client *azqueue.QueueClient, opts *CreateQ
 		return optimistic.Result{}, err
 	}
 	o := ptr.Value(opts)
+	if err := meta.ValidateAll(o.Metadata); err != nil {
+		return optimistic.Result{}, err
+	}
 	metadata := make(map[string]*string, len(o.Metadata))
 	for name, value := range o.Metadata {
 		metadata[name] = &value

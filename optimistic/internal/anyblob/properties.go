@@ -4,8 +4,6 @@ package anyblob
 
 import (
 	"context"
-	"maps"
-	"slices"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
@@ -46,19 +44,6 @@ func StateOf(resp blob.GetPropertiesResponse, err error) (protocol.State, error)
 	return protocol.Dated(protocol.State{
 		Exists: true, ETag: ptr.Value(resp.ETag), LastModified: ptr.Value(resp.LastModified), Created: ptr.Value(resp.CreationTime), Lineage: lineage,
 	}, resp.Date), nil
-}
-
-// ValidateMetadata checks metadata that a caller sets.
-func ValidateMetadata(metadata map[string]string) error {
-	if len(metadata) == 0 {
-		return nil // most targets set none
-	}
-	for _, name := range slices.Sorted(maps.Keys(metadata)) {
-		if err := meta.Validate(name, metadata[name]); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // WriteConditions adds to c the condition on base, or on absence.

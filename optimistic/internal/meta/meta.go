@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/azconc/azconc/optimistic/internal/protocol"
@@ -63,6 +64,9 @@ func Replace(before, value map[string]string) map[string]string {
 // the lineage, and what of the lineage is in it. All are nil if there is nothing to write. A pair that another writer
 // stored is sent back as it is; any other is validated.
 func Changed(base protocol.State, before, value map[string]string, lineage protocol.Lineage) (changed map[string]string, raw map[string]*string, stored protocol.Lineage, err error) {
+	if err := distinct(value); err != nil {
+		return nil, nil, stored, err
+	}
 	value = Replace(before, value)
 	if base.Exists && maps.Equal(value, before) && !lineage.Begins(base.Lineage) {
 		return nil, nil, stored, nil
@@ -123,6 +127,28 @@ func Cramped(raw map[string]*string, address string) string {
 		return ""
 	}
 	return address
+}
+
+// ValidateAll checks metadata that a caller sets.
+func ValidateAll(metadata map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(metadata)) {
+		if err := Validate(name, metadata[name]); err != nil {
+			return err
+		}
+	}
+	return distinct(metadata)
+}
+
+// distinct returns an error for names that differ only in their case, of which the service would keep one.
+func distinct(metadata map[string]string) error {
+	seen := make(map[string]string, len(metadata))
+	for _, name := range slices.Sorted(maps.Keys(metadata)) {
+		if other, twice := seen[strings.ToLower(name)]; twice {
+			return fmt.Errorf("metadata: %q and %q are one name, because the service ignores their case: give one of them", other, name)
+		}
+		seen[strings.ToLower(name)] = name
+	}
+	return nil
 }
 
 // Validate returns an error for a name or a value that the service would refuse or a proxy would drop.
