@@ -56,7 +56,7 @@ func TestServersThatTheSchemeDoesNotFit(t *testing.T) {
 		"unknown authority":     {secured(certified(t, "localhost", time.Now().Add(time.Hour))), "https", "unknown authority", "trusted by this machine"},
 		"plain HTTP on TLS":     {httptest.NewServer(http.NotFoundHandler()), "https", "does not speak TLS", "needs http://"},
 		"TLS on plain HTTP":     {secured(certified(t, "localhost", time.Now().Add(time.Hour))), "http", "speaks TLS, and the endpoint is http://", "needs https://"},
-		"nothing that listens":  {gone, "https", "connection refused", "nothing listens"},
+		"nothing that listens":  {gone, "https", "connection refused", "is the address right"},
 		"no service of storage": {httptest.NewServer(http.NotFoundHandler()), "http", "did not come from the service", "sign in"},
 	} {
 		t.Run(name, func(t *testing.T) {
