@@ -184,9 +184,12 @@ func (c *copying) write(source optimistic.Conditions, metadata map[string]string
 		base.ETag = protocol.UnknownBase
 	}
 	w.ID, lineage = c.StampAs(protocol.NewWriteID(), base, protocol.Intent{}, 0)
-	stamped, _, err := meta.Join(metadata, lineage)
+	stamped, stored, err := meta.Join(metadata, lineage)
 	if err != nil {
 		return protocol.Change{}, c.Fail(err)
+	}
+	if !stored.Has(w.ID) {
+		w.ID = "" // no room for it, or none is asked for
 	}
 	w.Look = func(ctx context.Context) (protocol.State, error) {
 		props, err := c.status(ctx)
@@ -215,14 +218,12 @@ func (c *copying) write(source optimistic.Conditions, metadata map[string]string
 		}
 		return ptr.Value(resp.ETag), err
 	}
-	if w.ID != "" {
-		// If our own copy has started, the service refuses the repetition as long as it is pending.
-		w.Send = c.lookForOwn(w)
-	}
+	w.Send = c.lookForOwn(w)
 	return w, nil
 }
 
-// lookForOwn wraps the start: before a repetition it looks whether the copy has started.
+// lookForOwn wraps the start: before a repetition it looks whether the copy has started. While that is pending, the service
+// refuses the repetition; after that, it would start again. If neither an id nor the condition shows whether it has started, it is not repeated.
 func (c *copying) lookForOwn(w protocol.Change) protocol.Write {
 	send, sent := w.Send, false
 	return func(ctx context.Context) (azcore.ETag, error) {
@@ -231,8 +232,8 @@ func (c *copying) lookForOwn(w protocol.Change) protocol.Write {
 			if err != nil {
 				return "", err
 			}
-			if now.Lineage.Has(w.ID) {
-				return "", protocol.NotMet() // Commit looks again and finds the entry
+			if w.ID == "" && w.AnyBase || now.Lineage.Has(w.ID) {
+				return "", protocol.NotMet() // Commit looks again, and finds the entry if there is one
 			}
 		}
 		sent = true

@@ -3,6 +3,7 @@ package blobs
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -75,6 +76,32 @@ func TestALostStartIsResolvedByTheLineage(t *testing.T) {
 			t.Errorf("%d requests, want 3: source, copy, look", res.Requests)
 		}
 	})
+}
+
+// TestACopyWithoutRoomForTheLineageIsStartedOnce: after a lost response it was started again.
+func TestACopyWithoutRoomForTheLineageIsStartedOnce(t *testing.T) {
+	for name, o := range map[string]*CopyOptions{
+		"no room":    {Metadata: map[string]string{"k": strings.Repeat("x", 8190)}},
+		"no lineage": {SendOptions: optimistic.SendOptions{LineageSize: -1}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s, from, to := optest.Original(t)
+			s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: copies, Count: 1})
+			res, err := Copy(t.Context(), to, from, o)
+			if !errors.Is(err, optimistic.ErrOutcomeUnknown) {
+				t.Errorf("%s: %+v, %v", name, res, err)
+			}
+			starts := 0
+			for _, r := range s.Log() {
+				if r.Op == "Copy Blob" {
+					starts++
+				}
+			}
+			if starts != 1 {
+				t.Errorf("%s: started %d times\n%v", name, starts, s.Log())
+			}
+		})
+	}
 }
 
 func TestACopyOverAnotherVersionIsAConflict(t *testing.T) {
