@@ -17,8 +17,8 @@ import (
 )
 
 // Explain returns the cause of an error, where it is not the request but what is around it that is wrong: a credential, a clock, a
-// role, the account, the network. It also returns the way out. Both are empty for any other error, and neither has a secret. The text
-// of Clean and Summary, and so that of each error of this module, ends with both.
+// role, the account, the network. It also returns the way out. Both are empty for any other error, also for a *ForeignError, whose text
+// has both, and neither has a secret. The text of Clean and Summary, and so that of each error of this module, ends with both.
 func Explain(err error) (why, way string) {
 	refusal, ok := errors.AsType[*azcore.ResponseError](err)
 	switch {
@@ -27,14 +27,16 @@ func Explain(err error) (why, way string) {
 	case !ok:
 		return unconnected(err)
 	}
-	r := requestOf(refusal)
-	if r.foreign {
-		if r.plain && strings.Contains(r.said, "HTTPS") {
-			return "the port speaks TLS, and the request was sent without it", useHTTPS
-		}
-		return foreignText, foreignWay
+	o := Classify(refusal)
+	rows := byCode()[o.Code]
+	if o.Index < 0 && foreignFailure(refusal) {
+		rows = foreigners
 	}
-	for _, e := range byCode()[r.code] {
+	if rows == nil {
+		return "", "" // most are, and what follows is costly
+	}
+	r := requestOf(refusal)
+	for _, e := range rows {
 		if e.when == nil || e.when(r) {
 			return os.Expand(e.why, r.fact), os.Expand(e.way, r.fact)
 		}
@@ -234,6 +236,12 @@ var explanations = []explanation{
 	{"ReadOnlyAttribute", nil, "the file's read-only attribute is set", "clear the attribute, with SMB or Set File Properties"},
 	{"ShareSizeLimitReached", nil, "the share is full", "raise its quota, or delete files"},
 	{"Md5Mismatch Crc64Mismatch", nil, "the content was damaged on the way", "try again; if it returns, check the proxy"},
+}
+
+// foreigners explain responses that are not the service's.
+var foreigners = []explanation{
+	{"", (*refused).withoutTLS, "the port speaks TLS, and the request was sent without it", useHTTPS},
+	{"", nil, foreignText, foreignWay},
 }
 
 const networkRules = "az storage account show --name $account --query '{access:publicNetworkAccess, rules:networkRuleSet}' shows the rules"

@@ -13,10 +13,10 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 )
 
-// refused is what explains the refusal of a request: the code, and facts of the request.
+// refused is what explains the refusal of a request beside its code.
 type refused struct {
-	code, said       string // said is the body
-	foreign, plain   bool   // plain: without TLS
+	said             string // the body of the response
+	plain            bool   // it was sent without TLS
 	account, service string
 	writes           bool
 	receives         bool       // it is Get Messages, which a reader may not send
@@ -29,8 +29,7 @@ type refused struct {
 var sdkClient = regexp.MustCompile(`\bazsdk-go-az(blob|table|queue|file)s?/`)
 
 func requestOf(e *azcore.ResponseError) *refused {
-	o := Classify(e)
-	r := &refused{code: o.Code, foreign: o.Index < 0 && foreignFailure(e), account: "<account>"}
+	r := &refused{account: "<account>"}
 	if e.RawResponse == nil || e.RawResponse.Request == nil {
 		return r
 	}
@@ -65,8 +64,9 @@ func said(text string) func(*refused) bool {
 	return func(r *refused) bool { return strings.Contains(r.said, text) }
 }
 
-func (r *refused) signed() bool  { return r.sas != nil }
-func (r *refused) tokened() bool { return strings.HasPrefix(r.authorization, "Bearer ") }
+func (r *refused) withoutTLS() bool { return r.plain && strings.Contains(r.said, "HTTPS") }
+func (r *refused) signed() bool     { return r.sas != nil }
+func (r *refused) tokened() bool    { return strings.HasPrefix(r.authorization, "Bearer ") }
 func (r *refused) anonymous() bool {
 	return r.service == "blob" && r.authorization == "" && r.sas == nil
 }
