@@ -67,11 +67,7 @@ func (l *lane) send(ctx context.Context) {
 func (l *lane) redrive(ctx context.Context) {
 	for ctx.Err() == nil {
 		for _, q := range queues {
-			o := &redrive.Options{}
-			if q != payments {
-				o.Markers = l.site.table("markers")
-			}
-			_, err := redrive.Run(ctx, l.site.queue(q+poisonSuffix), l.site.queue(q), o)
+			_, err := redrive.Run(ctx, l.site.queue(q+poisonSuffix), l.site.queue(q), nil)
 			l.journal.fact(note{Kind: "redrive", Lane: l.name, Of: q, Out: outcome(err)})
 		}
 		l.rest(ctx, 3*time.Second)
