@@ -88,7 +88,7 @@ func NewDocument[T any](target Target[T], opts *DocumentOptions) (*Document[T], 
 		return nil, fmt.Errorf("document %s: a Document needs a target with a version of its own", t.Resource())
 	}
 	if o.Update.OperationID != "" || o.Update.DryRun || !o.Update.Conditions.carried() {
-		return nil, errors.New("DocumentOptions.Update: OperationID, DryRun and Conditions on ETags and dates belong to a single change; use Update for it")
+		return nil, errors.New("DocumentOptions.Update: OperationID, DryRun and conditions on ETags and dates are for a single change: use Update")
 	}
 	u, err := o.Update.validated()
 	if err != nil {
@@ -209,7 +209,8 @@ func (d *Document[T]) withdraw(e *entry[T]) bool {
 // work folds the entries in the queue once, and gives the token back.
 func (d *Document[T]) work() {
 	defer func() { d.idle <- struct{}{} }()
-	f := &folder[T]{Document: d, Loop: protocol.Loop{Call: protocol.NewCall("update", d.target.Resource(), d.settings), Place: sealed.Place(d.target), Budget: d.o.budget(), Narrow: d.o.Conditions.narrow()}}
+	call := protocol.NewCall("update", d.target.Resource(), d.settings)
+	f := &folder[T]{Document: d, Loop: protocol.Loop{Call: call, Place: sealed.Place(d.target), Budget: d.o.budget(), Narrow: d.o.Conditions.narrow()}}
 	f.Next, f.Refused = f.next, f.refused
 	d.mu.Lock()
 	n := min(len(d.queue), maxFold)

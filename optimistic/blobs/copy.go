@@ -223,7 +223,8 @@ func (c *copying) write(source optimistic.Conditions, metadata map[string]string
 }
 
 // lookForOwn wraps the start: before a repetition it looks whether the copy has started. While that is pending, the service
-// refuses the repetition; after that, it would start again. If neither an id nor the condition shows whether it has started, it is not repeated.
+// refuses the repetition; after that, it would start again. If neither an id nor the condition shows whether it has started, it is
+// not repeated.
 func (c *copying) lookForOwn(w protocol.Change) protocol.Write {
 	send, sent := w.Send, false
 	return func(ctx context.Context) (azcore.ETag, error) {

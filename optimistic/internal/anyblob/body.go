@@ -93,7 +93,8 @@ func answers(asked blob.HTTPRange, header string) error {
 	if ok && first == asked.Offset && last == end-1 {
 		return nil
 	}
-	return fmt.Errorf("the response has the Content-Range %q to a request for %d bytes from %d on (0: all): %w", header, asked.Count, asked.Offset, io.ErrUnexpectedEOF)
+	return fmt.Errorf("the response has the Content-Range %q to a request for %d bytes (0: all) from %d on: %w",
+		header, asked.Count, asked.Offset, io.ErrUnexpectedEOF)
 }
 
 // errCut reports a body that ends early. It wraps io.ErrUnexpectedEOF, so that the read is repeated.
