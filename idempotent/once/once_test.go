@@ -85,6 +85,21 @@ func TestAKeyIsDoneOnceAndReplayed(t *testing.T) {
 	})
 }
 
+// A result without content is a result.
+func TestAnEmptyResultIsReplayed(t *testing.T) {
+	for name, value := range map[string][]byte{"nil": nil, "empty": {}} {
+		inBubble(t, func(t *testing.T, r *rig) {
+			runs := 0
+			for _, replayed := range []bool{false, true, true} {
+				out, err := r.once(r.service).Do(t.Context(), "k", nil, func(context.Context, *pessimistic.Hold) ([]byte, error) { runs++; return value, nil })
+				if err != nil || out.Replayed != replayed || len(out.Value) != 0 || (out.Value == nil) != (value == nil) || runs != 1 {
+					t.Errorf("%s: %+v, %v after %d runs", name, out, err, runs)
+				}
+			}
+		})
+	}
+}
+
 // meanwhile runs a function before the second request.
 type meanwhile struct {
 	next     policy.Transporter

@@ -132,7 +132,8 @@ func (t *telemetry) measure(ctx context.Context, s observe.Span, message string,
 // exchange returns the attributes that the conventions for HTTP clients require of a request that has ended.
 func exchange(r *observe.Request) (attrs []attribute.KeyValue) {
 	if r != nil && r.Method != "" {
-		attrs = append(attrs, attribute.String("http.request.method", r.Method), attribute.String("server.address", r.Host), attribute.Int("server.port", r.Port))
+		attrs = append(attrs, attribute.String("http.request.method", r.Method),
+			attribute.String("server.address", r.Host), attribute.Int("server.port", r.Port))
 	}
 	if r != nil && r.Status != 0 {
 		attrs = append(attrs, attribute.Int("http.response.status_code", r.Status))
