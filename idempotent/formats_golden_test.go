@@ -20,7 +20,7 @@ func full(m format.Message) format.Message {
 	at := time.Date(2026, 11, 21, 4, 13, 4, 5, time.UTC)
 	m.ID, m.Sent, m.Headers = "order 17/ü", at, map[string]string{"a": "<b>"}
 	m.Attempts, m.Excused, m.Unfinished, m.LastError, m.Buried = 1, 2, 3, "no such order", true
-	m.Poison = &format.Poison{Reason: "failed 5 times", Queue: "orders", MessageID: "a27e57a2", Inserted: at, Expires: at.Add(queues.Week), Deliveries: 6, Encoding: format.Envelope}
+	m.Poison = &format.Poison{Reason: "failed 5 times", Queue: "orders", MessageID: "a27e57a2", Inserted: at, Expires: at.Add(queues.Week), Deliveries: 6}
 	return m
 }
 

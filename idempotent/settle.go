@@ -171,7 +171,7 @@ func (d *delivery) poison(why error) {
 		return
 	}
 	err := d.settle(observe.Poisoned, func(ctx context.Context) error {
-		facts := format.Poison{Reason: why.Error(), Queue: c.queue.Path, MessageID: d.m.ID, Inserted: d.m.Inserted, Expires: d.m.Expires, Deliveries: d.m.Deliveries, Encoding: d.e.As}
+		facts := format.Poison{Reason: why.Error(), Queue: c.queue.Path, MessageID: d.m.ID, Inserted: d.m.Inserted, Expires: d.m.Expires, Deliveries: d.m.Deliveries}
 		until, _ := d.receipt.Deadline()
 		ctx, cancel := context.WithTimeout(ctx, max(time.Until(until), send.TryTimeout))
 		defer cancel()

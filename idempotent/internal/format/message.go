@@ -212,7 +212,6 @@ type Poison struct {
 	Inserted   time.Time `json:"inserted"`
 	Expires    time.Time `json:"expires,omitzero"` // of the original
 	Deliveries int       `json:"deliveries"`
-	Encoding   Encoding  `json:"encoding"` // of the original
 }
 
 // maxReason keeps an error's text from displacing the body.
