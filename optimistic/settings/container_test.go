@@ -63,6 +63,20 @@ func TestContainerMetadataIsWrittenInATurn(t *testing.T) {
 	}
 }
 
+func TestAnyVersionOfAContainersMetadataIsReplaced(t *testing.T) {
+	s, client := box(t, nil)
+	target := NewContainerMetadata(client)
+	base := &optimistic.Version[map[string]string]{State: optimistic.State{Exists: true, ETag: "*"}}
+	res, err := optimistic.Replace(t.Context(), target, base, map[string]string{"owner": "ann"}, nil)
+	if err != nil || !res.Changed {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	optest.Requests(t, s, res, 4)
+	if v, err := optimistic.Read(t.Context(), target, nil); err != nil || v.Value["owner"] != "ann" || v.ETag != res.ETag {
+		t.Errorf("%+v, %v; Replace said %+v", v, err, res)
+	}
+}
+
 // TestATurnNoticesAnEarlierWrite: a rival writes between our read and our turn.
 func TestATurnNoticesAnEarlierWrite(t *testing.T) {
 	s, client := box(t, nil)

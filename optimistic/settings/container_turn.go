@@ -109,7 +109,7 @@ func (t *turn) at(ctx context.Context, base azcore.ETag) error {
 	switch {
 	case err != nil:
 		return unsent("read the container again", err)
-	case seen.ETag != base:
+	case seen.ETag != base && base != azcore.ETagAny:
 		return protocol.NotMet()
 	}
 	return nil
