@@ -69,7 +69,9 @@ func Get(ctx context.Context, client *blob.Client, r blob.HTTPRange, c optimisti
 		return resp, wire.Genuine(raw, err)
 	})
 	if err == nil && raw != nil && raw.StatusCode == http.StatusNotModified { // which is no error to the SDK
-		_ = resp.Body.Close()
+		if resp.Body != nil { // azblob has left it out since 1.8.1
+			_ = resp.Body.Close()
+		}
 		resp.Body = nil
 		return resp, nil
 	}
