@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
@@ -107,8 +108,8 @@ func Run(ctx context.Context, from, into *azqueue.QueueClient, opts *Options) (r
 		return Result{}, errors.New("no queue client")
 	case o.Max < 0:
 		return Result{}, fmt.Errorf("redrive: Options.Max: %d is negative", o.Max)
-	case o.PerSecond < 0:
-		return Result{}, fmt.Errorf("redrive: Options.PerSecond: %v is negative", o.PerSecond)
+	case o.PerSecond < 0, math.IsNaN(o.PerSecond):
+		return Result{}, fmt.Errorf("redrive: Options.PerSecond: %v is not a number from 0 on", o.PerSecond)
 	case o.Wait < 0:
 		return Result{}, fmt.Errorf("redrive: Options.Wait: %v is negative", o.Wait)
 	}
