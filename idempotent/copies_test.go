@@ -380,23 +380,8 @@ func TestAClaimLastsAsLongAsItsHandlersContext(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var mu sync.Mutex
-			running, most, runs := 0, 0, 0
-			handle := func(ctx context.Context, _ *Message) error {
-				mu.Lock()
-				running++
-				runs++
-				most = max(most, running)
-				mu.Unlock()
-				select {
-				case <-ctx.Done():
-				case <-time.After(10 * time.Minute):
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				running--
-				return ctx.Err()
-			}
+			var m meter
+			handle := m.handler(10*time.Minute, func() {})
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer cancel()
 			var all sync.WaitGroup
@@ -415,8 +400,8 @@ func TestAClaimLastsAsLongAsItsHandlersContext(t *testing.T) {
 				pass(gap)
 			}
 			all.Wait()
-			if most != 1 || runs < 2 {
-				t.Errorf("%d runs, up to %d at a time", runs, most)
+			if m.most != 1 || m.runs < 2 {
+				t.Errorf("%d runs, up to %d at a time", m.runs, m.most)
 			}
 		})
 	}

@@ -135,6 +135,24 @@ func TestARedriveThatIsCutOffLosesNothing(t *testing.T) {
 	}
 }
 
+func TestRedriveSaysWhetherACopyMayHaveBeenSent(t *testing.T) {
+	for kind, open := range map[aztest.FaultKind]bool{aztest.Refuse: false, aztest.LoseAnswer: true} {
+		inBubble(t, func(t *testing.T, r *rig) {
+			r.buryAll(ConsumerOptions{}, "a")
+			r.service.SetFaults(aztest.Fault{Kind: kind, Match: aztest.Op("Put Message")})
+			_, err := redrive.Run(t.Context(), r.poison, r.queue, nil)
+			if err == nil || errors.Is(err, ErrOutcomeUnknown) != open || !strings.Contains(err.Error(), "send a to orders") {
+				t.Errorf("%v: %v", kind, err)
+			}
+			r.service.SetFaults()
+			pass(redriveHide)
+			if len(r.left(r.poison)) != 1 {
+				t.Errorf("%v: the message is not in the poison queue any more", kind)
+			}
+		})
+	}
+}
+
 func TestRedriveGivesUpOnAnOutageAndSaysWhatIsHidden(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.buryAll(ConsumerOptions{}, "a", "b", "c")

@@ -76,24 +76,8 @@ func TestATableThatHangsDoesNotKeepAMessageFromBeingRenewed(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.send("m")
 		first, second := r.process(), r.process()
-		var mu sync.Mutex
-		running, most, runs := 0, 0, 0
-		handle := func(ctx context.Context, _ *Message) error {
-			mu.Lock()
-			running++
-			runs++
-			most = max(most, running)
-			mu.Unlock()
-			first.wire.SetFaults(aztest.Fault{Kind: aztest.Hang, Match: ofTables})
-			select {
-			case <-ctx.Done():
-			case <-time.After(4 * time.Minute):
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			running--
-			return ctx.Err()
-		}
+		var m meter
+		handle := m.handler(4*time.Minute, func() { first.wire.SetFaults(aztest.Fault{Kind: aztest.Hang, Match: ofTables}) })
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 		defer cancel()
 		var all sync.WaitGroup
@@ -110,8 +94,8 @@ func TestATableThatHangsDoesNotKeepAMessageFromBeingRenewed(t *testing.T) {
 			pass(time.Minute)
 		}
 		all.Wait()
-		if most != 1 || runs != 1 || len(r.left(r.queue)) != 0 {
-			t.Errorf("%d runs, up to %d at a time, %d left", runs, most, len(r.left(r.queue)))
+		if m.most != 1 || m.runs != 1 || len(r.left(r.queue)) != 0 {
+			t.Errorf("%d runs, up to %d at a time, %d left", m.runs, m.most, len(r.left(r.queue)))
 		}
 	})
 }

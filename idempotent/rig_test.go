@@ -255,3 +255,29 @@ func withoutMarkers(o ConsumerOptions) ConsumerOptions {
 	}
 	return o
 }
+
+// meter counts the runs of a handler, and how many ran at a time.
+type meter struct {
+	mu                  sync.Mutex
+	running, most, runs int
+}
+
+// handler takes some time, or until its context ends, after it has begun.
+func (m *meter) handler(takes time.Duration, begun func()) Handler {
+	return func(ctx context.Context, _ *Message) error {
+		m.mu.Lock()
+		m.running++
+		m.runs++
+		m.most = max(m.most, m.running)
+		m.mu.Unlock()
+		begun()
+		select {
+		case <-ctx.Done():
+		case <-time.After(takes):
+		}
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.running--
+		return ctx.Err()
+	}
+}

@@ -99,7 +99,7 @@ func TestABreakLeavesTimeAlthoughAResponseIsLost(t *testing.T) {
 	}
 }
 
-// TestALeaseThatIsBeingBrokenIsNotSaidToBeHeldOnly: who asks for it under its own id is told why that is refused.
+// TestALeaseThatIsBeingBrokenIsNotSaidToBeHeldOnly: who asks for it under its own id learns why that is refused.
 func TestALeaseThatIsBeingBrokenIsNotSaidToBeHeldOnly(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		l := acquired(t, w, nil)

@@ -86,9 +86,9 @@ const (
 
 // Run moves messages from a poison queue to a queue where they can be handled again, with their ids, as if they had
 // never been tried, and with their original time to live; "never" if that is not known and the poison message never
-// expires, as for all that are not envelopes. A message that was not an envelope is restored byte for byte. Each message is first sent and then deleted,
-// so a crash or a lost response in between never loses a message, but makes a copy, which can be detected by its id if
-// it is an envelope. Markers let a message through whose earlier copy was poison.
+// expires, as for all that are not envelopes. A message that was not an envelope is restored byte for byte. Each message is first
+// sent and then deleted, so a crash or a lost response in between never loses a message, but makes a copy, which can be detected by
+// its id if it is an envelope. Markers let a message through whose earlier copy was poison.
 //
 // Transient faults and lost responses are retried up to 6 times. If a receive's response is lost, its messages stay
 // hidden for 2 minutes, and Run waits for them. Messages that the filter leaves in place are hidden for up to 2
