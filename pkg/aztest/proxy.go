@@ -1,7 +1,6 @@
 package aztest
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"net/http"
@@ -82,15 +81,4 @@ func rechunk(response *http.Response, drop []string) *http.Response {
 		response.Header.Del(name)
 	}
 	return response
-}
-
-// truncate ends the body of a response half way, without an error.
-func truncate(response *http.Response) (*http.Response, error) {
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		return nil, err
-	}
-	response.Body = io.NopCloser(bytes.NewReader(body[:len(body)/2]))
-	return response, nil
 }

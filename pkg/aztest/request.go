@@ -29,11 +29,8 @@ type Request struct {
 	At       time.Time   // when it was sent
 }
 
-// Describe returns the Service.Log entry of a request that has not been sent. It does not read the body.
-func Describe(r *http.Request) Request { return describe(r) }
-
-// describe returns the request's entry in the log.
-func describe(hr *http.Request) Request {
+// Describe returns the entry in the log of a request that has not been sent. It does not read the body.
+func Describe(hr *http.Request) Request {
 	r := Request{Method: hr.Method, Query: url.Values{}, Header: storage.Canonical(hr.Header), At: time.Now()}
 	for _, secret := range []string{"Authorization", "X-Ms-Copy-Source-Authorization", "X-Ms-Encryption-Key"} {
 		r.Header.Del(secret)

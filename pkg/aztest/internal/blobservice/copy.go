@@ -72,7 +72,7 @@ func (s *Service) source(r *storage.Request, met func(conditions, *blobState) *s
 // request is valid for the destination only.
 func (s *Service) readable(r *storage.Request, at sourceAddress) bool {
 	from, err := url.Parse(r.Header.Get("X-Ms-Copy-Source"))
-	return s.Options.Anonymous || err == nil && from.Query().Get("sig") != "" ||
+	return s.Anonymous || err == nil && from.Query().Get("sig") != "" ||
 		r.Header.Get("X-Ms-Copy-Source-Authorization") != "" || s.Public(at.container) != ""
 }
 

@@ -39,7 +39,7 @@ type fileState struct {
 	lastWrite time.Time         // of the content, as opposed to metadata
 	headers   map[string]string // Content-Type and the like
 	metadata  map[string]string
-	handles   []SMBHandle
+	handles   []handle
 	pending   bool // an SMB client has marked it for deletion
 	readOnly  bool // the attribute
 }

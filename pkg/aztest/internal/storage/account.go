@@ -7,7 +7,6 @@ package storage
 import (
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"net/http"
 	"regexp"
 	"slices"
@@ -15,27 +14,14 @@ import (
 	"time"
 )
 
-// AccountName is the name of an account that is not given another one.
-const AccountName = "devstoreaccount1"
-
 // Account is what the services of an account share.
 type Account struct {
-	Name     string
-	Endpoint string // of the service that the current request was sent to
-	Options  Limits
-	Etags    uint64
-	Rng      *rand.Rand
-}
-
-// Limits are the settings of an account.
-type Limits struct {
+	Name      string
 	Deletion  time.Duration // how long a deleted name stays taken
 	Anonymous bool          // every request is authorized
-}
 
-// NewAccount returns an empty account of a name. Its random numbers are not those of the faults.
-func NewAccount(name string, o Limits, seed uint64) *Account {
-	return &Account{Name: name, Options: o, Rng: rand.New(rand.NewPCG(seed, 2))}
+	Endpoint string // of the service that the current request was sent to
+	Etags    uint64 // given out so far
 }
 
 // NewETag returns a new ETag, in the form that the Blob service uses.
@@ -112,7 +98,7 @@ type Service[K interface{ resource() *Resource }] struct {
 // Find returns a resource, even one that is being deleted. Nil means that the name is free.
 func (s *Service[K]) Find(name string) (found K) {
 	one, there := s.named[name]
-	if !there || one.resource().Gone() && time.Since(one.resource().Deleted) >= s.Options.Deletion {
+	if !there || one.resource().Gone() && time.Since(one.resource().Deleted) >= s.Deletion {
 		delete(s.named, name)
 		return found
 	}
@@ -160,7 +146,7 @@ func (s *Service[K]) Page(r *Request) (page []string, marker string, bad *Answer
 	prefix := "/" + s.Name + "/"
 	from, ours := strings.CutPrefix(r.Query.Get("marker"), prefix)
 	if page, marker, bad = Page(r, s.Names(r.Query.Get("prefix")), from); bad == nil && from != "" && !ours {
-		bad = Fail(http.StatusBadRequest, "OutOfRangeInput", "One of the request inputs is out of range.")
+		bad = BadMarker()
 	}
 	if marker != "" {
 		marker = prefix + marker
