@@ -98,9 +98,9 @@ func containerDates(r *storage.Request, c *containerState) *storage.Answer {
 		return bad
 	}
 	if r.Query.Get("comp") == "metadata" {
-		cond.hasUnmodified = false
+		cond.unmodified = time.Time{}
 	}
-	if cond.hasModified && !c.LastModified.After(cond.modified) || cond.hasUnmodified && c.LastModified.After(cond.unmodified) {
+	if !cond.dated(&c.Versioned) {
 		return conditionNotMet(http.StatusPreconditionFailed)
 	}
 	return nil

@@ -64,7 +64,7 @@ func (s *Service) putPage(r *storage.Request, b *blobState) *storage.Answer {
 		b.Pages.Write(first, last, nil)
 	default:
 		if last+1-first > maxPageWrite {
-			return storage.Fail(http.StatusRequestEntityTooLarge, "RequestBodyTooLarge", "The request body is too large and exceeds the maximum permissible limit.")
+			return storage.TooLarge()
 		}
 		if int64(len(r.Body)) != last+1-first {
 			return storage.Fail(http.StatusBadRequest, "InvalidHeaderValue", "The length of the content does not fit the range.")

@@ -174,7 +174,7 @@ func (s *Service) getTags(b *blobState) *storage.Answer {
 func (s *Service) setTags(r *storage.Request, b *blobState) *storage.Answer {
 	var set tagSet
 	if err := xml.Unmarshal(r.Body, &set); err != nil {
-		return storage.Fail(http.StatusBadRequest, "InvalidXmlDocument", "XML specified is not syntactically valid.")
+		return storage.InvalidXML()
 	}
 	tags := map[string]string{}
 	for _, t := range set.Tags {

@@ -134,6 +134,16 @@ func InvalidQuery() *Answer {
 	return Fail(http.StatusBadRequest, "InvalidQueryParameterValue", "Value for one of the query parameters specified in the request URI is invalid.")
 }
 
+// InvalidXML is the response to a body that is not the XML of the operation.
+func InvalidXML() *Answer {
+	return Fail(http.StatusBadRequest, "InvalidXmlDocument", "XML specified is not syntactically valid.")
+}
+
+// TooLarge is the response to a body beyond the limit of the operation.
+func TooLarge() *Answer {
+	return Fail(http.StatusRequestEntityTooLarge, "RequestBodyTooLarge", "The request body is too large and exceeds the maximum permissible limit.")
+}
+
 // StampOf formats a time as headers and lists show it.
 func StampOf(t time.Time) string { return t.UTC().Format(http.TimeFormat) }
 
