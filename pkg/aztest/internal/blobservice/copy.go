@@ -103,7 +103,7 @@ func (s *Service) fetchSource(r *storage.Request, met func(conditions, *blobStat
 		return storage.Fail(http.StatusUnauthorized, "CannotVerifyCopySource", "Server failed to authenticate the request to the copy source.")
 	}
 	if b.tier == archive {
-		return storage.Fail(http.StatusConflict, "BlobArchived", "This operation is not permitted on an archived blob.")
+		return archived()
 	}
 	given := r.Header.Get("X-Ms-Source-Range")
 	first, last, whole, bad := storage.Span(given, b.length())
@@ -158,7 +158,7 @@ func (s *Service) copyBlob(r *storage.Request, c *containerState, old *blobState
 		// The lease must last as long as the copy (REST: "Copy Blob"). An emulator accepts any lease.
 		return storage.Fail(http.StatusPreconditionFailed, "InfiniteLeaseDurationRequired", "The lease ID matched, but the specified lease must be an infinite-duration lease.")
 	case source.tier == archive && r.Header.Get("X-Ms-Access-Tier") == "", old != nil && old.tier == archive:
-		return storage.Fail(http.StatusConflict, "BlobArchived", "This operation is not permitted on an archived blob.")
+		return archived()
 	}
 	if a := checkSums(source.read(0, source.length()-1), "x-ms-source-content-md5", r.Header.Get("X-Ms-Source-Content-Md5"), "", ""); a != nil {
 		return a

@@ -15,7 +15,7 @@ import (
 // getBlob returns the content, or a range of it.
 func getBlob(r *storage.Request, b *blobState) *storage.Answer {
 	if b.tier == archive {
-		return storage.Fail(http.StatusConflict, "BlobArchived", "This operation is not permitted on an archived blob.")
+		return archived()
 	}
 	a := describeBlob(storage.OK(http.StatusOK), b, r.Header.Get("X-Ms-Version"), false)
 	first, last, whole, bad := storage.Span(storage.RangeOf(r), b.length())

@@ -124,6 +124,37 @@ func (s *Service[K]) Add(name string, metadata map[string]string) K {
 	return one
 }
 
+// Create creates the resource that a request names, of a kind such as Container.
+func (s *Service[K]) Create(r *Request, kind string) (made K, bad *Answer) {
+	s.Find(r.Container) // forgets one that was deleted long ago
+	one, there := s.named[r.Container]
+	metadata, bad := MetadataOf(r)
+	switch {
+	case there && one.resource().Gone():
+		bad = BeingDeleted(kind)
+	case there:
+		bad = AlreadyThere(kind)
+	}
+	if bad == nil {
+		made = s.Add(r.Container, metadata)
+	}
+	return made, bad
+}
+
+// Missing, AlreadyThere and BeingDeleted are the responses to a request for a resource that does not exist, for another one of its
+// name, and for one that was just deleted.
+func Missing(kind string) *Answer {
+	return Fail(http.StatusNotFound, kind+"NotFound", "The specified "+strings.ToLower(kind)+" does not exist.")
+}
+
+func AlreadyThere(kind string) *Answer {
+	return Fail(http.StatusConflict, kind+"AlreadyExists", "The specified "+strings.ToLower(kind)+" already exists.")
+}
+
+func BeingDeleted(kind string) *Answer {
+	return Fail(http.StatusConflict, kind+"BeingDeleted", "The specified "+strings.ToLower(kind)+" is being deleted. Try operation later.")
+}
+
 // Ensure creates a resource if it is missing.
 func (s *Service[K]) Ensure(name string) {
 	if _, there := s.named[name]; !there {
