@@ -14,6 +14,7 @@ import (
 	"github.com/azconc/azconc/pkg/aztest/internal/queueservice"
 	"github.com/azconc/azconc/pkg/aztest/internal/storage"
 	"github.com/azconc/azconc/pkg/aztest/internal/tableservice"
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 // Account and Key are those of a Service by default: the emulators' well-known ones, which protect nothing.
@@ -92,10 +93,7 @@ func (s *Service) ensure(service, name string) {
 
 // New returns an empty account. It panics if Key is not base64.
 func New(opts *Options) *Service {
-	s := &Service{}
-	if opts != nil {
-		s.o = *opts
-	}
+	s := &Service{o: ptr.Value(opts)}
 	if s.o.DeletionDelay == 0 {
 		s.o.DeletionDelay = 30 * time.Second
 	}
