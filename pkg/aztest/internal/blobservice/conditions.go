@@ -17,14 +17,15 @@ type conditions struct {
 	tags                 string
 }
 
+// conditionsOf returns those whose headers have a prefix: "" for a blob, ofSource for the source of a copy.
 func conditionsOf(r *storage.Request, prefix string) (conditions, *storage.Answer) {
 	c := conditions{
 		match:     strings.TrimSpace(r.Header.Get(prefix + "If-Match")),
 		noneMatch: strings.TrimSpace(r.Header.Get(prefix + "If-None-Match")),
-		tags:      r.Header.Get(prefix + "If-Tags"),
+		tags:      r.Header.Get("X-Ms-If-Tags"),
 	}
-	if prefix == "" {
-		c.tags = r.Header.Get("X-Ms-If-Tags")
+	if prefix == ofSource {
+		c.tags = r.Header.Get(prefix + "If-Tags")
 	}
 	var bad *storage.Answer
 	date := func(name string) time.Time {
@@ -38,6 +39,8 @@ func conditionsOf(r *storage.Request, prefix string) (conditions, *storage.Answe
 	c.modified, c.unmodified = date("If-Modified-Since"), date("If-Unmodified-Since")
 	return c, bad
 }
+
+const ofSource = "X-Ms-Source-"
 
 func conditionNotMet(status int) *storage.Answer {
 	return storage.Fail(status, "ConditionNotMet", "The condition specified using HTTP conditional header(s) is not met.")

@@ -61,7 +61,7 @@ func (s *Service) source(r *storage.Request, met func(conditions, *blobState) *s
 	if b == nil {
 		return nil, at, storage.Fail(http.StatusNotFound, "CannotVerifyCopySource", "The specified blob does not exist.")
 	}
-	cond, bad := conditionsOf(r, "X-Ms-Source-")
+	cond, bad := conditionsOf(r, ofSource)
 	if bad != nil {
 		return nil, at, bad
 	}
@@ -82,11 +82,7 @@ func (s *Service) find(at sourceAddress) *blobState {
 	if c == nil {
 		return nil
 	}
-	b := c.blob(at.blob)
-	if b != nil && at.snapshot != "" {
-		b = b.at(at.snapshot)
-	}
-	return b
+	return c.version(at.blob, at.snapshot)
 }
 
 // fetchSource replaces the body of a request by the content of the blob that it names, or a range of it: for Put Block

@@ -90,13 +90,14 @@ func (r *Resource) Show(request *Request) *Answer {
 // writer wins. K is a pointer to a type that embeds Resource.
 type Service[K interface{ resource() *Resource }] struct {
 	*Account
-	Make     func() K // returns an empty resource
-	named    map[string]K
+	Make     func() K     // returns an empty resource
+	named    map[string]K // by name in lower case: those of tables are case-insensitive, and others have no capitals
 	settings []byte
 }
 
 // Find returns a resource, even one that is being deleted. Nil means that the name is free.
 func (s *Service[K]) Find(name string) (found K) {
+	name = strings.ToLower(name)
 	one, there := s.named[name]
 	if !there || one.resource().Gone() && time.Since(one.resource().Deleted) >= s.Deletion {
 		delete(s.named, name)
@@ -120,7 +121,7 @@ func (s *Service[K]) Add(name string, metadata map[string]string) K {
 	if s.named == nil {
 		s.named = map[string]K{}
 	}
-	s.named[name] = one
+	s.named[strings.ToLower(name)] = one
 	return one
 }
 
@@ -157,12 +158,13 @@ func BeingDeleted(kind string) *Answer {
 
 // Ensure creates a resource if it is missing.
 func (s *Service[K]) Ensure(name string) {
-	if _, there := s.named[name]; !there {
+	s.Find(name) // forgets one that was deleted long ago
+	if _, there := s.named[strings.ToLower(name)]; !there {
 		s.Add(name, nil)
 	}
 }
 
-// Names returns the names of the resources that are not being deleted, sorted.
+// Names returns the names of the resources that are not being deleted, in lower case and sorted.
 func (s *Service[K]) Names(prefix string) (names []string) {
 	for _, name := range slices.Sorted(maps.Keys(s.named)) {
 		if strings.HasPrefix(name, prefix) && !s.named[name].resource().Gone() {
@@ -187,7 +189,7 @@ func (s *Service[K]) Page(r *Request) (page []string, marker string, bad *Answer
 
 // Policies returns the stored access policies of a resource.
 func (s *Service[K]) Policies(name string) []byte {
-	if one, there := s.named[name]; there {
+	if one, there := s.named[strings.ToLower(name)]; there {
 		return one.resource().Policies
 	}
 	return nil

@@ -40,7 +40,7 @@ func FuzzBatch(f *testing.F) {
 // rows are the versions in the table box.
 func rows(s *Service) map[entityKey]string {
 	out := map[entityKey]string{}
-	for key, e := range s.table("box").entities {
+	for key, e := range s.Find("box").entities {
 		out[key] = e.etag()
 	}
 	return out
