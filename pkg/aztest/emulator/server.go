@@ -110,19 +110,12 @@ func Start(ctx context.Context, opts *Options) (*Server, error) {
 		service.SetFaults(o.Faults...)
 		s.accounts, s.services[name] = append(s.accounts, a), service
 	}
-	var listeners []net.Listener
 	for i, port := range []int{o.BlobPort, o.QueuePort, o.TablePort, o.FilePort} {
 		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 		if err != nil {
-			for _, l := range listeners {
-				_ = l.Close()
-			}
-			cancel()
+			_ = s.Stop()
 			return nil, fmt.Errorf("the %s service: %w", services[i].name, err)
 		}
-		listeners = append(listeners, listener)
-	}
-	for i, listener := range listeners {
 		handlers := byAccount{}
 		for j := range s.accounts {
 			a := &s.accounts[j]
