@@ -21,6 +21,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/azconc/azconc/pkg/aztest/internal/storage"
+	"github.com/azconc/azconc/pkg/retry"
 )
 
 // Injector is a transport that injects faults into the requests to another one. It is safe for concurrent use. The same
@@ -224,7 +225,7 @@ func (i *Injector) meet(hr *http.Request, copies func() *http.Request, f Fault) 
 		i.hold(f.Delay, copies)
 		return nil, errReset
 	}
-	if err := pause(ctx, there); err != nil {
+	if err := retry.Sleep(ctx, there); err != nil {
 		return nil, err // it never arrived
 	}
 	switch f.Kind {
@@ -238,7 +239,7 @@ func (i *Injector) meet(hr *http.Request, copies func() *http.Request, f Fault) 
 		return page(hr, cmp.Or(f.Status, http.StatusOK)), nil
 	case AnswerTwice:
 		i.deliver(copies())
-		if err := pause(ctx, f.Delay); err != nil {
+		if err := retry.Sleep(ctx, f.Delay); err != nil {
 			return nil, err // the proxy repeats nothing for a client that has closed the connection
 		}
 	}
@@ -249,7 +250,7 @@ func (i *Injector) meet(hr *http.Request, copies func() *http.Request, f Fault) 
 	if f.Kind == RepeatAtOnce {
 		i.deliver(copies())
 	}
-	if err := pause(ctx, back); err != nil {
+	if err := retry.Sleep(ctx, back); err != nil {
 		response.Body.Close()
 		return nil, err // applied, but the caller did not wait for the response
 	}
@@ -331,21 +332,6 @@ func replayable(hr *http.Request) (func() *http.Request, error) {
 		}
 		return r
 	}, nil
-}
-
-// pause waits, or returns the error of a caller that has given up.
-func pause(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // method returns the method as net/http spells it in its errors: "Put".
