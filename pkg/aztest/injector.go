@@ -61,7 +61,7 @@ func Inject(next policy.Transporter, seed uint64, faults ...Fault) *Injector {
 	return i
 }
 
-// SetFaults replaces the faults.
+// SetFaults replaces the faults and resets their counts. It does not reset the random numbers.
 func (i *Injector) SetFaults(faults ...Fault) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -71,14 +71,14 @@ func (i *Injector) SetFaults(faults ...Fault) {
 	}
 }
 
-// Requests returns the number of requests that were sent, including those that failed.
+// Requests returns the number of requests that were sent since the start or the last Reset, including those that failed.
 func (i *Injector) Requests() int {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return len(i.log)
 }
 
-// Log returns the requests in the order in which they were sent.
+// Log returns those requests in the order in which they were sent.
 func (i *Injector) Log() []Request {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -101,7 +101,7 @@ func (i *Injector) Reset() {
 	i.resets++
 }
 
-// Flush applies every request that is held back, due or not.
+// Flush applies every request that a fault such as DelayCommit holds back, due or not.
 func (i *Injector) Flush() { i.release(func(pendingRequest) bool { return true }) }
 
 // release applies the pending requests that ready selects, in the order in which they are due. Their responses are
