@@ -168,9 +168,7 @@ func (s *Service) putRange(r *storage.Request, f *fileState) *storage.Answer {
 	body := r.Body
 	switch action := strings.ToLower(r.Header.Get("X-Ms-Write")); {
 	case action == "clear":
-		f.content.Write(first, last, nil)
-		s.writtenFile(f)
-		return storage.OK(http.StatusCreated).Version(&f.Versioned)
+		body = nil
 	case action != "update":
 		return storage.InvalidHeader("x-ms-write", action)
 	case int64(len(body)) != last-first+1 || len(body) > 4<<20:

@@ -298,7 +298,7 @@ func invalidInput(m string) *storage.Answer {
 	return Fail(http.StatusBadRequest, "InvalidInput", m)
 }
 
-// topOf reads $top: 1 to 1000.
+// topOf reads $top: 0 to 1000.
 func topOf(r *storage.Request) (int, *storage.Answer) {
 	value := r.Query.Get("$top")
 	if value == "" {
