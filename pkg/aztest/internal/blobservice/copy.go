@@ -106,10 +106,12 @@ func (s *Service) fetchSource(r *storage.Request, met func(conditions, *blobStat
 	if bad == nil && whole && given != "" {
 		bad = storage.InvalidRange(b.length())
 	}
+	if bad == nil {
+		r.Body, bad = b.read(first, last)
+	}
 	if bad != nil {
 		return bad
 	}
-	r.Body = b.read(first, last)
 	return checkSums(r.Body, "x-ms-source-content-md5", r.Header.Get("X-Ms-Source-Content-Md5"),
 		"x-ms-source-content-crc64", r.Header.Get("X-Ms-Source-Content-Crc64"))
 }
@@ -156,8 +158,11 @@ func (s *Service) copyBlob(r *storage.Request, c *containerState, old *blobState
 	case source.tier == archive && r.Header.Get("X-Ms-Access-Tier") == "", old != nil && old.tier == archive:
 		return archived()
 	}
-	if a := checkSums(source.read(0, source.length()-1), "x-ms-source-content-md5", r.Header.Get("X-Ms-Source-Content-Md5"), "", ""); a != nil {
-		return a
+	if sum := r.Header.Get("X-Ms-Source-Content-Md5"); sum != "" {
+		content, bad := source.read(0, source.length()-1)
+		if bad = cmp.Or(bad, checkSums(content, "x-ms-source-content-md5", sum, "", "")); bad != nil {
+			return bad
+		}
 	}
 	b, a := s.fresh(r, c, old)
 	if a != nil {

@@ -22,7 +22,9 @@ func getBlob(r *storage.Request, b *blobState) *storage.Answer {
 	if bad != nil {
 		return bad
 	}
-	a.Body = b.read(first, last)
+	if a.Body, bad = b.read(first, last); bad != nil {
+		return bad
+	}
 	if whole {
 		return a
 	}
@@ -43,11 +45,14 @@ func (b *blobState) length() int64 {
 }
 
 // read returns a range of the content, both ends included. The caller must not write to it.
-func (b *blobState) read(first, last int64) []byte {
-	if b.kind == "PageBlob" {
-		return b.Pages.Read(first, last)
+func (b *blobState) read(first, last int64) ([]byte, *storage.Answer) {
+	switch {
+	case b.kind != "PageBlob":
+		return b.content[first : last+1], nil
+	case last-first >= storage.MaxRead:
+		return nil, storage.NotImplemented()
 	}
-	return b.content[first : last+1]
+	return b.Pages.Read(first, last), nil
 }
 
 // crcTable is that of the service's polynomial, CRC-64/NVME.

@@ -101,10 +101,7 @@ func (s *Service) newFileID() string {
 	return strconv.FormatUint(1<<62+s.Etags, 10)
 }
 
-const (
-	maxFile = 4 << 40 // (Azure Files: "Scalability targets")
-	maxRead = 1 << 30 // of one response here; the service has no such limit
-)
+const maxFile = 4 << 40 // (Azure Files: "Scalability targets")
 
 // createFile makes a file of zeros, and replaces an existing one: the last writer wins.
 func (s *Service) createFile(r *storage.Request, sh *shareState, f *fileState) *storage.Answer {
@@ -197,7 +194,7 @@ func (f *fileState) get(r *storage.Request) *storage.Answer {
 	switch {
 	case bad != nil:
 		return bad
-	case last-first >= maxRead:
+	case last-first >= storage.MaxRead:
 		return storage.NotImplemented()
 	}
 	a := f.describe(storage.OK(http.StatusOK), last-first+1).Set("Accept-Ranges", "bytes")
