@@ -2,9 +2,11 @@ package aztest_test
 
 import (
 	"context"
+	"encoding/xml"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -272,6 +274,24 @@ func TestRequestsToARealAccountAreDescribedAsTheyAre(t *testing.T) {
 		}
 		if got := aztest.Describe(r).String(); got != tt.want {
 			t.Errorf("%s %s: %q, want %q", tt.method, tt.url, got, tt.want)
+		}
+	}
+}
+
+// TestARefusalIsWellFormedWhateverItNames: a bracket in a header made the body of its refusal no XML.
+func TestARefusalIsWellFormedWhateverItNames(t *testing.T) {
+	s := aztest.New(nil)
+	s.BlockBlob("box", "blob")
+	for _, value := range []string{`<a href="x">&'`, "\x01\ufffe", "plain"} {
+		for header, query := range map[string]string{
+			"X-Ms-Lease-Action": "/box?sig=any&restype=container&comp=lease",
+			"Ignored":           "/box?sig=any&restype=container&comp=list&maxresults=" + url.QueryEscape(value),
+		} {
+			method := map[bool]string{true: http.MethodPut, false: http.MethodGet}[header != "Ignored"]
+			status, code, body := send(t, s, method, s.BlobURL()+query, header, value)
+			if err := xml.Unmarshal([]byte(strings.TrimPrefix(body, "\ufeff")), new(struct{ Code string })); status != http.StatusBadRequest || err != nil {
+				t.Errorf("%q in %s: %d %s %v: %s", value, header, status, code, err, body)
+			}
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net"
 	"net/http"
 	"regexp"
@@ -27,6 +28,7 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/internal/storage"
 	"github.com/azconc/azconc/pkg/ptr"
 )
 
@@ -143,9 +145,10 @@ func (b byAccount) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	handler := b[name]
 	switch {
 	case handler == nil:
-		refuse(w, http.StatusBadRequest, "InvalidUri", "The URL does not begin with the name of an account of this emulator: /"+aztest.Account+" is one by default.")
+		refuse(w, storage.Fail(http.StatusBadRequest, "InvalidUri",
+			"The URL does not begin with the name of an account of this emulator: /"+aztest.Account+" is one by default."))
 	case r.ContentLength > maxBody:
-		refuse(w, http.StatusRequestEntityTooLarge, "RequestBodyTooLarge", "The request body is too large and exceeds the maximum permissible limit.")
+		refuse(w, storage.TooLarge())
 	default:
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 		handler.ServeHTTP(w, r)
@@ -153,12 +156,10 @@ func (b byAccount) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // refuse refuses a request before it reaches an account.
-func refuse(w http.ResponseWriter, status int, code, message string) {
-	w.Header().Set("Content-Type", "application/xml")
-	w.Header().Set("x-ms-error-code", code)
-	w.Header().Set("Server", "aztest")
-	w.WriteHeader(status)
-	fmt.Fprintf(w, "\ufeff<?xml version=\"1.0\" encoding=\"utf-8\"?><Error><Code>%s</Code><Message>%s</Message></Error>", code, message)
+func refuse(w http.ResponseWriter, a *storage.Answer) {
+	maps.Copy(w.Header(), a.Set("Server", "aztest").Header)
+	w.WriteHeader(a.Status)
+	_, _ = w.Write(a.Body)
 }
 
 // ConnectionString returns the connection string of the first account, with its key.

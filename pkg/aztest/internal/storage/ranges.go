@@ -90,5 +90,5 @@ func BadMarker() *Answer {
 // OutOfRange is the response to a query parameter beyond its limits.
 func OutOfRange(name, value string) *Answer {
 	return Fail(http.StatusBadRequest, "OutOfRangeQueryParameterValue",
-		fmt.Sprintf("One of the query parameters specified in the request URI is outside the permissible range: %s=%s.", name, escaped(value)))
+		fmt.Sprintf("One of the query parameters specified in the request URI is outside the permissible range: %s=%q.", name, value))
 }
