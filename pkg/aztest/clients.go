@@ -76,7 +76,8 @@ func (s *Service) QueueHandler() http.Handler { return s.handler(queueservice.Ho
 // QueueService returns a client for the account's queues.
 func (s *Service) QueueService() *azqueue.ServiceClient {
 	credential := must(azqueue.NewSharedKeyCredential(s.o.Account, s.o.Key))
-	return must(azqueue.NewServiceClientWithSharedKeyCredential(s.QueueURL()+"/", credential, &azqueue.ClientOptions{ClientOptions: s.ClientOptions()}))
+	o := &azqueue.ClientOptions{ClientOptions: s.ClientOptions()}
+	return must(azqueue.NewServiceClientWithSharedKeyCredential(s.QueueURL()+"/", credential, o))
 }
 
 // Queue returns a client for a queue, and creates the queue if it is missing, without a request.

@@ -60,8 +60,8 @@ func (i *Injector) handler(host string) http.Handler {
 // page returns the response of an intermediary that does not pass a request on, or does not wait for its response.
 func page(hr *http.Request, status int) *http.Response {
 	a := storage.OK(status).Set("Content-Type", "text/html; charset=utf-8").Set("Server", "intermediary")
-	a.Body = fmt.Appendf(nil, "<!DOCTYPE html>\n<html><head><title>%d %s</title></head><body><h1>Sign in to use this network</h1></body></html>\n",
-		status, http.StatusText(status))
+	a.Body = fmt.Appendf(nil, "<!DOCTYPE html>\n<html><head><title>%d %s</title></head>"+
+		"<body><h1>Sign in to use this network</h1></body></html>\n", status, http.StatusText(status))
 	return a.Response(hr)
 }
 

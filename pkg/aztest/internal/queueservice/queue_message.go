@@ -243,7 +243,8 @@ func (q *queueState) find(r *storage.Request, id string) (*message, *storage.Ans
 }
 
 func missingParameter() *storage.Answer {
-	return storage.Fail(http.StatusBadRequest, "MissingRequiredQueryParameter", "A query parameter that's mandatory for this request is not specified.")
+	return storage.Fail(http.StatusBadRequest, "MissingRequiredQueryParameter",
+		"A query parameter that's mandatory for this request is not specified.")
 }
 
 // updateMessage hides a message again, and changes its text if there is one in the request (REST: "Update Message").

@@ -145,7 +145,8 @@ func InvalidXML() *Answer {
 
 // TooLarge is the response to a body beyond the limit of the operation.
 func TooLarge() *Answer {
-	return Fail(http.StatusRequestEntityTooLarge, "RequestBodyTooLarge", "The request body is too large and exceeds the maximum permissible limit.")
+	return Fail(http.StatusRequestEntityTooLarge, "RequestBodyTooLarge",
+		"The request body is too large and exceeds the maximum permissible limit.")
 }
 
 // StampOf formats a time as headers and lists show it.
