@@ -22,7 +22,8 @@ type Outcome struct {
 	RetryAfter time.Duration // as the service requested it, at most a minute; 0 if it did not
 	Index      int           // the failing operation of an entity group transaction, from 0; -1 otherwise
 
-	ambiguous, transient bool
+	ambiguous bool // a write with this error may have been applied
+	transient bool // the same request may succeed later
 }
 
 // Classify returns the meaning of err, an error returned by the SDK. It looks through wrapping, including that of
@@ -33,33 +34,35 @@ type Outcome struct {
 //
 // Classify is safe for concurrent use, even with the same error.
 func Classify(err error) Outcome {
-	o := Outcome{Index: -1}
-	if err == nil {
-		return o
+	var o Outcome
+	foreign, isForeign := errors.AsType[*ForeignError](err)
+	response, answered := errors.AsType[*azcore.ResponseError](err)
+	switch {
+	case isForeign:
+		o, o.Status = unclear, foreign.Status
+	case answered:
+		return classified(response)
+	case err != nil:
+		o = unanswered(err)
 	}
-	if f, ok := errors.AsType[*ForeignError](err); ok {
-		o.Kind, o.Status, o.ambiguous, o.transient = unclear.kind, f.Status, unclear.ambiguous, unclear.transient
-		return o
+	o.Index = -1
+	return o
+}
+
+func classified(response *azcore.ResponseError) Outcome {
+	index, status, code, inTransaction := transaction(response)
+	if !inTransaction {
+		status, code = response.StatusCode, response.ErrorCode
 	}
-	response, ok := errors.AsType[*azcore.ResponseError](err)
-	if !ok {
-		m := unanswered(err)
-		o.Kind, o.ambiguous, o.transient = m.kind, m.ambiguous, m.transient
-		return o
+	o := meant(status, code)
+	if index < 0 && foreignFailure(response) {
+		o = foreignMeaning(response.RawResponse, status, o)
 	}
-	o.Code, o.Status = response.ErrorCode, response.StatusCode
+	o.Code, o.Status, o.Index = code, status, index
 	if raw := response.RawResponse; raw != nil {
 		o.RequestID = raw.Header.Get("x-ms-request-id")
 		o.RetryAfter = retryAfter(raw.Header)
 	}
-	if index, status, code, ok := transaction(response); ok {
-		o.Index, o.Status, o.Code = index, status, code
-	}
-	m := meant(o.Status, o.Code)
-	if o.Index < 0 && foreignFailure(response) {
-		m = foreignMeaning(response.RawResponse, o.Status, m)
-	}
-	o.Kind, o.Reason, o.ambiguous, o.transient = m.kind, m.reason, m.ambiguous, m.transient
 	return o
 }
 
@@ -83,7 +86,7 @@ func Has(err error, codes ...string) bool {
 }
 
 // meant returns the meaning of a response: that of its code, where the code means something else than the status.
-func meant(status int, code string) meaning {
+func meant(status int, code string) Outcome {
 	// Writes that read a source pass on the status of that read. 412 and 304 mean that a condition on the source did
 	// not hold.
 	if code == "CannotVerifyCopySource" && (status == http.StatusPreconditionFailed || status == http.StatusNotModified) {
@@ -101,21 +104,21 @@ func meant(status int, code string) meaning {
 	switch {
 	case code != "" && m == changed:
 		// Some condition did not hold, but an unknown code may refer to any condition, for example to one on the lease.
-		m.reason = None
+		m.Reason = None
 	case code != "" && status == http.StatusConflict:
 		return permanent // all others: a state of the resource, or of the account, that does not pass by itself
 	}
 	return m
 }
 
-func byStatus(status int) meaning {
+func byStatus(status int) Outcome {
 	switch {
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
 		return unauthorised
 	case status == http.StatusNotFound:
 		return notFound
 	case status == http.StatusConflict:
-		return meaning{} // "exists", "held", "being deleted" and "never" share this status
+		return Outcome{} // "exists", "held", "being deleted" and "never" share this status
 	case status == http.StatusPreconditionFailed:
 		return changed
 	case status == http.StatusTooManyRequests, status == http.StatusServiceUnavailable:
@@ -127,7 +130,7 @@ func byStatus(status int) meaning {
 	case status >= 400:
 		return badInput
 	}
-	return meaning{}
+	return Outcome{}
 }
 
 // longestRetryAfter bounds what is believed of a Retry-After. The service asks for seconds. A damaged response, or a

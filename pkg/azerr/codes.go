@@ -1,44 +1,37 @@
 package azerr
 
-// meaning is the meaning of a code.
-type meaning struct {
-	kind      Kind
-	reason    Reason
-	ambiguous bool // a write with this response may have been applied
-	transient bool // the same request may succeed later
-}
-
+// The meanings of responses: what Classify returns, but for the facts of the response.
 var (
-	changed      = meaning{kind: Conflict, reason: Changed}
-	exists       = meaning{kind: Conflict, reason: Exists}
-	notModified  = meaning{kind: Conflict, reason: NotModified}
-	held         = meaning{kind: Held}
-	open         = meaning{kind: Held, reason: OpenHandle}
-	deleting     = meaning{kind: Held, reason: DeletePending}
-	lost         = meaning{kind: Lost}
-	broken       = meaning{kind: Lost, reason: LeaseBroken}
-	unclear      = meaning{kind: Unknown, ambiguous: true, transient: true}
-	busy         = meaning{kind: Throttled, ambiguous: true, transient: true} // sent by a front end that may have passed the request on
-	wait         = meaning{kind: Throttled, transient: true}                  // sent by the service itself: not applied
-	notFound     = meaning{kind: NotFound}
-	unauthorised = meaning{kind: Unauthorised}
-	permanent    = meaning{kind: Permanent}
-	badInput     = meaning{kind: BadInput}
+	changed      = Outcome{Kind: Conflict, Reason: Changed}
+	exists       = Outcome{Kind: Conflict, Reason: Exists}
+	notModified  = Outcome{Kind: Conflict, Reason: NotModified}
+	held         = Outcome{Kind: Held}
+	open         = Outcome{Kind: Held, Reason: OpenHandle}
+	deleting     = Outcome{Kind: Held, Reason: DeletePending}
+	lost         = Outcome{Kind: Lost}
+	broken       = Outcome{Kind: Lost, Reason: LeaseBroken}
+	unclear      = Outcome{Kind: Unknown, ambiguous: true, transient: true}
+	busy         = Outcome{Kind: Throttled, ambiguous: true, transient: true} // sent by a front end that may have passed the request on
+	wait         = Outcome{Kind: Throttled, transient: true}                  // sent by the service itself: not applied
+	notFound     = Outcome{Kind: NotFound}
+	unauthorised = Outcome{Kind: Unauthorised}
+	permanent    = Outcome{Kind: Permanent}
+	badInput     = Outcome{Kind: BadInput}
 )
 
 // codes maps the codes that mean something else than their status, see meant. The test walks the SDK's lists, and fails if the meaning
 // of a code is not the documented one.
-var codes = map[string]meaning{
+var codes = map[string]Outcome{
 	// Conditions on versions.
 	"ConditionNotMet":               changed,
 	"TargetConditionNotMet":         changed,
 	"UpdateConditionNotSatisfied":   changed,  // tables
 	"UnsatisfiableCondition":        badInput, // If-None-Match: * on a read
-	"SourceConditionNotMet":         {kind: Conflict, reason: SourceChanged},
-	"AppendPositionConditionNotMet": {kind: Conflict, reason: Position},
-	"MaxBlobSizeConditionNotMet":    {kind: Conflict, reason: Position},
-	"SequenceNumberConditionNotMet": {kind: Conflict, reason: Sequence},
-	"InvalidBlockList":              {kind: Conflict, reason: BlockList},
+	"SourceConditionNotMet":         {Kind: Conflict, Reason: SourceChanged},
+	"AppendPositionConditionNotMet": {Kind: Conflict, Reason: Position},
+	"MaxBlobSizeConditionNotMet":    {Kind: Conflict, Reason: Position},
+	"SequenceNumberConditionNotMet": {Kind: Conflict, Reason: Sequence},
+	"InvalidBlockList":              {Kind: Conflict, Reason: BlockList},
 	"BlobOverwritten":               changed,
 
 	// The resource to create already exists.
@@ -50,7 +43,7 @@ var codes = map[string]meaning{
 	"ShareAlreadyExists":        exists,
 	"ResourceAlreadyExists":     exists,
 	"AccountAlreadyExists":      exists,
-	"UnauthorizedBlobOverwrite": {kind: Unauthorised, reason: Exists}, // a signature that permits creating, not writing
+	"UnauthorizedBlobOverwrite": {Kind: Unauthorised, Reason: Exists}, // a signature that permits creating, not writing
 
 	// Leases.
 	"LeaseAlreadyPresent":                   held,
@@ -81,11 +74,11 @@ var codes = map[string]meaning{
 	"SharingViolation":              open,
 	"FileOpenBySmbClient":           open,
 	"CannotDeleteFileOrDirectory":   open,
-	"FileLockConflict":              {kind: Held, reason: RangeLocked},
+	"FileLockConflict":              {Kind: Held, Reason: RangeLocked},
 	"DeletePending":                 deleting,
 	"SMBDeletePending":              deleting,
-	"ClientCacheFlushDelay":         {kind: Unknown, reason: CacheFlush, ambiguous: true, transient: true}, // 408 or 500
-	"ReadOnlyAttribute":             {kind: Permanent, reason: ReadOnly},
+	"ClientCacheFlushDelay":         {Kind: Unknown, Reason: CacheFlush, ambiguous: true, transient: true}, // 408 or 500
+	"ReadOnlyAttribute":             {Kind: Permanent, Reason: ReadOnly},
 	"DeleteShareWhenSnapshotLeased": held,
 	"HandleLimitExceeded":           wait,
 
@@ -101,8 +94,8 @@ var codes = map[string]meaning{
 	"SystemInUse":                   wait,
 
 	// The request was damaged in transit, so it was not applied. A repetition may arrive intact.
-	"Md5Mismatch":   {kind: BadInput, transient: true},
-	"Crc64Mismatch": {kind: BadInput, transient: true},
+	"Md5Mismatch":   {Kind: BadInput, transient: true},
+	"Crc64Mismatch": {Kind: BadInput, transient: true},
 
 	"InvalidAuthenticationInfo": unauthorised, // 400 or 401
 

@@ -1,6 +1,7 @@
 package azerr
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -85,26 +86,20 @@ type ConflictError struct {
 	Judged bool
 }
 
+// conflicts says what other conflicts than a changed version are.
+var conflicts = map[Reason]string{
+	Exists:        "already exists",
+	Gone:          "gone",
+	BlockList:     "a block of the list is not there: never staged, or discarded by another writer's commit",
+	Position:      "it does not end where it was to be appended to: another writer has appended, or it would become too long",
+	Sequence:      "the sequence number does not satisfy the condition",
+	SourceChanged: "the source does not satisfy the condition: it was changed, or is not what was meant",
+}
+
 // Error names the resource, the kind of conflict and both ETags.
 func (e *ConflictError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s: ", e.Op, e.Resource)
-	switch e.Reason {
-	case Exists:
-		b.WriteString("already exists")
-	case Gone:
-		b.WriteString("gone")
-	case BlockList:
-		b.WriteString("a block of the list is not there: never staged, or discarded by another writer's commit")
-	case Position:
-		b.WriteString("it does not end where it was to be appended to: another writer has appended, or it would become too long")
-	case Sequence:
-		b.WriteString("the sequence number does not satisfy the condition")
-	case SourceChanged:
-		b.WriteString("the source does not satisfy the condition: it was changed, or is not what was meant")
-	default:
-		b.WriteString("changed by another writer")
-	}
+	fmt.Fprintf(&b, "%s %s: %s", e.Op, e.Resource, cmp.Or(conflicts[e.Reason], "changed by another writer"))
 	switch {
 	case e.Base != "" && e.Current != "" && e.Base == e.Current:
 		fmt.Fprintf(&b, ": the ETag is still %s, so another condition failed", e.Current)

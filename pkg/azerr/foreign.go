@@ -159,7 +159,7 @@ func foreignFailure(r *azcore.ResponseError) bool {
 
 // foreignMeaning returns the meaning of a failure that an intermediary reported, given the meaning that its status has
 // in a response of the service.
-func foreignMeaning(response *http.Response, status int, m meaning) meaning {
+func foreignMeaning(response *http.Response, status int, m Outcome) Outcome {
 	switch {
 	case redirected(response) != nil:
 		return unclear // it answers another request, whatever it says
@@ -167,8 +167,8 @@ func foreignMeaning(response *http.Response, status int, m meaning) meaning {
 		return m // a cache responds so, and a read has no effect
 	case status < http.StatusBadRequest:
 		return unclear // a success, or a redirect: the service may or may not have received the request
-	case m.kind == Conflict, m.kind == NotFound:
-		return meaning{} // it says nothing about the resource
+	case m.Kind == Conflict, m.Kind == NotFound:
+		return Outcome{} // it says nothing about the resource
 	}
 	return m
 }

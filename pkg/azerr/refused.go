@@ -18,8 +18,7 @@ type refused struct {
 	said             string // the body of the response
 	plain            bool   // it was sent without TLS
 	account, service string
-	writes           bool
-	receives         bool       // it is Get Messages, which a reader may not send
+	role             string     // the least privileged built-in role that allows the request
 	authorization    string     // the header
 	sas              url.Values // nil if it had none
 	sent, at         time.Time  // by this machine's clock, and by the service's; zero if not known
@@ -42,14 +41,13 @@ func requestOf(e *azcore.ResponseError) *refused {
 	req := e.RawResponse.Request
 	words := strings.Split(req.URL.Hostname(), ".")
 	if len(words) > 1 && req.URL.Hostname() != "localhost" && net.ParseIP(req.URL.Hostname()) == nil {
-		r.account, r.service = words[0], words[1]
+		r.account, r.service = strings.TrimSuffix(words[0], "-secondary"), words[1]
 	}
 	if client := sdkClient.FindStringSubmatch(req.UserAgent()); client != nil { // the host of an emulator names no service
 		r.service = client[1]
 	}
 	r.plain = req.URL.Scheme == "http"
-	r.writes = req.Method != http.MethodGet && req.Method != http.MethodHead
-	r.receives = !r.writes && r.service == "queue" && strings.HasSuffix(req.URL.Path, "/messages") && !req.URL.Query().Has("peekonly")
+	r.role = roleFor(r.service, req)
 	r.authorization = req.Header.Get("Authorization")
 	if q := req.URL.Query(); q.Get("sig") != "" {
 		r.sas = q
@@ -102,7 +100,7 @@ func (r *refused) fact(name string) string {
 	case "service":
 		return r.service
 	case "role":
-		return r.role()
+		return r.role
 	case "skew":
 		return r.skew().String()
 	case "detail":
@@ -113,21 +111,23 @@ func (r *refused) fact(name string) string {
 	return r.sas.Get(name)
 }
 
-// role returns the least privileged built-in role that allows the request.
-func (r *refused) role() string {
-	noun := map[string]string{"table": "Table", "queue": "Queue", "file": "File"}[r.service]
-	switch {
-	case noun == "File":
-		return "Storage File Data Privileged Contributor"
-	case r.receives:
-		return "Storage Queue Data Message Processor"
+// roleFor returns the least privileged built-in role that allows a request.
+func roleFor(service string, r *http.Request) string {
+	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
+	noun := map[string]string{"table": "Table Data", "queue": "Queue Data", "file": "File Data Privileged"}[service]
+	switch messages := service == "queue" && strings.HasSuffix(r.URL.Path, "/messages"); {
 	case noun == "":
-		noun = "Blob"
+		noun = "Blob Data"
+	case messages && r.Method == http.MethodPost:
+		return "Storage Queue Data Message Sender"
+	case messages && reads && !r.URL.Query().Has("peekonly"), // which hides messages
+		service == "queue" && r.Method == http.MethodDelete && strings.Contains(r.URL.Path, "/messages/"):
+		return "Storage Queue Data Message Processor"
 	}
-	if r.writes {
-		return "Storage " + noun + " Data Contributor"
+	if reads {
+		return "Storage " + noun + " Reader"
 	}
-	return "Storage " + noun + " Data Reader"
+	return "Storage " + noun + " Contributor"
 }
 
 // timeOfSAS parses a time in one of the formats of a SAS. It returns the zero time if it is in none.

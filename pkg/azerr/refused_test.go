@@ -28,6 +28,7 @@ func TestARoleIsNamedForTheServiceAndTheRequest(t *testing.T) {
 		{"POST", "acct.table.core.windows.net", "Storage Table Data Contributor"},
 		{"HEAD", "acct.queue.core.windows.net", "Storage Queue Data Reader"},
 		{"PUT", "acct.file.core.windows.net", "Storage File Data Privileged Contributor"},
+		{"GET", "acct.file.core.windows.net", "Storage File Data Privileged Reader"},
 	} {
 		why, way := Explain(tokenError(c.method, c.host, "AuthorizationPermissionMismatch"))
 		if why != "the identity has no role that allows this" || !strings.Contains(way, `"`+c.role+`"`) {
@@ -39,17 +40,33 @@ func TestARoleIsNamedForTheServiceAndTheRequest(t *testing.T) {
 	}
 }
 
-// A receive hides messages, so that it needs more than a peek does.
-func TestARoleIsNamedForAReceive(t *testing.T) {
-	for query, role := range map[string]string{"": "Storage Queue Data Message Processor", "peekonly=true": "Storage Queue Data Reader"} {
-		err := tokenError("GET", "acct.queue.core.windows.net", "AuthorizationPermissionMismatch")
+// A receive hides messages, so that it needs more than a peek does. Who sends or receives need not be allowed to do everything else.
+func TestARoleIsNamedForAMessage(t *testing.T) {
+	for _, c := range []struct{ method, path, query, role string }{
+		{"GET", "/orders/messages", "", "Storage Queue Data Message Processor"},
+		{"GET", "/orders/messages", "peekonly=true", "Storage Queue Data Reader"},
+		{"POST", "/orders/messages", "", "Storage Queue Data Message Sender"},
+		{"DELETE", "/orders/messages/1", "popreceipt=r", "Storage Queue Data Message Processor"},
+		{"PUT", "/orders/messages/1", "popreceipt=r", "Storage Queue Data Contributor"},
+		{"DELETE", "/orders/messages", "", "Storage Queue Data Contributor"},
+	} {
+		err := tokenError(c.method, "acct.queue.core.windows.net", "AuthorizationPermissionMismatch")
 		refused, ok := errors.AsType[*azcore.ResponseError](err)
 		if !ok {
 			t.Fatal(err)
 		}
-		refused.RawResponse.Request.URL.Path, refused.RawResponse.Request.URL.RawQuery = "/orders/messages", query
-		if _, way := Explain(err); !strings.Contains(way, `"`+role+`"`) {
-			t.Errorf("%q: %q, want the role %s", query, way, role)
+		refused.RawResponse.Request.URL.Path, refused.RawResponse.Request.URL.RawQuery = c.path, c.query
+		if _, way := Explain(err); !strings.Contains(way, `"`+c.role+`"`) {
+			t.Errorf("%s %s?%s: %q, want the role %s", c.method, c.path, c.query, way, c.role)
+		}
+	}
+}
+
+// TestNetworkRulesAreThoseOfTheAccount, also at its secondary endpoint, whose host has another first name.
+func TestNetworkRulesAreThoseOfTheAccount(t *testing.T) {
+	for _, host := range []string{"acct.blob.core.windows.net", "acct-secondary.blob.core.windows.net"} {
+		if _, way := Explain(tokenError("GET", host, "AuthorizationFailure")); !strings.Contains(way, "--name acct --query") {
+			t.Errorf("%s: %q", host, way)
 		}
 	}
 }

@@ -17,14 +17,13 @@ import (
 )
 
 var (
-	unreached   = meaning{kind: Unreachable, transient: true} // nothing was sent
-	lostAnswer  = meaning{kind: Unknown, ambiguous: true, transient: true}
-	interrupted = meaning{kind: Unknown, ambiguous: true} // by the caller, which does not want another try
+	unreached   = Outcome{Kind: Unreachable, transient: true} // nothing was sent
+	interrupted = Outcome{Kind: Unknown, ambiguous: true}     // by the caller, which does not want another try
 )
 
 // unanswered classifies errors of the network and of waiting. It distinguishes three cases: nothing was sent; the
 // request may have been applied; the error has nothing to do with the service.
-func unanswered(err error) meaning {
+func unanswered(err error) Outcome {
 	if m, ok := beforeSending(err); ok {
 		return m
 	}
@@ -33,35 +32,35 @@ func unanswered(err error) meaning {
 		return interrupted
 	case errors.Is(err, context.DeadlineExceeded):
 		// It may be the deadline of the try. The caller knows whether its own context has ended as well.
-		return lostAnswer
+		return unclear
 	case local(err):
-		return meaning{}
+		return Outcome{}
 	case onTheWay(err):
-		return lostAnswer
+		return unclear
 	}
 	if mark, ok := errors.AsType[nonRetriable](err); ok {
 		if strings.HasPrefix(mark.Error(), "body download policy") {
-			return lostAnswer // the response to a POST was cut off
+			return unclear // the response to a POST was cut off
 		}
 		// Every other error that the SDK marks so concerns credentials: there is no token, or it must not be sent
 		// without TLS.
 		return unauthorised
 	}
-	return meaning{}
+	return Outcome{}
 }
 
 // beforeSending recognizes errors which prove that the service has not received the request.
-func beforeSending(err error) (meaning, bool) {
+func beforeSending(err error) (Outcome, bool) {
 	if _, ok := errors.AsType[notSent](err); ok {
 		_, final := errors.AsType[nonRetriable](err)
-		return meaning{kind: Unreachable, transient: !final}, true
+		return Outcome{Kind: Unreachable, transient: !final}, true
 	}
 	if _, ok := errors.AsType[*net.DNSError](err); ok {
 		return unreached, true
 	}
 	if op, ok := errors.AsType[*net.OpError](err); ok && (op.Op == "dial" || op.Op == "proxyconnect") {
 		if errors.Is(err, context.Canceled) {
-			return meaning{kind: Unreachable}, true
+			return Outcome{Kind: Unreachable}, true
 		}
 		return unreached, true
 	}
@@ -71,7 +70,7 @@ func beforeSending(err error) (meaning, bool) {
 	if u, ok := errors.AsType[*url.Error](err); ok && (u.Op == "parse" || u.Err != nil && strings.HasPrefix(u.Err.Error(), invalidHeader)) {
 		return badInput, true
 	}
-	return meaning{}, false
+	return Outcome{}, false
 }
 
 // notSent marks an error of azconc's own: the request has not left.

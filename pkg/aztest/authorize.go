@@ -66,7 +66,7 @@ func permit(grant *auth.Grant, operation *storage.Request) *storage.Answer {
 
 // authRequest describes a request for its authorization.
 func authRequest(hr *http.Request, r *storage.Request) *auth.Request {
-	described := describe(hr)
+	described := Describe(hr)
 	out := &auth.Request{HTTP: hr, Service: serviceAt(hr), Op: described.Op, Container: r.Container, Path: r.Blob}
 	if out.Service == storage.Table {
 		out.Container, _, _ = strings.Cut(described.Resource, "/")
@@ -129,7 +129,7 @@ func (s *Service) verifySource(hr *http.Request, r *storage.Request) *storage.An
 	}
 	source.Container, source.Path, _ = strings.Cut(path, "/")
 	bearer := r.Header.Get("X-Ms-Copy-Source-Authorization")
-	if op := describe(hr).Op; bearer == "" && !from.Query().Has("sig") && (op == "Copy Blob" || op == "Copy File") {
+	if op := Describe(hr).Op; bearer == "" && !from.Query().Has("sig") && (op == "Copy Blob" || op == "Copy File") {
 		return nil
 	}
 	if bearer != "" {

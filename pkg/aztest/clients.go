@@ -3,34 +3,62 @@ package aztest
 import (
 	"net/http"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/file"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/service"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/share"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
+	"github.com/azconc/azconc/pkg/aztest/internal/blobservice"
 	"github.com/azconc/azconc/pkg/aztest/internal/fileservice"
 	"github.com/azconc/azconc/pkg/aztest/internal/queueservice"
 	"github.com/azconc/azconc/pkg/aztest/internal/storage"
 	"github.com/azconc/azconc/pkg/aztest/internal/tableservice"
 )
 
+// ClientOptions returns options for any SDK client that is to use the Service.
+func (s *Service) ClientOptions() azcore.ClientOptions { return policy.ClientOptions{Transport: s} }
+
+// must returns a client or a credential. Those of a Service's own URLs and key, which New has checked, make no error.
+func must[T any](made T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return made
+}
+
+// BlobURL is the Blob service's URL for clients whose transport is the Service.
+func (s *Service) BlobURL() string { return "http://" + blobservice.Host + "/" + s.o.Account }
+
+// BlobHandler serves the Blob service over HTTP, at /devstoreaccount1. A lost response closes the connection.
+func (s *Service) BlobHandler() http.Handler { return s.handler(blobservice.Host) }
+
+// Container returns a client for a container, which need not exist.
+func (s *Service) Container(name string) *container.Client {
+	credential := must(container.NewSharedKeyCredential(s.o.Account, s.o.Key))
+	o := &container.ClientOptions{ClientOptions: s.ClientOptions()}
+	return must(container.NewClientWithSharedKeyCredential(s.BlobURL()+"/"+name, credential, o))
+}
+
+// BlockBlob returns a client for a blob, and creates the container if it is missing, without a request.
+func (s *Service) BlockBlob(containerName, blobName string) *blockblob.Client {
+	s.ensure(storage.Blob, containerName)
+	return s.Container(containerName).NewBlockBlobClient(blobName)
+}
+
 // TableURL is the Table service's URL for clients whose transport is the Service.
 func (s *Service) TableURL() string { return "http://" + tableservice.Host + "/" + s.o.Account }
 
 // TableHandler serves the Table service over HTTP, at /devstoreaccount1. A lost response closes the connection.
-func (s *Service) TableHandler() http.Handler { return s.injector.handler(tableservice.Host) }
+func (s *Service) TableHandler() http.Handler { return s.handler(tableservice.Host) }
 
 // TableService returns a client for the account's tables.
 func (s *Service) TableService() *aztables.ServiceClient {
-	credential, err := aztables.NewSharedKeyCredential(s.o.Account, s.o.Key)
-	if err != nil {
-		panic(err) // the constants are wrong
-	}
-	client, err := aztables.NewServiceClientWithSharedKey(s.TableURL(), credential, &aztables.ClientOptions{ClientOptions: s.ClientOptions()})
-	if err != nil {
-		panic(err)
-	}
-	return client
+	credential := must(aztables.NewSharedKeyCredential(s.o.Account, s.o.Key))
+	return must(aztables.NewServiceClientWithSharedKey(s.TableURL(), credential, &aztables.ClientOptions{ClientOptions: s.ClientOptions()}))
 }
 
 // Table returns a client for a table, and creates the table if it is missing, without a request.
@@ -43,19 +71,13 @@ func (s *Service) Table(name string) *aztables.Client {
 func (s *Service) QueueURL() string { return "http://" + queueservice.Host + "/" + s.o.Account }
 
 // QueueHandler serves the Queue service over HTTP, at /devstoreaccount1. A lost response closes the connection.
-func (s *Service) QueueHandler() http.Handler { return s.injector.handler(queueservice.Host) }
+func (s *Service) QueueHandler() http.Handler { return s.handler(queueservice.Host) }
 
 // QueueService returns a client for the account's queues.
 func (s *Service) QueueService() *azqueue.ServiceClient {
-	credential, err := azqueue.NewSharedKeyCredential(s.o.Account, s.o.Key)
-	if err != nil {
-		panic(err) // the constants are wrong
-	}
-	client, err := azqueue.NewServiceClientWithSharedKeyCredential(s.QueueURL()+"/", credential, &azqueue.ClientOptions{ClientOptions: s.ClientOptions()})
-	if err != nil {
-		panic(err)
-	}
-	return client
+	credential := must(azqueue.NewSharedKeyCredential(s.o.Account, s.o.Key))
+	o := &azqueue.ClientOptions{ClientOptions: s.ClientOptions()}
+	return must(azqueue.NewServiceClientWithSharedKeyCredential(s.QueueURL()+"/", credential, o))
 }
 
 // Queue returns a client for a queue, and creates the queue if it is missing, without a request.
@@ -68,19 +90,12 @@ func (s *Service) Queue(name string) *azqueue.QueueClient {
 func (s *Service) FileURL() string { return "http://" + fileservice.Host + "/" + s.o.Account }
 
 // FileHandler serves the File service over HTTP, at /devstoreaccount1. A lost response closes the connection.
-func (s *Service) FileHandler() http.Handler { return s.injector.handler(fileservice.Host) }
+func (s *Service) FileHandler() http.Handler { return s.handler(fileservice.Host) }
 
 // FileService returns a client for the File service.
 func (s *Service) FileService() *service.Client {
-	credential, err := service.NewSharedKeyCredential(s.o.Account, s.o.Key)
-	if err != nil {
-		panic(err) // the constants are wrong
-	}
-	client, err := service.NewClientWithSharedKeyCredential(s.FileURL(), credential, &service.ClientOptions{ClientOptions: s.ClientOptions()})
-	if err != nil {
-		panic(err)
-	}
-	return client
+	credential := must(service.NewSharedKeyCredential(s.o.Account, s.o.Key))
+	return must(service.NewClientWithSharedKeyCredential(s.FileURL(), credential, &service.ClientOptions{ClientOptions: s.ClientOptions()}))
 }
 
 // Share returns a client for a share, and creates the share if it is missing, without a request.
@@ -110,9 +125,7 @@ func (s *Service) HoldCopies(pending bool) {
 func (s *Service) OpenSMB(shareName, path string, h SMBHandle) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.files.OpenSMB(shareName, path, fileservice.SMBHandle{
-		ID: h.ID, ClientName: h.ClientName, Write: h.Write, Delete: h.Delete, ShareRead: h.ShareRead, ShareWrite: h.ShareWrite, ShareDelete: h.ShareDelete,
-	})
+	return s.files.OpenSMB(shareName, path, fileservice.SMBHandle(h))
 }
 
 // CloseSMB closes a handle. The last one takes with it a file whose deletion is pending.

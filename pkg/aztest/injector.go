@@ -21,6 +21,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/azconc/azconc/pkg/aztest/internal/storage"
+	"github.com/azconc/azconc/pkg/retry"
 )
 
 // Injector is a transport that injects faults into the requests to another one. It is safe for concurrent use. The same
@@ -60,7 +61,7 @@ func Inject(next policy.Transporter, seed uint64, faults ...Fault) *Injector {
 	return i
 }
 
-// SetFaults replaces the faults.
+// SetFaults replaces the faults and resets their counts. It does not reset the random numbers.
 func (i *Injector) SetFaults(faults ...Fault) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -70,14 +71,14 @@ func (i *Injector) SetFaults(faults ...Fault) {
 	}
 }
 
-// Requests returns the number of requests that were sent, including those that failed.
+// Requests returns the number of requests that were sent since the start or the last Reset, including those that failed.
 func (i *Injector) Requests() int {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return len(i.log)
 }
 
-// Log returns the requests in the order in which they were sent.
+// Log returns those requests in the order in which they were sent.
 func (i *Injector) Log() []Request {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -100,7 +101,7 @@ func (i *Injector) Reset() {
 	i.resets++
 }
 
-// Flush applies every request that is held back, due or not.
+// Flush applies every request that a fault such as DelayCommit holds back, due or not.
 func (i *Injector) Flush() { i.release(func(pendingRequest) bool { return true }) }
 
 // release applies the pending requests that ready selects, in the order in which they are due. Their responses are
@@ -118,10 +119,15 @@ func (i *Injector) release(ready func(pendingRequest) bool) {
 	i.mu.Unlock()
 	slices.SortStableFunc(due, func(x, y pendingRequest) int { return x.due.Compare(y.due) })
 	for _, p := range due {
-		if response, err := i.next.Do(p.request()); err == nil {
-			_, _ = io.Copy(io.Discard, response.Body)
-			response.Body.Close()
-		}
+		i.deliver(p.request())
+	}
+}
+
+// deliver applies a request whose response nobody gets.
+func (i *Injector) deliver(r *http.Request) {
+	if response, err := i.next.Do(r); err == nil {
+		_, _ = io.Copy(io.Discard, response.Body)
+		response.Body.Close()
 	}
 }
 
@@ -161,7 +167,7 @@ type logEntry struct {
 func (i *Injector) enter(hr *http.Request) (logEntry, Fault) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	entry := logEntry{Request: describe(hr), slot: len(i.log), resets: i.resets}
+	entry := logEntry{Request: Describe(hr), slot: len(i.log), resets: i.resets}
 	var drawn Fault
 	for _, f := range i.faults {
 		if f.Match != nil && !f.Match(&entry.Request) {
@@ -198,12 +204,13 @@ var (
 // meet carries out the request's fault.
 func (i *Injector) meet(hr *http.Request, copies func() *http.Request, f Fault) (*http.Response, error) {
 	ctx := hr.Context()
-	half := time.Duration(0)
+	var there, back time.Duration // half of the latency each
 	if i.latency != nil {
-		half = i.latency() / 2
+		back = i.latency() / 2
+		there = back
 	}
 	if f.Kind == Slow {
-		half += f.Delay
+		there += f.Delay
 	}
 	switch f.Kind {
 	case Refuse:
@@ -218,7 +225,7 @@ func (i *Injector) meet(hr *http.Request, copies func() *http.Request, f Fault) 
 		i.hold(f.Delay, copies)
 		return nil, errReset
 	}
-	if err := pause(ctx, half); err != nil {
+	if err := retry.Sleep(ctx, there); err != nil {
 		return nil, err // it never arrived
 	}
 	switch f.Kind {
@@ -231,11 +238,8 @@ func (i *Injector) meet(hr *http.Request, copies func() *http.Request, f Fault) 
 	case Page:
 		return page(hr, cmp.Or(f.Status, http.StatusOK)), nil
 	case AnswerTwice:
-		if first, err := i.next.Do(copies()); err == nil {
-			_, _ = io.Copy(io.Discard, first.Body)
-			first.Body.Close()
-		}
-		if err := pause(ctx, f.Delay); err != nil {
+		i.deliver(copies())
+		if err := retry.Sleep(ctx, f.Delay); err != nil {
 			return nil, err // the proxy repeats nothing for a client that has closed the connection
 		}
 	}
@@ -244,15 +248,9 @@ func (i *Injector) meet(hr *http.Request, copies func() *http.Request, f Fault) 
 		return nil, err
 	}
 	if f.Kind == RepeatAtOnce {
-		if second, err := i.next.Do(copies()); err == nil {
-			_, _ = io.Copy(io.Discard, second.Body)
-			second.Body.Close()
-		}
+		i.deliver(copies())
 	}
-	if f.Kind == Slow {
-		half -= f.Delay
-	}
-	if err := pause(ctx, half); err != nil {
+	if err := retry.Sleep(ctx, back); err != nil {
 		response.Body.Close()
 		return nil, err // applied, but the caller did not wait for the response
 	}
@@ -261,11 +259,11 @@ func (i *Injector) meet(hr *http.Request, copies func() *http.Request, f Fault) 
 		response.Body.Close()
 		return nil, errReset
 	case CutAnswer:
-		return cut(response)
+		return halved(response, broken{})
 	case Rechunk:
 		return rechunk(response, f.Drop), nil
 	case Truncate:
-		return truncate(rechunk(response, f.Drop))
+		return halved(rechunk(response, f.Drop), http.NoBody)
 	case PageAfterCommit:
 		response.Body.Close()
 		return page(hr, cmp.Or(f.Status, http.StatusGatewayTimeout)), nil
@@ -300,14 +298,14 @@ func (i *Injector) answer(hr *http.Request, f Fault, status int, code string) *h
 	return a.Response(hr)
 }
 
-// cut breaks a response off in the middle of its body.
-func cut(response *http.Response) (*http.Response, error) {
+// halved ends the body of a response half way, with what the end returns. A break before the first byte leaves no response.
+func halved(response *http.Response, end io.Reader) (*http.Response, error) {
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
-	if err != nil || len(body) == 0 {
+	if err != nil || len(body) == 0 && end != http.NoBody {
 		return nil, errReset
 	}
-	response.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body[:len(body)/2]), broken{}))
+	response.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body[:len(body)/2]), end))
 	return response, nil
 }
 
@@ -334,21 +332,6 @@ func replayable(hr *http.Request) (func() *http.Request, error) {
 		}
 		return r
 	}, nil
-}
-
-// pause waits, or returns the error of a caller that has given up.
-func pause(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // method returns the method as net/http spells it in its errors: "Put".

@@ -70,6 +70,32 @@ func TestAPageOfNothingIsRefused(t *testing.T) {
 	}
 }
 
+// TestFilesAndHandlesAreListedWithinLimits: a marker below zero, or a page that ends beyond the largest number, made the service panic.
+func TestFilesAndHandlesAreListedWithinLimits(t *testing.T) {
+	s := aztest.New(nil)
+	for i := range 3 {
+		if _, err := s.File("reports", fmt.Sprint(i)).Create(t.Context(), 0, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files := s.FileURL() + "/reports?sig=any&restype=directory&comp=list&"
+	handles, forced := s.FileURL()+"/reports/1?sig=any&comp=listhandles&", s.FileURL()+"/reports/1?sig=any&comp=forceclosehandles&"
+	for _, tt := range []struct{ method, at, want string }{
+		{"GET", files + "marker=1&maxresults=9223372036854775807", ""},
+		{"GET", files + "marker=-1", "OutOfRangeInput"},
+		{"GET", files + "marker=x", "OutOfRangeInput"},
+		{"GET", files + "maxresults=0", "OutOfRangeQueryParameterValue"},
+		{"GET", handles + "marker=-1", "OutOfRangeInput"},
+		{"GET", handles + "maxresults=x", "OutOfRangeQueryParameterValue"},
+		{"PUT", forced + "marker=-1", "OutOfRangeInput"},
+		{"PUT", forced + "marker=7", ""},
+	} {
+		if status, code, _ := send(t, s, tt.method, tt.at, "X-Ms-Handle-Id", "*"); code != tt.want || status >= 500 {
+			t.Errorf("%s %s: %d %s, want %q", tt.method, tt.at, status, code, tt.want)
+		}
+	}
+}
+
 func TestTagPredicates(t *testing.T) {
 	s := aztest.New(nil)
 	client := s.BlockBlob("box", "blob")

@@ -92,3 +92,22 @@ func TestChangedPagesSinceASnapshot(t *testing.T) {
 		t.Errorf("%d written, %d cleared", len(page.PageRange), len(page.ClearRange))
 	}
 }
+
+// TestAPageBlobOfAnySizeIsCopied and read as far as it fits into memory: a copy, and a read of all of it, ended the process.
+func TestAPageBlobOfAnySizeIsCopied(t *testing.T) {
+	s := aztest.New(&aztest.Options{Anonymous: true})
+	small := s.BlockBlob("box", "small")
+	client := s.Container("box").NewPageBlobClient("disk")
+	if _, err := client.Create(t.Context(), 8<<40, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Container("box").NewPageBlobClient("copy").StartCopyFromURL(t.Context(), client.URL(), nil); err != nil {
+		t.Errorf("a copy: %v", err)
+	}
+	_, err := client.DownloadStream(t.Context(), nil)
+	expectCode(t, "all of it", code(err), "NotImplemented")
+	_, err = small.UploadBlobFromURL(t.Context(), client.URL(), nil)
+	expectCode(t, "all of it, as a source", code(err), "NotImplemented")
+	_, err = small.CopyFromURL(t.Context(), client.URL(), &blob.CopyFromURLOptions{SourceContentMD5: make([]byte, 16)})
+	expectCode(t, "all of it, for its sum", code(err), "NotImplemented")
+}

@@ -1,13 +1,12 @@
 package aztest
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"strconv"
-	"strings"
+
+	"github.com/azconc/azconc/pkg/aztest/internal/storage"
 )
 
 // Proxy injects faults in front of a real service: it forwards every request to target's scheme and host. Signatures
@@ -60,18 +59,10 @@ func (i *Injector) handler(host string) http.Handler {
 
 // page returns the response of an intermediary that does not pass a request on, or does not wait for its response.
 func page(hr *http.Request, status int) *http.Response {
-	text := fmt.Sprintf("<!DOCTYPE html>\n<html><head><title>%d %s</title></head><body><h1>Sign in to use this network</h1></body></html>\n",
-		status, http.StatusText(status))
-	header := http.Header{"Content-Type": {"text/html; charset=utf-8"}, "Content-Length": {strconv.Itoa(len(text))}, "Server": {"intermediary"}}
-	body := io.Reader(strings.NewReader(text))
-	if hr.Method == http.MethodHead {
-		body = http.NoBody
-	}
-	return &http.Response{
-		StatusCode: status, Status: fmt.Sprintf("%d %s", status, http.StatusText(status)),
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: header, Body: io.NopCloser(body), ContentLength: int64(len(text)), Request: hr,
-	}
+	a := storage.OK(status).Set("Content-Type", "text/html; charset=utf-8").Set("Server", "intermediary")
+	a.Body = fmt.Appendf(nil, "<!DOCTYPE html>\n<html><head><title>%d %s</title></head>"+
+		"<body><h1>Sign in to use this network</h1></body></html>\n", status, http.StatusText(status))
+	return a.Response(hr)
 }
 
 // rechunk removes the length from a response, and the headers in drop.
@@ -82,15 +73,4 @@ func rechunk(response *http.Response, drop []string) *http.Response {
 		response.Header.Del(name)
 	}
 	return response
-}
-
-// truncate ends the body of a response half way, without an error.
-func truncate(response *http.Response) (*http.Response, error) {
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		return nil, err
-	}
-	response.Body = io.NopCloser(bytes.NewReader(body[:len(body)/2]))
-	return response, nil
 }

@@ -29,17 +29,16 @@ type Request struct {
 	At       time.Time   // when it was sent
 }
 
-// Describe returns the Service.Log entry of a request that has not been sent. It does not read the body.
-func Describe(r *http.Request) Request { return describe(r) }
-
-// describe returns the request's entry in the log.
-func describe(hr *http.Request) Request {
+// Describe returns the entry in the log of a request that has not been sent. It does not read the body.
+func Describe(hr *http.Request) Request {
 	r := Request{Method: hr.Method, Query: url.Values{}, Header: storage.Canonical(hr.Header), At: time.Now()}
-	for _, secret := range []string{"Authorization", "X-Ms-Copy-Source-Authorization", "X-Ms-Encryption-Key"} {
-		r.Header.Del(secret)
-	}
-	if source := r.Header.Get("X-Ms-Copy-Source"); source != "" {
-		r.Header.Set("X-Ms-Copy-Source", withoutSignature(source))
+	for name := range r.Header {
+		switch {
+		case strings.HasSuffix(name, "Authorization"), strings.HasSuffix(name, "Encryption-Key"):
+			r.Header.Del(name)
+		case strings.HasSuffix(name, "-Source"):
+			r.Header.Set(name, withoutSignature(r.Header.Get(name)))
+		}
 	}
 	for name, values := range hr.URL.Query() {
 		if !strings.EqualFold(name, "sig") {
@@ -79,11 +78,13 @@ func serviceAt(hr *http.Request) string {
 	return storage.Blob
 }
 
-// realService returns the service of a host name such as "acct.blob.core.windows.net", or "" for a server that has the
-// account in the path. An Injector may be in front of either.
+// realService returns the service of a host name such as "acct.blob.core.windows.net" or "acct.z01.blob.storage.azure.net", or "" for a
+// server that has the account in the path. An Injector may be in front of either.
 func realService(host string) string {
-	if words := strings.Split(host, "."); len(words) > 2 && slices.Contains([]string{storage.Blob, storage.Table, storage.Queue, storage.File}, words[1]) {
-		return words[1]
+	for _, word := range strings.Split(host, ".")[1:] {
+		if slices.Contains([]string{storage.Blob, storage.Table, storage.Queue, storage.File}, word) {
+			return word
+		}
 	}
 	return ""
 }

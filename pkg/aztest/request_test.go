@@ -2,8 +2,11 @@ package aztest_test
 
 import (
 	"context"
+	"encoding/xml"
 	"errors"
+	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -233,6 +236,24 @@ func TestTheBodyIsAsLongAsItSays(t *testing.T) {
 	}
 }
 
+// TestTheLogHasNoSecretOfAnyHeader: the signature of a file that was to be renamed was in the log, and the key of a source.
+func TestTheLogHasNoSecretOfAnyHeader(t *testing.T) {
+	r, err := http.NewRequest(http.MethodPut, "https://acct.file.core.windows.net/share/f?comp=rename&sig=secret", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"x-ms-copy-source", "x-ms-file-rename-source"} {
+		r.Header[name] = []string{"https://acct.file.core.windows.net/share/g?sp=r&sig=secret"}
+	}
+	for _, name := range []string{"Authorization", "x-ms-copy-source-authorization", "x-ms-encryption-key", "x-ms-source-encryption-key"} {
+		r.Header[name] = []string{"secret"}
+	}
+	got := aztest.Describe(r)
+	if text := fmt.Sprint(got.Header, got.Query); strings.Contains(text, "secret") || !strings.Contains(text, "/share/g?sp=r") {
+		t.Error(text)
+	}
+}
+
 // A real account is named by the host, an emulated one by the path. An Injector once took a real account's container for
 // the account, so that no fault matched by operation and no resource in the log was right.
 func TestRequestsToARealAccountAreDescribedAsTheyAre(t *testing.T) {
@@ -243,6 +264,8 @@ func TestRequestsToARealAccountAreDescribedAsTheyAre(t *testing.T) {
 		{"POST", "https://acct.table.core.windows.net/$batch", "Entity Group Transaction :"},
 		{"GET", "https://acct.queue.core.chinacloudapi.cn/jobs/messages", "Get Messages jobs/messages:"},
 		{"PUT", "https://acct.file.core.windows.net/share/f?comp=range", "Put Range share/f:"},
+		{"PUT", "https://acct.z01.blob.storage.azure.net/box/b", "Put Blob box/b:"},
+		{"PUT", "https://acct.privatelink.file.core.windows.net/share/f?comp=range", "Put Range share/f:"},
 		{"PUT", "http://127.0.0.1:10000/devstoreaccount1/box/b", "Put Blob box/b:"},
 	} {
 		r, err := http.NewRequest(tt.method, tt.url, nil)
@@ -251,6 +274,24 @@ func TestRequestsToARealAccountAreDescribedAsTheyAre(t *testing.T) {
 		}
 		if got := aztest.Describe(r).String(); got != tt.want {
 			t.Errorf("%s %s: %q, want %q", tt.method, tt.url, got, tt.want)
+		}
+	}
+}
+
+// TestARefusalIsWellFormedWhateverItNames: a bracket in a header made the body of its refusal no XML.
+func TestARefusalIsWellFormedWhateverItNames(t *testing.T) {
+	s := aztest.New(nil)
+	s.BlockBlob("box", "blob")
+	for _, value := range []string{`<a href="x">&'`, "\x01\ufffe", "plain"} {
+		for header, query := range map[string]string{
+			"X-Ms-Lease-Action": "/box?sig=any&restype=container&comp=lease",
+			"Ignored":           "/box?sig=any&restype=container&comp=list&maxresults=" + url.QueryEscape(value),
+		} {
+			method := map[bool]string{true: http.MethodPut, false: http.MethodGet}[header != "Ignored"]
+			status, code, body := send(t, s, method, s.BlobURL()+query, header, value)
+			if err := xml.Unmarshal([]byte(strings.TrimPrefix(body, "\ufeff")), new(struct{ Code string })); status != http.StatusBadRequest || err != nil {
+				t.Errorf("%q in %s: %d %s %v: %s", value, header, status, code, err, body)
+			}
 		}
 	}
 }

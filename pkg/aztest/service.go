@@ -3,25 +3,23 @@ package aztest
 import (
 	"cmp"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"sync"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/azconc/azconc/pkg/aztest/internal/auth"
 	"github.com/azconc/azconc/pkg/aztest/internal/blobservice"
 	"github.com/azconc/azconc/pkg/aztest/internal/fileservice"
 	"github.com/azconc/azconc/pkg/aztest/internal/queueservice"
 	"github.com/azconc/azconc/pkg/aztest/internal/storage"
 	"github.com/azconc/azconc/pkg/aztest/internal/tableservice"
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 // Account and Key are those of a Service by default: the emulators' well-known ones, which protect nothing.
 const (
-	Account = storage.AccountName
+	Account = "devstoreaccount1"
 	Key     = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 )
 
@@ -63,10 +61,11 @@ type Options struct {
 	_ struct{}
 }
 
-// Service is an account of Azure Storage in memory.
+// Service is an account of Azure Storage in memory. Its Injector has the faults and the log.
 type Service struct {
+	*Injector // in front of the service itself, which is carry
+
 	o         Options
-	injector  *Injector
 	authority *auth.Authority
 
 	mu       sync.Mutex // guards what follows; held for map work only, never while waiting
@@ -75,6 +74,7 @@ type Service struct {
 	files    *fileservice.Service
 	account  *storage.Account
 	requests uint64
+	lags     *rand.Rand // of Date; its numbers are not those of the faults
 }
 
 // part is one of the services of an account.
@@ -93,10 +93,7 @@ func (s *Service) ensure(service, name string) {
 
 // New returns an empty account. It panics if Key is not base64.
 func New(opts *Options) *Service {
-	s := &Service{}
-	if opts != nil {
-		s.o = *opts
-	}
+	s := &Service{o: ptr.Value(opts)}
 	if s.o.DeletionDelay == 0 {
 		s.o.DeletionDelay = 30 * time.Second
 	}
@@ -105,14 +102,15 @@ func New(opts *Options) *Service {
 	if s.authority, err = auth.New(s.o.Account, s.o.Key); err != nil {
 		panic("aztest: " + err.Error())
 	}
-	s.account = storage.NewAccount(s.o.Account, storage.Limits{Deletion: s.o.DeletionDelay, Anonymous: s.o.Anonymous}, s.o.Seed)
+	s.lags = rand.New(rand.NewPCG(s.o.Seed, 2))
+	s.account = &storage.Account{Name: s.o.Account, Deletion: s.o.DeletionDelay, Anonymous: s.o.Anonymous}
 	s.blobs, s.files = blobservice.New(s.account), fileservice.New(s.account)
 	s.services = map[string]part{
 		storage.Blob: s.blobs, storage.File: s.files, storage.Table: tableservice.New(s.account), storage.Queue: queueservice.New(s.account),
 	}
-	s.injector = Inject(transport(s.carry), s.o.Seed)
-	s.injector.silent = s.o.WithoutLog
-	s.injector.latency, s.injector.date = s.o.Latency, func() time.Time {
+	s.Injector = Inject(transport(s.carry), s.o.Seed)
+	s.silent, s.latency = s.o.WithoutLog, s.o.Latency
+	s.Injector.date = func() time.Time {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return s.date()
@@ -125,58 +123,11 @@ type transport func(*http.Request) (*http.Response, error)
 
 func (t transport) Do(r *http.Request) (*http.Response, error) { return t(r) }
 
-// Do implements policy.Transporter.
-func (s *Service) Do(r *http.Request) (*http.Response, error) { return s.injector.Do(r) }
-
-// SetFaults replaces the faults and resets their counts. It does not reset the random numbers.
-func (s *Service) SetFaults(faults ...Fault) { s.injector.SetFaults(faults...) }
-
-// Flush applies every request that a DelayCommit fault holds back, due or not.
-func (s *Service) Flush() { s.injector.Flush() }
-
-// Requests returns the number of requests that were sent since the start or the last Reset, including those that
-// failed.
-func (s *Service) Requests() int { return s.injector.Requests() }
-
-// Log returns those requests in the order in which they were sent.
-func (s *Service) Log() []Request { return s.injector.Log() }
-
-// Reset empties the log.
-func (s *Service) Reset() { s.injector.Reset() }
-
-// BlobURL is the Blob service's URL for clients whose transport is the Service.
-func (s *Service) BlobURL() string { return "http://" + blobservice.Host + "/" + s.o.Account }
-
-// ClientOptions returns options for any SDK client that is to use the Service.
-func (s *Service) ClientOptions() azcore.ClientOptions { return policy.ClientOptions{Transport: s} }
-
-// Container returns a client for a container, which need not exist.
-func (s *Service) Container(name string) *container.Client {
-	credential, err := container.NewSharedKeyCredential(s.o.Account, s.o.Key)
-	if err != nil {
-		panic(err) // the constants above are wrong
-	}
-	client, err := container.NewClientWithSharedKeyCredential(s.BlobURL()+"/"+name, credential, &container.ClientOptions{ClientOptions: s.ClientOptions()})
-	if err != nil {
-		panic(err)
-	}
-	return client
-}
-
-// BlockBlob returns a client for a blob, and creates the container if it is missing, without a request.
-func (s *Service) BlockBlob(containerName, blobName string) *blockblob.Client {
-	s.ensure(storage.Blob, containerName)
-	return s.Container(containerName).NewBlockBlobClient(blobName)
-}
-
 // ConnectionString returns a connection string for programs that reach the Service through a server with BlobHandler at
 // blobURL, which ends in the account's name.
 func ConnectionString(blobURL string) string {
 	return fmt.Sprintf("DefaultEndpointsProtocol=http;AccountName=%s;AccountKey=%s;BlobEndpoint=%s;", Account, Key, blobURL)
 }
-
-// BlobHandler serves the Blob service over HTTP, at /devstoreaccount1. A lost response closes the connection.
-func (s *Service) BlobHandler() http.Handler { return s.injector.handler(blobservice.Host) }
 
 // carry is the service itself: it applies one request, at once.
 func (s *Service) carry(hr *http.Request) (*http.Response, error) {
@@ -196,5 +147,5 @@ func (s *Service) date() time.Time {
 	if s.o.DateLag <= 0 {
 		return time.Now()
 	}
-	return time.Now().Add(-time.Duration(s.account.Rng.Int64N(int64(s.o.DateLag))))
+	return time.Now().Add(-time.Duration(s.lags.Int64N(int64(s.o.DateLag))))
 }

@@ -28,6 +28,6 @@
 // # Limits
 //
 // Azurite is not Azure Storage. It has no File service, and a test proves nothing where Azurite differs from Blob, Table
-// and Queue storage: among others, it ignores x-ms-if-tags next to If-Match, an entity group transaction may span
-// partitions, and all messages of one receive share a pop receipt.
+// and Queue storage: among others, it ignores x-ms-if-tags next to If-Match, and an entity group transaction may span
+// partitions.
 package azurite

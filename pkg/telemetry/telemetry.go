@@ -143,15 +143,10 @@ func exchange(r *observe.Request) (attrs []attribute.KeyValue) {
 
 // operationOf returns the operation of a span as the conventions for messaging name it, or "".
 func operationOf(s observe.Span) string {
-	switch {
-	case s.Request != nil:
+	if s.Request != nil {
 		return ""
-	case s.Name == "idempotent.Handle":
-		return "process"
-	case s.Name == "idempotent.Send":
-		return "send"
 	}
-	return ""
+	return map[string]string{"idempotent.Handle": "process", "idempotent.Send": "send"}[s.Name]
 }
 
 // messaging returns the attributes that the conventions for messaging require.

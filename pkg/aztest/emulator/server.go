@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net"
 	"net/http"
 	"regexp"
@@ -27,6 +28,7 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/internal/storage"
 	"github.com/azconc/azconc/pkg/ptr"
 )
 
@@ -110,19 +112,12 @@ func Start(ctx context.Context, opts *Options) (*Server, error) {
 		service.SetFaults(o.Faults...)
 		s.accounts, s.services[name] = append(s.accounts, a), service
 	}
-	var listeners []net.Listener
 	for i, port := range []int{o.BlobPort, o.QueuePort, o.TablePort, o.FilePort} {
 		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 		if err != nil {
-			for _, l := range listeners {
-				_ = l.Close()
-			}
-			cancel()
+			_ = s.Stop()
 			return nil, fmt.Errorf("the %s service: %w", services[i].name, err)
 		}
-		listeners = append(listeners, listener)
-	}
-	for i, listener := range listeners {
 		handlers := byAccount{}
 		for j := range s.accounts {
 			a := &s.accounts[j]
@@ -150,9 +145,10 @@ func (b byAccount) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	handler := b[name]
 	switch {
 	case handler == nil:
-		refuse(w, http.StatusBadRequest, "InvalidUri", "The URL does not begin with the name of an account of this emulator: /"+aztest.Account+" is one by default.")
+		refuse(w, storage.Fail(http.StatusBadRequest, "InvalidUri",
+			"The URL does not begin with the name of an account of this emulator: /"+aztest.Account+" is one by default."))
 	case r.ContentLength > maxBody:
-		refuse(w, http.StatusRequestEntityTooLarge, "RequestBodyTooLarge", "The request body is too large and exceeds the maximum permissible limit.")
+		refuse(w, storage.TooLarge())
 	default:
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 		handler.ServeHTTP(w, r)
@@ -160,12 +156,10 @@ func (b byAccount) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // refuse refuses a request before it reaches an account.
-func refuse(w http.ResponseWriter, status int, code, message string) {
-	w.Header().Set("Content-Type", "application/xml")
-	w.Header().Set("x-ms-error-code", code)
-	w.Header().Set("Server", "aztest")
-	w.WriteHeader(status)
-	fmt.Fprintf(w, "\ufeff<?xml version=\"1.0\" encoding=\"utf-8\"?><Error><Code>%s</Code><Message>%s</Message></Error>", code, message)
+func refuse(w http.ResponseWriter, a *storage.Answer) {
+	maps.Copy(w.Header(), a.Set("Server", "aztest").Header)
+	w.WriteHeader(a.Status)
+	_, _ = w.Write(a.Body)
 }
 
 // ConnectionString returns the connection string of the first account, with its key.

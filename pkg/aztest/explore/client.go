@@ -18,9 +18,7 @@ type Client struct {
 	World  *World
 	Number int // from 0, as in Program.Clients
 
-	ctx    context.Context
 	cancel context.CancelFunc
-	done   chan struct{}
 
 	// Guarded by World.mu.
 	sent   map[string]int // requests by label, to number them

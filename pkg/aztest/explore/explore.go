@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"testing"
+
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 // Program is what is explored.
@@ -74,10 +76,7 @@ func (r Report) String() string {
 // may prepare the service directly. Run stops at the first violation. It does not fail t: the caller judges the report.
 func Run(t *testing.T, setup func(w *World) Program, opts *Options) Report {
 	t.Helper()
-	var o Options
-	if opts != nil {
-		o = *opts
-	}
+	o := ptr.Value(opts)
 	o.Steps = cmp.Or(o.Steps, 200)
 	o.Schedules = cmp.Or(o.Schedules, 100_000)
 	if o.Kinds == nil {

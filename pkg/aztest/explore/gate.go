@@ -15,6 +15,7 @@ import (
 	"syscall"
 
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/internal/storage"
 )
 
 // pending is a request at the gate.
@@ -63,14 +64,11 @@ func (c *Client) Do(r *http.Request) (*http.Response, error) {
 }
 
 func (c *Client) arrive(r *http.Request) (*pending, error) {
-	p := &pending{client: c, request: r, answer: make(chan response, 1)}
-	if r.Body != nil {
-		var err error
-		if p.body, err = io.ReadAll(r.Body); err != nil {
-			return nil, err
-		}
-		r.Body.Close()
+	body, err := storage.BodyOf(r)
+	if err != nil {
+		return nil, err
 	}
+	p := &pending{client: c, request: r, body: body, answer: make(chan response, 1)}
 	if r.Header.Get("Authorization") == "" { // to sign each request would take a seventh of the time of a schedule
 		r.Header.Set("Authorization", "SharedKey "+aztest.Account+":unsigned")
 	}
@@ -151,7 +149,7 @@ func (w *World) withdraw(p *pending) {
 // apply sends the request to the service, and reports whether it changed anything there.
 func (p *pending) apply() (got response, changed bool) {
 	r := p.request.Clone(context.WithoutCancel(p.request.Context()))
-	r.Body = io.NopCloser(bytes.NewReader(p.body))
+	r.Body = storage.NewPayload(p.body)
 	resp, err := p.client.World.Service.Do(r) //nolint:bodyclose // the client closes it; one that is dropped holds nothing
 	if err != nil || p.reads || resp.StatusCode >= 300 {
 		return response{resp, err}, false

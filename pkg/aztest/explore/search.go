@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -216,8 +217,8 @@ func parseReplay(s string) (choices []int, err error) {
 		return nil, nil
 	}
 	for word := range strings.SplitSeq(s, ".") {
-		var chosen int
-		if _, err := fmt.Sscan(word, &chosen); err != nil || chosen < 0 {
+		chosen, err := strconv.Atoi(word)
+		if err != nil || chosen < 0 {
 			return nil, fmt.Errorf("Replay: %q is not a number in %q", word, s)
 		}
 		choices = append(choices, chosen)

@@ -18,6 +18,7 @@ type World struct {
 	Service *aztest.Service
 
 	clients []*Client
+	running sync.WaitGroup
 	arrived chan struct{} // has an element when a request has arrived or a client has ended
 	over    chan struct{} // closed when the schedule is over: no request passes any more
 
@@ -58,20 +59,19 @@ func (w *World) start(ctx context.Context, p Program, random []float64) {
 	w.at, w.names = position{trace: newTrace(len(p.Clients)), last: -1}, map[string]string{}
 	w.changed = make([]int, len(p.Clients))
 	for i := range p.Clients {
-		c := &Client{World: w, Number: i, done: make(chan struct{}), sent: map[string]int{}}
-		c.ctx, c.cancel = context.WithCancel(retry.WithRandom(ctx, func() float64 { return random[i%len(random)] }))
-		w.clients = append(w.clients, c)
+		w.clients = append(w.clients, &Client{World: w, Number: i, sent: map[string]int{}})
 	}
 	for i, run := range p.Clients {
 		c := w.clients[i]
-		go func() {
-			defer close(c.done)
-			err := run(c.ctx, c)
+		ctx, cancel := context.WithCancel(retry.WithRandom(ctx, func() float64 { return random[i%len(random)] }))
+		c.cancel = cancel
+		w.running.Go(func() {
+			err := run(ctx, c)
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			c.err, c.ended = err, true
 			w.signal()
-		}()
+		})
 	}
 }
 
@@ -224,7 +224,5 @@ func (w *World) meet(k Kind, p *pending) {
 func (w *World) end(cancel context.CancelFunc) {
 	close(w.over)
 	cancel()
-	for _, c := range w.clients {
-		<-c.done
-	}
+	w.running.Wait()
 }

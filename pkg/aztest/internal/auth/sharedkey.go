@@ -2,6 +2,7 @@ package auth
 
 import (
 	"cmp"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -18,8 +19,8 @@ func (a *Authority) checkSharedKey(r *Request, scheme, credential string) *Denia
 	if !ok || signature == "" {
 		return malformed()
 	}
-	h := headers{r.HTTP.Header}
-	date := cmp.Or(h.get("x-ms-date"), h.get("Date"))
+	h := storage.Canonical(r.HTTP.Header)
+	date := cmp.Or(h.Get("x-ms-date"), h.Get("Date"))
 	sent, err := http.ParseTime(date)
 	switch {
 	case account != a.account:
@@ -31,61 +32,41 @@ func (a *Authority) checkSharedKey(r *Request, scheme, credential string) *Denia
 	case time.Since(sent) > tooOld || time.Until(sent) > tooOld:
 		return failed("Request date header too old: '%s'", date)
 	}
-	var texts []string
-	if r.Service == storage.Table {
-		texts = tableStrings(a.account, r.HTTP, scheme, date)
-	} else {
-		texts = stringsToSign(a.account, r.HTTP)
-	}
-	for _, text := range texts {
-		if a.signed(text, signature) {
-			return nil
-		}
+	texts := stringsToSign(a.account, r.HTTP, r.Service, scheme)
+	if slices.ContainsFunc(texts, func(text string) bool { return a.signed(text, signature) }) {
+		return nil
 	}
 	return failed("The MAC signature found in the HTTP request '%s' is not the same as any computed signature. Server used following string to sign: '%s'.", signature, texts[0])
 }
 
 // Sign gives a request a date and the account's signature, as a client with the key does.
 func (a *Authority) Sign(r *http.Request, service string) {
-	date := time.Now().UTC().Format(http.TimeFormat)
-	r.Header.Set("X-Ms-Date", date)
-	texts := stringsToSign(a.account, r)
-	if service == storage.Table {
-		texts = tableStrings(a.account, r, "SharedKey", date)
-	}
+	r.Header.Set("X-Ms-Date", time.Now().UTC().Format(http.TimeFormat))
+	texts := stringsToSign(a.account, r, service, "SharedKey")
 	r.Header.Set("Authorization", "SharedKey "+a.account+":"+a.sign(texts[0]))
 }
 
-// headers are read by any spelling of their names: the SDK puts some in lower case into the map.
-type headers struct{ http.Header }
-
-func (h headers) get(name string) string {
-	for key, values := range h.Header {
-		if strings.EqualFold(key, name) && len(values) > 0 {
-			return strings.TrimSpace(values[0])
-		}
+// stringsToSign returns the strings that a request may have signed: one to the Table service, and to the others several, which differ
+// in the order of the x-ms headers: the service sorts as .NET does for US English, and SDKs sort by that or by bytes.
+func stringsToSign(account string, r *http.Request, service, scheme string) (texts []string) {
+	h := storage.Canonical(r.Header)
+	if service == storage.Table {
+		return []string{tableString(account, r, h, scheme)}
 	}
-	return ""
-}
-
-// stringsToSign returns the strings that a request to the Blob, Queue or File service may have signed. They differ in the
-// order of the x-ms headers: the service sorts as .NET does for US English, and SDKs sort by that or by bytes.
-func stringsToSign(account string, r *http.Request) (texts []string) {
-	h := headers{r.Header}
-	length, date := "", h.get("Date")
+	length, date := "", h.Get("Date")
 	if r.ContentLength > 0 {
 		length = strconv.FormatInt(r.ContentLength, 10)
 	}
-	if h.get("x-ms-date") != "" {
+	if h.Get("x-ms-date") != "" {
 		date = ""
 	}
 	standard := strings.Join([]string{
-		r.Method, h.get("Content-Encoding"), h.get("Content-Language"), length, h.get("Content-MD5"), h.get("Content-Type"), date,
-		h.get("If-Modified-Since"), h.get("If-Match"), h.get("If-None-Match"), h.get("If-Unmodified-Since"), h.get("Range"),
+		r.Method, h.Get("Content-Encoding"), h.Get("Content-Language"), length, h.Get("Content-MD5"), h.Get("Content-Type"), date,
+		h.Get("If-Modified-Since"), h.Get("If-Match"), h.Get("If-None-Match"), h.Get("If-Unmodified-Since"), h.Get("Range"),
 	}, "\n") + "\n"
 	resource := canonicalResource(account, r.URL)
 	for _, order := range []func(string, string) int{strings.Compare, byCulture} {
-		if text := standard + canonicalHeaders(r.Header, order) + resource; !slices.Contains(texts, text) {
+		if text := standard + canonicalHeaders(h, order) + resource; !slices.Contains(texts, text) {
 			texts = append(texts, text)
 		}
 	}
@@ -93,20 +74,16 @@ func stringsToSign(account string, r *http.Request) (texts []string) {
 }
 
 func canonicalHeaders(h http.Header, order func(x, y string) int) string {
-	lines := map[string]string{}
 	var names []string
-	for name, values := range h {
-		key := strings.ToLower(name)
-		if !strings.HasPrefix(key, "x-ms-") {
-			continue
+	for name := range h {
+		if strings.HasPrefix(name, "X-Ms-") {
+			names = append(names, strings.ToLower(name))
 		}
-		lines[key] = key + ":" + strings.TrimSpace(strings.Join(values, ",")) + "\n"
-		names = append(names, key)
 	}
 	slices.SortFunc(names, order)
 	var b strings.Builder
 	for _, name := range names {
-		b.WriteString(lines[name])
+		b.WriteString(name + ":" + strings.TrimSpace(strings.Join(h.Values(name), ",")) + "\n")
 	}
 	return b.String()
 }
@@ -125,31 +102,25 @@ func canonicalResource(account string, u *url.URL) string {
 		name := strings.ToLower(p.name)
 		values[name] = append(values[name], p.value)
 	}
-	names := make([]string, 0, len(values))
-	for name := range values {
-		names = append(names, name)
-	}
-	slices.Sort(names)
 	var b strings.Builder
 	b.WriteString("/" + account + path)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
 		slices.Sort(values[name])
 		b.WriteString("\n" + name + ":" + strings.Join(values[name], ","))
 	}
 	return b.String()
 }
 
-// tableStrings returns the string that a request to the Table service has signed.
-func tableStrings(account string, r *http.Request, scheme, date string) []string {
+func tableString(account string, r *http.Request, h http.Header, scheme string) string {
+	date := cmp.Or(h.Get("x-ms-date"), h.Get("Date"))
 	resource := "/" + account + cmp.Or(r.URL.EscapedPath(), "/")
 	if comp := parseQuery(r.URL.RawQuery).get("comp"); comp != "" {
 		resource += "?comp=" + comp
 	}
 	if scheme == "SharedKeyLite" {
-		return []string{date + "\n" + resource}
+		return date + "\n" + resource
 	}
-	h := headers{r.Header}
-	return []string{strings.Join([]string{r.Method, h.get("Content-MD5"), h.get("Content-Type"), date, resource}, "\n")}
+	return strings.Join([]string{r.Method, h.Get("Content-MD5"), h.Get("Content-Type"), date, resource}, "\n")
 }
 
 // pairs is a query in the order in which it was sent.

@@ -9,11 +9,14 @@ import (
 
 // routeBlobIn carries out an operation on a blob.
 func (s *Service) routeBlobIn(r *storage.Request, c *containerState) *storage.Answer {
-	cond, bad := conditionsOf(r, "")
+	comp, prefix := r.Query.Get("comp"), ""
+	if comp == "tags" { // they are not part of the version: conditions on it have headers of their own, since version 2026-02-06
+		prefix = "X-Ms-Blob-"
+	}
+	cond, bad := conditionsOf(r, prefix)
 	if bad != nil {
 		return bad
 	}
-	comp := r.Query.Get("comp")
 	if r.Reads() {
 		return s.readBlob(r, c, cond, comp)
 	}
@@ -96,11 +99,6 @@ func (s *Service) changeBlob(r *storage.Request, c *containerState, cond conditi
 		return noSuchBlob()
 	}
 	switch comp {
-	case "tags":
-		var bad *storage.Answer
-		if cond, bad = tagConditions(r); bad != nil {
-			return bad
-		}
 	case "tier":
 		cond = conditions{tags: cond.tags} // it is no part of the version (REST: "Set Blob Tier")
 	case "copy":
@@ -149,19 +147,9 @@ func (s *Service) readBlob(r *storage.Request, c *containerState, cond condition
 	if comp == "blocklist" {
 		return s.getBlockList(r, c, cond)
 	}
-	base := c.blob(r.Blob)
-	b := base
-	if b != nil && r.Query.Get("snapshot") != "" {
-		b = b.at(r.Query.Get("snapshot"))
-	}
+	b := c.version(r.Blob, r.Query.Get("snapshot"))
 	if b == nil {
 		return noSuchBlob() // whatever the condition; an emulator sends 412 for If-Match
-	}
-	if comp == "tags" {
-		var bad *storage.Answer
-		if cond, bad = tagConditions(r); bad != nil {
-			return bad
-		}
 	}
 	if a := cond.read(b); a != nil {
 		return a.Version(&b.Versioned)
@@ -175,7 +163,7 @@ func (s *Service) readBlob(r *storage.Request, c *containerState, cond condition
 	case comp == "pagelist":
 		var previous *blobState
 		if at := r.Query.Get("prevsnapshot"); at != "" {
-			if previous = base.at(at); previous == nil {
+			if previous = c.version(r.Blob, at); previous == nil {
 				return storage.Fail(http.StatusConflict, "PreviousSnapshotNotFound", "The previous snapshot is not found.")
 			}
 		}

@@ -59,7 +59,7 @@ func (s *Service) putBlockList(r *storage.Request, c *containerState, cond condi
 		return a
 	}
 	holder := c.blobs[r.Blob] // may hold staged blocks only
-	if old == nil && holder != nil && cond.hasModified && !uncommitted.LastModified.After(cond.modified) {
+	if old == nil && holder != nil && !uncommitted.LastModified.After(cond.modified) {
 		return conditionNotMet(http.StatusPreconditionFailed)
 	}
 	if holder == nil {
@@ -73,7 +73,7 @@ func (s *Service) putBlockList(r *storage.Request, c *containerState, cond condi
 	}
 	var list blockListBody
 	if err := xml.Unmarshal(r.Body, &list); err != nil {
-		return storage.Fail(http.StatusBadRequest, "InvalidXmlDocument", "XML specified is not syntactically valid.")
+		return storage.InvalidXML()
 	}
 	committed := map[string]block{}
 	for _, b := range holder.blocks {

@@ -12,37 +12,35 @@ import (
 // conditions are the conditional headers of a request (REST: "Specifying conditional headers for Blob service
 // operations").
 type conditions struct {
-	match, noneMatch           string
-	modified, unmodified       time.Time
-	hasModified, hasUnmodified bool
-	tags                       string
+	match, noneMatch     string
+	modified, unmodified time.Time // zero if not given
+	tags                 string
 }
 
+// conditionsOf returns those whose headers have a prefix: "" for a blob, ofSource for the source of a copy.
 func conditionsOf(r *storage.Request, prefix string) (conditions, *storage.Answer) {
 	c := conditions{
 		match:     strings.TrimSpace(r.Header.Get(prefix + "If-Match")),
 		noneMatch: strings.TrimSpace(r.Header.Get(prefix + "If-None-Match")),
-		tags:      r.Header.Get(prefix + "If-Tags"),
+		tags:      r.Header.Get("X-Ms-If-Tags"),
 	}
-	if prefix == "" {
-		c.tags = r.Header.Get("X-Ms-If-Tags")
+	if prefix == ofSource {
+		c.tags = r.Header.Get(prefix + "If-Tags")
 	}
 	var bad *storage.Answer
-	date := func(name string) (time.Time, bool) {
+	date := func(name string) time.Time {
 		value := r.Header.Get(prefix + name)
-		if value == "" {
-			return time.Time{}, false
-		}
 		t, err := http.ParseTime(value)
-		if err != nil && r.Method != http.MethodGet && r.Method != http.MethodHead { // a read ignores it
+		if err != nil && value != "" && !r.Reads() { // a read ignores it
 			bad = storage.InvalidHeader(name, value)
 		}
-		return t, err == nil
+		return t
 	}
-	c.modified, c.hasModified = date("If-Modified-Since")
-	c.unmodified, c.hasUnmodified = date("If-Unmodified-Since")
+	c.modified, c.unmodified = date("If-Modified-Since"), date("If-Unmodified-Since")
 	return c, bad
 }
+
+const ofSource = "X-Ms-Source-"
 
 func conditionNotMet(status int) *storage.Answer {
 	return storage.Fail(status, "ConditionNotMet", "The condition specified using HTTP conditional header(s) is not met.")
@@ -53,12 +51,12 @@ func conditionNotMet(status int) *storage.Answer {
 // where the lease id decides.
 func (c conditions) write(b *blobState, create bool) *storage.Answer {
 	given := 0
-	for _, set := range []bool{c.match != "", c.noneMatch != "", c.hasModified, c.hasUnmodified} {
+	for _, set := range []bool{c.match != "", c.noneMatch != "", !c.modified.IsZero(), !c.unmodified.IsZero()} {
 		if set {
 			given++
 		}
 	}
-	legal := given < 2 || given == 2 && (c.match != "" && c.hasUnmodified || c.noneMatch != "" && c.hasModified)
+	legal := given < 2 || given == 2 && (c.match != "" && !c.unmodified.IsZero() || c.noneMatch != "" && !c.modified.IsZero())
 	if !legal || strings.Contains(c.match, ",") || strings.Contains(c.noneMatch, ",") {
 		return storage.Fail(http.StatusBadRequest, "MultipleConditionHeadersNotSupported", "Multiple condition headers are not supported.")
 	}
@@ -74,12 +72,15 @@ func (c conditions) write(b *blobState, create bool) *storage.Answer {
 		return unmet()
 	}
 	// In a legal pair the ETag decides and the date is ignored.
-	if c.match == "" && c.noneMatch == "" && b != nil {
-		if c.hasModified && !b.LastModified.After(c.modified) || c.hasUnmodified && b.LastModified.After(c.unmodified) {
-			return unmet()
-		}
+	if c.match == "" && c.noneMatch == "" && b != nil && !c.dated(&b.Versioned) {
+		return unmet()
 	}
 	return c.tagged(b)
+}
+
+// dated reports whether the dates are met.
+func (c conditions) dated(v *storage.Versioned) bool {
+	return v.LastModified.After(c.modified) && (c.unmodified.IsZero() || !v.LastModified.After(c.unmodified))
 }
 
 // tagged evaluates x-ms-if-tags, even together with an ETag, which an emulator does not do.
@@ -100,14 +101,14 @@ func (c conditions) tagged(b *blobState) *storage.Answer {
 // read evaluates the conditions of a read on an existing blob. A read takes them in any combination, and requires
 // If-Match && If-Unmodified-Since && (If-None-Match || If-Modified-Since).
 func (c conditions) read(b *blobState) *storage.Answer {
-	changed := c.noneMatch != "" && !matches(c.noneMatch, b.ETag) || c.hasModified && b.LastModified.After(c.modified)
+	changed := c.noneMatch != "" && !matches(c.noneMatch, b.ETag) || !c.modified.IsZero() && b.LastModified.After(c.modified)
 	switch {
 	case c.noneMatch == "*":
 		return storage.Fail(http.StatusBadRequest, "UnsatisfiableCondition", "The request includes an unsatisfiable condition for this operation.")
 	case c.match != "" && !matches(c.match, b.ETag),
-		c.hasUnmodified && b.LastModified.After(c.unmodified):
+		!c.unmodified.IsZero() && b.LastModified.After(c.unmodified):
 		return conditionNotMet(http.StatusPreconditionFailed)
-	case (c.noneMatch != "" || c.hasModified) && !changed:
+	case (c.noneMatch != "" || !c.modified.IsZero()) && !changed:
 		return conditionNotMet(http.StatusNotModified)
 	}
 	return c.tagged(b)

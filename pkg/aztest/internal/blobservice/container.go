@@ -7,10 +7,6 @@ import (
 	"github.com/azconc/azconc/pkg/aztest/internal/storage"
 )
 
-func noSuchContainer() *storage.Answer {
-	return storage.Fail(http.StatusNotFound, "ContainerNotFound", "The specified container does not exist.")
-}
-
 func noSuchBlob() *storage.Answer {
 	return storage.Fail(http.StatusNotFound, "BlobNotFound", "The specified blob does not exist.")
 }
@@ -40,7 +36,7 @@ func (s *Service) Route(r *storage.Request) *storage.Answer {
 		return s.routeContainer(r, c)
 	}
 	if c == nil || c.Gone() {
-		return noSuchContainer()
+		return storage.Missing("Container")
 	}
 	return s.routeBlobIn(r, c)
 }
@@ -49,11 +45,11 @@ func (s *Service) routeContainer(r *storage.Request, c *containerState) *storage
 	comp := r.Query.Get("comp")
 	switch {
 	case r.Method == http.MethodPut && comp == "":
-		return s.createContainer(r, c)
+		return s.createContainer(r)
 	case c != nil && c.Gone() && r.Method == http.MethodDelete:
 		return storage.OK(http.StatusAccepted) // it is being deleted
 	case c == nil || c.Gone():
-		return noSuchContainer()
+		return storage.Missing("Container")
 	case comp == "list":
 		return s.listBlobs(r, c)
 	}
@@ -98,26 +94,19 @@ func containerDates(r *storage.Request, c *containerState) *storage.Answer {
 		return bad
 	}
 	if r.Query.Get("comp") == "metadata" {
-		cond.hasUnmodified = false
+		cond.unmodified = time.Time{}
 	}
-	if cond.hasModified && !c.LastModified.After(cond.modified) || cond.hasUnmodified && c.LastModified.After(cond.unmodified) {
+	if !cond.dated(&c.Versioned) {
 		return conditionNotMet(http.StatusPreconditionFailed)
 	}
 	return nil
 }
 
-func (s *Service) createContainer(r *storage.Request, c *containerState) *storage.Answer {
-	switch {
-	case c != nil && !c.Gone():
-		return storage.Fail(http.StatusConflict, "ContainerAlreadyExists", "The specified container already exists.")
-	case c != nil:
-		return storage.Fail(http.StatusConflict, "ContainerBeingDeleted", "The specified container is being deleted. Try operation later.")
+func (s *Service) createContainer(r *storage.Request) *storage.Answer {
+	c, bad := s.Create(r, "Container")
+	if bad != nil {
+		return bad
 	}
-	metadata, a := storage.MetadataOf(r)
-	if a != nil {
-		return a
-	}
-	c = s.Add(r.Container, metadata)
 	c.access = r.Header.Get("X-Ms-Blob-Public-Access")
 	return storage.OK(http.StatusCreated).Version(&c.Versioned)
 }

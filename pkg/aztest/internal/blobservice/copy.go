@@ -61,7 +61,7 @@ func (s *Service) source(r *storage.Request, met func(conditions, *blobState) *s
 	if b == nil {
 		return nil, at, storage.Fail(http.StatusNotFound, "CannotVerifyCopySource", "The specified blob does not exist.")
 	}
-	cond, bad := conditionsOf(r, "X-Ms-Source-")
+	cond, bad := conditionsOf(r, ofSource)
 	if bad != nil {
 		return nil, at, bad
 	}
@@ -72,7 +72,7 @@ func (s *Service) source(r *storage.Request, met func(conditions, *blobState) *s
 // request is valid for the destination only.
 func (s *Service) readable(r *storage.Request, at sourceAddress) bool {
 	from, err := url.Parse(r.Header.Get("X-Ms-Copy-Source"))
-	return s.Options.Anonymous || err == nil && from.Query().Get("sig") != "" ||
+	return s.Anonymous || err == nil && from.Query().Get("sig") != "" ||
 		r.Header.Get("X-Ms-Copy-Source-Authorization") != "" || s.Public(at.container) != ""
 }
 
@@ -82,11 +82,7 @@ func (s *Service) find(at sourceAddress) *blobState {
 	if c == nil {
 		return nil
 	}
-	b := c.blob(at.blob)
-	if b != nil && at.snapshot != "" {
-		b = b.at(at.snapshot)
-	}
-	return b
+	return c.version(at.blob, at.snapshot)
 }
 
 // fetchSource replaces the body of a request by the content of the blob that it names, or a range of it: for Put Block
@@ -103,17 +99,19 @@ func (s *Service) fetchSource(r *storage.Request, met func(conditions, *blobStat
 		return storage.Fail(http.StatusUnauthorized, "CannotVerifyCopySource", "Server failed to authenticate the request to the copy source.")
 	}
 	if b.tier == archive {
-		return storage.Fail(http.StatusConflict, "BlobArchived", "This operation is not permitted on an archived blob.")
+		return archived()
 	}
 	given := r.Header.Get("X-Ms-Source-Range")
 	first, last, whole, bad := storage.Span(given, b.length())
 	if bad == nil && whole && given != "" {
 		bad = storage.InvalidRange(b.length())
 	}
+	if bad == nil {
+		r.Body, bad = b.read(first, last)
+	}
 	if bad != nil {
 		return bad
 	}
-	r.Body = b.read(first, last)
 	return checkSums(r.Body, "x-ms-source-content-md5", r.Header.Get("X-Ms-Source-Content-Md5"),
 		"x-ms-source-content-crc64", r.Header.Get("X-Ms-Source-Content-Crc64"))
 }
@@ -158,10 +156,13 @@ func (s *Service) copyBlob(r *storage.Request, c *containerState, old *blobState
 		// The lease must last as long as the copy (REST: "Copy Blob"). An emulator accepts any lease.
 		return storage.Fail(http.StatusPreconditionFailed, "InfiniteLeaseDurationRequired", "The lease ID matched, but the specified lease must be an infinite-duration lease.")
 	case source.tier == archive && r.Header.Get("X-Ms-Access-Tier") == "", old != nil && old.tier == archive:
-		return storage.Fail(http.StatusConflict, "BlobArchived", "This operation is not permitted on an archived blob.")
+		return archived()
 	}
-	if a := checkSums(source.read(0, source.length()-1), "x-ms-source-content-md5", r.Header.Get("X-Ms-Source-Content-Md5"), "", ""); a != nil {
-		return a
+	if sum := r.Header.Get("X-Ms-Source-Content-Md5"); sum != "" {
+		content, bad := source.read(0, source.length()-1)
+		if bad = cmp.Or(bad, checkSums(content, "x-ms-source-content-md5", sum, "", "")); bad != nil {
+			return bad
+		}
 	}
 	b, a := s.fresh(r, c, old)
 	if a != nil {

@@ -59,18 +59,16 @@ func (s *Service) putPage(r *storage.Request, b *blobState) *storage.Answer {
 	if err != nil || last < first || last >= b.Pages.Size {
 		return storage.Fail(http.StatusRequestedRangeNotSatisfiable, "InvalidPageRange", "The page range specified is invalid.")
 	}
-	switch r.Header.Get("X-Ms-Page-Write") {
-	case "clear":
-		b.Pages.Write(first, last, nil)
-	default:
-		if last+1-first > maxPageWrite {
-			return storage.Fail(http.StatusRequestEntityTooLarge, "RequestBodyTooLarge", "The request body is too large and exceeds the maximum permissible limit.")
-		}
-		if int64(len(r.Body)) != last+1-first {
-			return storage.Fail(http.StatusBadRequest, "InvalidHeaderValue", "The length of the content does not fit the range.")
-		}
-		b.Pages.Write(first, last, r.Body)
+	body := r.Body
+	switch {
+	case r.Header.Get("X-Ms-Page-Write") == "clear":
+		body = nil
+	case last+1-first > maxPageWrite:
+		return storage.TooLarge()
+	case int64(len(body)) != last+1-first:
+		return storage.Fail(http.StatusBadRequest, "InvalidHeaderValue", "The length of the content does not fit the range.")
 	}
+	b.Pages.Write(first, last, body)
 	s.Touch(&b.Versioned)
 	return storage.OK(http.StatusCreated).Version(&b.Versioned).Checked(r).
 		Set("x-ms-blob-sequence-number", strconv.FormatInt(b.sequence, 10))

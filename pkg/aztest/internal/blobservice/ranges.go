@@ -15,14 +15,16 @@ import (
 // getBlob returns the content, or a range of it.
 func getBlob(r *storage.Request, b *blobState) *storage.Answer {
 	if b.tier == archive {
-		return storage.Fail(http.StatusConflict, "BlobArchived", "This operation is not permitted on an archived blob.")
+		return archived()
 	}
 	a := describeBlob(storage.OK(http.StatusOK), b, r.Header.Get("X-Ms-Version"), false)
 	first, last, whole, bad := storage.Span(storage.RangeOf(r), b.length())
 	if bad != nil {
 		return bad
 	}
-	a.Body = b.read(first, last)
+	if a.Body, bad = b.read(first, last); bad != nil {
+		return bad
+	}
 	if whole {
 		return a
 	}
@@ -43,11 +45,14 @@ func (b *blobState) length() int64 {
 }
 
 // read returns a range of the content, both ends included. The caller must not write to it.
-func (b *blobState) read(first, last int64) []byte {
-	if b.kind == "PageBlob" {
-		return b.Pages.Read(first, last)
+func (b *blobState) read(first, last int64) ([]byte, *storage.Answer) {
+	switch {
+	case b.kind != "PageBlob":
+		return b.content[first : last+1], nil
+	case last-first >= storage.MaxRead:
+		return nil, storage.NotImplemented()
 	}
-	return b.content[first : last+1]
+	return b.Pages.Read(first, last), nil
 }
 
 // crcTable is that of the service's polynomial, CRC-64/NVME.

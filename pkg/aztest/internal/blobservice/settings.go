@@ -14,7 +14,7 @@ func (s *Service) setMetadata(r *storage.Request, b *blobState) *storage.Answer 
 		return a
 	}
 	if b.tier == archive { // ("Blob access tiers": only index tags can be set on the archive tier)
-		return storage.Fail(http.StatusConflict, "BlobArchived", "This operation is not permitted on an archived blob.")
+		return archived()
 	}
 	b.metadata = metadata
 	s.Touch(&b.Versioned)
@@ -77,6 +77,10 @@ func deleted() *storage.Answer {
 }
 
 const archive = "Archive"
+
+func archived() *storage.Answer {
+	return storage.Fail(http.StatusConflict, "BlobArchived", "This operation is not permitted on an archived blob.")
+}
 
 // setTier does not change the version. A blob leaves the archive tier at once here; the service takes hours.
 func (b *blobState) setTier(r *storage.Request) *storage.Answer {

@@ -32,7 +32,7 @@ func (s *Service) snapshot(r *storage.Request, b *blobState) *storage.Answer {
 		return a
 	}
 	if b.tier == archive {
-		return storage.Fail(http.StatusConflict, "BlobArchived", "This operation is not permitted on an archived blob.")
+		return archived()
 	}
 	metadata, a := storage.MetadataOf(r)
 	if a != nil {

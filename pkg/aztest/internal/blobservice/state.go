@@ -93,6 +93,15 @@ func (c *containerState) blob(name string) *blobState {
 	return b
 }
 
+// version returns an existing blob, or with a time its snapshot of then; nil if there is none.
+func (c *containerState) version(name, snapshot string) *blobState {
+	b := c.blob(name)
+	if b == nil || snapshot == "" {
+		return b
+	}
+	return b.at(snapshot)
+}
+
 // contentHeaders maps the request headers that set a blob's HTTP headers to the response headers that show them.
 var contentHeaders = map[string]string{
 	"X-Ms-Blob-Content-Type":        "Content-Type",

@@ -111,15 +111,6 @@ type tag struct {
 	Value string
 }
 
-// tagConditions are those of operations on tags. Tags are not part of the version, so If-Match is not one of them; a
-// condition on the version of the blob has a header of its own, x-ms-blob-if-match and so on, since version 2026-02-06.
-// An emulator ignores those.
-func tagConditions(r *storage.Request) (conditions, *storage.Answer) {
-	c, bad := conditionsOf(r, "X-Ms-Blob-")
-	c.tags = r.Header.Get("X-Ms-If-Tags")
-	return c, bad
-}
-
 // headerTags parses x-ms-tags, which is encoded like a query.
 func headerTags(r *storage.Request) (map[string]string, *storage.Answer) {
 	header := r.Header.Get("X-Ms-Tags")
@@ -174,7 +165,7 @@ func (s *Service) getTags(b *blobState) *storage.Answer {
 func (s *Service) setTags(r *storage.Request, b *blobState) *storage.Answer {
 	var set tagSet
 	if err := xml.Unmarshal(r.Body, &set); err != nil {
-		return storage.Fail(http.StatusBadRequest, "InvalidXmlDocument", "XML specified is not syntactically valid.")
+		return storage.InvalidXML()
 	}
 	tags := map[string]string{}
 	for _, t := range set.Tags {

@@ -5,9 +5,9 @@ package edm
 import (
 	"bytes"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -84,7 +84,7 @@ func Canonical(kind Type, text string, quoted bool) (string, bool) {
 		}
 		return t.UTC().Truncate(100).Format(Ticks), err == nil && quoted && !t.Before(year1601)
 	case GUID:
-		return strings.ToLower(text), quoted && isGUID(text)
+		return strings.ToLower(text), quoted && guid.MatchString(text)
 	case Binary:
 		_, err := base64.StdEncoding.DecodeString(text)
 		return text, err == nil && quoted
@@ -101,25 +101,7 @@ func formatDouble(f float64) string {
 	return s
 }
 
-// hexToBase64 converts the constants of a filter, which are in hexadecimal.
-func hexToBase64(text string) (string, error) {
-	data, err := hex.DecodeString(text)
-	return base64.StdEncoding.EncodeToString(data), err
-}
-
-func isGUID(s string) bool {
-	if len(s) != 36 {
-		return false
-	}
-	for i, c := range s {
-		hyphen := i == 8 || i == 13 || i == 18 || i == 23
-		digit := '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
-		if hyphen != (c == '-') || !hyphen && !digit {
-			return false
-		}
-	}
-	return true
-}
+var guid = regexp.MustCompile(`^(?i)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
 // Annotated reports whether a value's type is written next to it at the metadata level. Boolean, Int32, String and
 // numbers with a point show their type.

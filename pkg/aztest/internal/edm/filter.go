@@ -2,6 +2,8 @@ package edm
 
 import (
 	"cmp"
+	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strconv"
@@ -102,7 +104,7 @@ func lexQuoted(s string) (text, rest string, err error) {
 }
 
 func typedConstant(prefix, text string) (Value, error) {
-	kind, quoted := String, true
+	kind := String
 	switch prefix {
 	case "":
 	case "datetime":
@@ -110,12 +112,12 @@ func typedConstant(prefix, text string) (Value, error) {
 	case "guid":
 		kind = GUID
 	case "X", "binary":
-		data, err := hexToBase64(text)
-		return Value{Binary, data}, err
+		data, err := hex.DecodeString(text)
+		return Value{Binary, base64.StdEncoding.EncodeToString(data)}, err
 	default:
 		return Value{}, fmt.Errorf("%q is not a prefix of a constant", prefix)
 	}
-	value, ok := Canonical(kind, text, quoted)
+	value, ok := Canonical(kind, text, true)
 	if !ok {
 		return Value{}, fmt.Errorf("%q is not a constant of type %s", text, kind)
 	}

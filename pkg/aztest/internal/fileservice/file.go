@@ -39,7 +39,7 @@ type fileState struct {
 	lastWrite time.Time         // of the content, as opposed to metadata
 	headers   map[string]string // Content-Type and the like
 	metadata  map[string]string
-	handles   []SMBHandle
+	handles   []handle
 	pending   bool // an SMB client has marked it for deletion
 	readOnly  bool // the attribute
 }
@@ -75,9 +75,9 @@ func (s *Service) Route(r *storage.Request) *storage.Answer {
 	case r.Blob == "" && !directory && !handles:
 		return s.routeShare(r, sh)
 	case sh == nil:
-		return noSuchShare()
+		return storage.Missing("Share")
 	case sh.Gone():
-		return shareBeingDeleted()
+		return storage.BeingDeleted("Share")
 	case handles:
 		return sh.handleOperation(r)
 	case directory:
@@ -114,25 +114,17 @@ func (s *Service) listShares(r *storage.Request) *storage.Answer {
 	return storage.XML(list)
 }
 
-func noSuchShare() *storage.Answer {
-	return storage.Fail(http.StatusNotFound, "ShareNotFound", "The specified share does not exist.")
-}
-
-func shareBeingDeleted() *storage.Answer {
-	return storage.Fail(http.StatusConflict, "ShareBeingDeleted", "The specified share is being deleted. Try operation later.")
-}
-
 func (s *Service) routeShare(r *storage.Request, sh *shareState) *storage.Answer {
 	comp := r.Query.Get("comp")
 	switch {
 	case r.Method == http.MethodPut && comp == "":
-		return s.createShare(r, sh)
+		return s.createShare(r)
 	case sh == nil, sh.Gone() && r.Method == http.MethodGet:
-		return noSuchShare()
+		return storage.Missing("Share")
 	case sh.Gone() && r.Method == http.MethodDelete:
 		return storage.OK(http.StatusAccepted) // it is being deleted
 	case sh.Gone():
-		return shareBeingDeleted()
+		return storage.BeingDeleted("Share")
 	case comp == "lease": // REST: "Lease Share": as for containers
 		return sh.Lease.Operate(r).Version(&sh.Versioned)
 	}
@@ -161,17 +153,11 @@ func (s *Service) routeShare(r *storage.Request, sh *shareState) *storage.Answer
 	return storage.OK(http.StatusOK).Version(&sh.Versioned)
 }
 
-func (s *Service) createShare(r *storage.Request, sh *shareState) *storage.Answer {
-	metadata, a := storage.MetadataOf(r)
-	switch {
-	case sh != nil && !sh.Gone():
-		return storage.Fail(http.StatusConflict, "ShareAlreadyExists", "The specified share already exists.")
-	case sh != nil:
-		return shareBeingDeleted()
-	case a != nil:
-		return a
+func (s *Service) createShare(r *storage.Request) *storage.Answer {
+	sh, bad := s.Create(r, "Share")
+	if bad != nil {
+		return bad
 	}
-	sh = s.Add(r.Container, metadata)
 	sh.quota = cmp.Or(r.Header.Get("X-Ms-Share-Quota"), sh.quota)
 	return storage.OK(http.StatusCreated).Version(&sh.Versioned)
 }

@@ -101,10 +101,7 @@ func (s *Service) newFileID() string {
 	return strconv.FormatUint(1<<62+s.Etags, 10)
 }
 
-const (
-	maxFile = 4 << 40 // (Azure Files: "Scalability targets")
-	maxRead = 1 << 30 // of one response here; the service has no such limit
-)
+const maxFile = 4 << 40 // (Azure Files: "Scalability targets")
 
 // createFile makes a file of zeros, and replaces an existing one: the last writer wins.
 func (s *Service) createFile(r *storage.Request, sh *shareState, f *fileState) *storage.Answer {
@@ -168,9 +165,7 @@ func (s *Service) putRange(r *storage.Request, f *fileState) *storage.Answer {
 	body := r.Body
 	switch action := strings.ToLower(r.Header.Get("X-Ms-Write")); {
 	case action == "clear":
-		f.content.Write(first, last, nil)
-		s.writtenFile(f)
-		return storage.OK(http.StatusCreated).Version(&f.Versioned)
+		body = nil
 	case action != "update":
 		return storage.InvalidHeader("x-ms-write", action)
 	case int64(len(body)) != last-first+1 || len(body) > 4<<20:
@@ -199,7 +194,7 @@ func (f *fileState) get(r *storage.Request) *storage.Answer {
 	switch {
 	case bad != nil:
 		return bad
-	case last-first >= maxRead:
+	case last-first >= storage.MaxRead:
 		return storage.NotImplemented()
 	}
 	a := f.describe(storage.OK(http.StatusOK), last-first+1).Set("Accept-Ranges", "bytes")

@@ -124,7 +124,8 @@ func (sh *shareState) list(r *storage.Request) *storage.Answer {
 			entries = append(entries, listedFile{Name: path.Base(name), Size: f.content.Size})
 		}
 	}
-	return listOf(pageOf(r, entries))
+	page, marker, bad := pageOf(r, entries)
+	return cmp.Or(bad, listOf(page, marker))
 }
 
 type (
@@ -171,19 +172,24 @@ func (sh *shareState) sorted() []string {
 	return names
 }
 
-// pageOf returns the page that a request asks for. The marker is the number of entries before it.
-func pageOf[T any](r *storage.Request, all []T) (page []T, marker string) {
-	from, _ := strconv.Atoi(r.Query.Get("marker"))
-	size, err := strconv.Atoi(r.Query.Get("maxresults"))
-	if err != nil || size < 1 {
-		size = 5000
-	}
-	from = min(max(0, from), len(all))
+// pageOf returns the page that a request asks for.
+func pageOf[T any](r *storage.Request, all []T) (page []T, marker string, bad *storage.Answer) {
+	from, bad := markerOf(r, len(all))
+	size, tooSmall := storage.MaxResults(r)
 	to := min(from+size, len(all))
 	if to < len(all) {
 		marker = strconv.Itoa(to)
 	}
-	return all[from:to], marker
+	return all[from:to], marker, cmp.Or(bad, tooSmall)
+}
+
+// markerOf returns the number of entries before a page, which is its marker.
+func markerOf(r *storage.Request, entries int) (int, *storage.Answer) {
+	n, err := strconv.Atoi(cmp.Or(r.Query.Get("marker"), "0"))
+	if err != nil || n < 0 {
+		return 0, storage.BadMarker()
+	}
+	return min(n, entries), nil
 }
 
 // handleOperation lists and closes the handles of a file, or of a directory and, recursively, of its contents. A page
@@ -193,7 +199,7 @@ func (sh *shareState) handleOperation(r *storage.Request) *storage.Answer {
 	if r.Blob != "" && sh.files[r.Blob] == nil && sh.directories[r.Blob] == nil {
 		return storage.Fail(http.StatusNotFound, "ResourceNotFound", "The specified resource does not exist.")
 	}
-	var found []SMBHandle
+	var found []handle
 	for _, name := range slices.Sorted(maps.Keys(sh.files)) {
 		below := r.Blob == "" || strings.HasPrefix(name, r.Blob+"/")
 		if name == r.Blob || recursive && below {
@@ -206,8 +212,11 @@ func (sh *shareState) handleOperation(r *storage.Request) *storage.Answer {
 	return sh.closeHandles(r, found)
 }
 
-func listHandles(r *storage.Request, found []SMBHandle) *storage.Answer {
-	page, marker := pageOf(r, found)
+func listHandles(r *storage.Request, found []handle) *storage.Answer {
+	page, marker, bad := pageOf(r, found)
+	if bad != nil {
+		return bad
+	}
 	var all []any
 	for _, h := range page {
 		one := listedHandle{HandleID: h.ID, Path: h.path, FileID: 1, SessionID: 1, ClientIP: "192.0.2.1:50000", ClientName: h.ClientName,
@@ -224,16 +233,19 @@ func listHandles(r *storage.Request, found []SMBHandle) *storage.Answer {
 }
 
 // closeHandles closes up to a hundred handles, and sets a marker if there are more.
-func (sh *shareState) closeHandles(r *storage.Request, found []SMBHandle) *storage.Answer {
+func (sh *shareState) closeHandles(r *storage.Request, found []handle) *storage.Answer {
 	id, closed, failed, marker := r.Header.Get("X-Ms-Handle-Id"), 0, 0, ""
-	from, _ := strconv.Atoi(r.Query.Get("marker")) // the number of handles that remain from before
-	for i, h := range found[min(from, len(found)):] {
+	from, bad := markerOf(r, len(found)) // the handles that remain from before
+	if bad != nil {
+		return bad
+	}
+	for i, h := range found[from:] {
 		switch {
 		case id != "*" && h.ID != id:
 		case h.stuck:
 			failed++
 		default:
-			closed += sh.close(h.path, func(one SMBHandle) bool { return one.ID == h.ID })
+			closed += sh.close(h.path, h.ID)
 		}
 		if id == "*" && i == 99 && len(found) > from+100 {
 			marker = strconv.Itoa(from + failed)

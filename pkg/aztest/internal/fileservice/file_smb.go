@@ -8,17 +8,16 @@ import (
 	"github.com/azconc/azconc/pkg/aztest/internal/storage"
 )
 
-// SMBHandle is a file or directory that an SMB client has open. Other clients cannot get the access that it does not
-// share.
+// SMBHandle is aztest.SMBHandle.
 type SMBHandle struct {
-	ID          string
-	ClientName  string
-	Write       bool // the access that it was opened with, in addition to reading
-	Delete      bool
-	ShareRead   bool // the access that it shares
-	ShareWrite  bool
-	ShareDelete bool
+	ID, ClientName                     string
+	Write, Delete                      bool
+	ShareRead, ShareWrite, ShareDelete bool
+}
 
+// handle is a file that an SMB client has open.
+type handle struct {
+	SMBHandle
 	path   string
 	opened time.Time
 	ranges [][2]int64 // locked: first and last byte
@@ -77,9 +76,7 @@ const (
 	SMBNotFound         = "STATUS_OBJECT_NAME_NOT_FOUND"
 )
 
-// OpenSMB opens a file as an SMB client does, and returns its status. It is refused if another handle does not share
-// the access, or has an access that this one does not share; if the file is leased and is opened for writing or
-// deletion; and if its deletion is pending (REST: "Managing file locks", "Lease File").
+// OpenSMB, CloseSMB and the others that end in SMB implement those of aztest.Service.
 func (s *Service) OpenSMB(shareName, path string, h SMBHandle) string {
 	f := s.Find(shareName).files[path]
 	switch {
@@ -93,24 +90,21 @@ func (s *Service) OpenSMB(shareName, path string, h SMBHandle) string {
 	if !f.admits(h.mode()) {
 		return SMBSharingViolation
 	}
-	h.path, h.opened = path, storage.Now()
-	f.handles = append(f.handles, h)
+	f.handles = append(f.handles, handle{SMBHandle: h, path: path, opened: storage.Now()})
 	return SMBOpened
 }
 
-// CloseSMB closes a handle. The last one takes with it a file whose deletion is pending.
-func (s *Service) CloseSMB(shareName, path, id string) {
-	s.Find(shareName).close(path, func(h SMBHandle) bool { return h.ID == id })
-}
+func (s *Service) CloseSMB(shareName, path, id string) { s.Find(shareName).close(path, id) }
 
-// close closes the selected handles of a file, and returns their number.
-func (sh *shareState) close(path string, meant func(SMBHandle) bool) int {
+// close closes the handles of a file that have an id, and returns their number. The last one takes with it a file whose deletion is
+// pending.
+func (sh *shareState) close(path, id string) int {
 	f := sh.files[path]
 	if f == nil {
 		return 0
 	}
 	before := len(f.handles)
-	f.handles = slices.DeleteFunc(f.handles, meant)
+	f.handles = slices.DeleteFunc(f.handles, func(h handle) bool { return h.ID == id })
 	closed := before - len(f.handles)
 	if f.pending && len(f.handles) == 0 {
 		delete(sh.files, path)
@@ -118,24 +112,20 @@ func (sh *shareState) close(path string, meant func(SMBHandle) bool) int {
 	return closed
 }
 
-// MarkDeletedSMB sets or clears the mark with which an SMB client deletes an open file. It has an effect only while the
-// file is open (REST: "Managing file locks", SMB delete).
 func (s *Service) MarkDeletedSMB(shareName, path string, marked bool) {
 	f := s.Find(shareName).files[path]
 	f.pending = marked && len(f.handles) > 0
 }
 
-// LockRangeSMB locks bytes of a file through one of its handles, until the handle closes.
 func (s *Service) LockRangeSMB(shareName, path, id string, first, last int64) {
-	s.change(shareName, path, id, func(h *SMBHandle) { h.ranges = append(h.ranges, [2]int64{first, last}) })
+	s.change(shareName, path, id, func(h *handle) { h.ranges = append(h.ranges, [2]int64{first, last}) })
 }
 
-// StickSMB makes the service fail to close a handle by force.
 func (s *Service) StickSMB(shareName, path, id string) {
-	s.change(shareName, path, id, func(h *SMBHandle) { h.stuck = true })
+	s.change(shareName, path, id, func(h *handle) { h.stuck = true })
 }
 
-func (s *Service) change(shareName, path, id string, change func(*SMBHandle)) {
+func (s *Service) change(shareName, path, id string, change func(*handle)) {
 	f := s.Find(shareName).files[path]
 	for i := range f.handles {
 		if f.handles[i].ID == id {
@@ -146,7 +136,7 @@ func (s *Service) change(shareName, path, id string, change func(*SMBHandle)) {
 
 // admits reports whether every handle of a file shares the access, and has none that is not shared in turn.
 func (f *fileState) admits(m mode) bool {
-	return !slices.ContainsFunc(f.handles, func(h SMBHandle) bool {
+	return !slices.ContainsFunc(f.handles, func(h handle) bool {
 		other := h.mode()
 		return m.access&^other.share != 0 || m.access != 0 && other.access&^m.share != 0
 	})

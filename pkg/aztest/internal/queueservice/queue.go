@@ -60,7 +60,7 @@ func (s *Service) Route(r *storage.Request) *storage.Answer {
 	}
 	switch {
 	case q == nil || q.Gone():
-		return storage.Fail(http.StatusNotFound, "QueueNotFound", "The specified queue does not exist.")
+		return storage.Missing("Queue")
 	case r.Blob != "":
 		return s.routeMessages(r, q)
 	case r.Method == http.MethodDelete:
@@ -90,11 +90,11 @@ func (s *Service) createQueue(r *storage.Request, q *queueState) *storage.Answer
 		s.Add(r.Container, metadata)
 		return storage.OK(http.StatusCreated)
 	case q.Gone():
-		return storage.Fail(http.StatusConflict, "QueueBeingDeleted", "The specified queue is being deleted.")
+		return storage.BeingDeleted("Queue")
 	case maps.Equal(q.Metadata, metadata):
 		return storage.OK(http.StatusNoContent)
 	}
-	return storage.Fail(http.StatusConflict, "QueueAlreadyExists", "The specified queue already exists.")
+	return storage.AlreadyThere("Queue")
 }
 
 // listQueues lists by name, in pages (REST: "List Queues").

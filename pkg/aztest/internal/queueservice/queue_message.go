@@ -122,22 +122,19 @@ func seconds(r *storage.Request, name string, none, least, most time.Duration) (
 	return time.Duration(n) * time.Second, nil
 }
 
-// textOf reads the text of a message from a request. An update may have no body.
-func textOf(r *storage.Request) (text string, given bool, bad *storage.Answer) {
-	if len(r.Body) == 0 {
-		return "", false, nil
-	}
+// textOf reads the text of a message from a request.
+func textOf(r *storage.Request) (string, *storage.Answer) {
 	var doc struct {
 		XMLName     xml.Name `xml:"QueueMessage"`
 		MessageText string
 	}
 	if err := xml.Unmarshal(r.Body, &doc); err != nil {
-		return "", false, storage.Fail(http.StatusBadRequest, "InvalidXmlDocument", "XML specified is not syntactically valid.")
+		return "", storage.InvalidXML()
 	}
 	if len(doc.MessageText) > maxMessage {
-		return "", false, storage.Fail(http.StatusRequestEntityTooLarge, "RequestBodyTooLarge", "The request body is too large and exceeds the maximum permissible limit.")
+		return "", storage.TooLarge()
 	}
-	return doc.MessageText, true, nil
+	return doc.MessageText, nil
 }
 
 // putMessage adds a message (REST: "Put Message").
@@ -153,12 +150,9 @@ func (s *Service) putMessage(r *storage.Request, q *queueState) *storage.Answer 
 	if ttl == 0 || ttl > 0 && hidden >= ttl {
 		return storage.OutOfRange("messagettl", r.Query.Get("messagettl"))
 	}
-	text, given, bad := textOf(r)
+	text, bad := textOf(r)
 	if bad != nil {
 		return bad
-	}
-	if !given {
-		return storage.Fail(http.StatusBadRequest, "InvalidXmlDocument", "XML specified is not syntactically valid.")
 	}
 	now := time.Now().UTC()
 	m := &message{id: s.messageID(), receipt: s.receipt(), text: text, inserted: now, visible: now.Add(hidden), expires: forever}
@@ -243,23 +237,30 @@ func (q *queueState) find(r *storage.Request, id string) (*message, *storage.Ans
 		return nil, storage.InvalidQuery()
 	}
 	if given == "" {
-		return nil, storage.Fail(http.StatusBadRequest, "MissingRequiredQueryParameter", "A query parameter that's mandatory for this request is not specified.")
+		return nil, missingParameter()
 	}
 	return nil, storage.Fail(http.StatusNotFound, "MessageNotFound", "The specified message does not exist.")
+}
+
+func missingParameter() *storage.Answer {
+	return storage.Fail(http.StatusBadRequest, "MissingRequiredQueryParameter",
+		"A query parameter that's mandatory for this request is not specified.")
 }
 
 // updateMessage hides a message again, and changes its text if there is one in the request (REST: "Update Message").
 func (s *Service) updateMessage(r *storage.Request, q *queueState, id string) *storage.Answer {
 	if r.Query.Get("visibilitytimeout") == "" {
-		return storage.Fail(http.StatusBadRequest, "MissingRequiredQueryParameter", "A query parameter that's mandatory for this request is not specified.")
+		return missingParameter()
 	}
 	hidden, bad := seconds(r, "visibilitytimeout", 0, 0, week)
 	if bad != nil {
 		return bad
 	}
-	text, given, bad := textOf(r)
-	if bad != nil {
-		return bad
+	text, given := "", len(r.Body) > 0
+	if given {
+		if text, bad = textOf(r); bad != nil {
+			return bad
+		}
 	}
 	m, bad := q.find(r, id)
 	if bad != nil {

@@ -7,7 +7,6 @@ package storage
 import (
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"net/http"
 	"regexp"
 	"slices"
@@ -15,27 +14,14 @@ import (
 	"time"
 )
 
-// AccountName is the name of an account that is not given another one.
-const AccountName = "devstoreaccount1"
-
 // Account is what the services of an account share.
 type Account struct {
-	Name     string
-	Endpoint string // of the service that the current request was sent to
-	Options  Limits
-	Etags    uint64
-	Rng      *rand.Rand
-}
-
-// Limits are the settings of an account.
-type Limits struct {
+	Name      string
 	Deletion  time.Duration // how long a deleted name stays taken
 	Anonymous bool          // every request is authorized
-}
 
-// NewAccount returns an empty account of a name. Its random numbers are not those of the faults.
-func NewAccount(name string, o Limits, seed uint64) *Account {
-	return &Account{Name: name, Options: o, Rng: rand.New(rand.NewPCG(seed, 2))}
+	Endpoint string // of the service that the current request was sent to
+	Etags    uint64 // given out so far
 }
 
 // NewETag returns a new ETag, in the form that the Blob service uses.
@@ -104,15 +90,16 @@ func (r *Resource) Show(request *Request) *Answer {
 // writer wins. K is a pointer to a type that embeds Resource.
 type Service[K interface{ resource() *Resource }] struct {
 	*Account
-	Make     func() K // returns an empty resource
-	named    map[string]K
+	Make     func() K     // returns an empty resource
+	named    map[string]K // by name in lower case: those of tables are case-insensitive, and others have no capitals
 	settings []byte
 }
 
 // Find returns a resource, even one that is being deleted. Nil means that the name is free.
 func (s *Service[K]) Find(name string) (found K) {
+	name = strings.ToLower(name)
 	one, there := s.named[name]
-	if !there || one.resource().Gone() && time.Since(one.resource().Deleted) >= s.Options.Deletion {
+	if !there || one.resource().Gone() && time.Since(one.resource().Deleted) >= s.Deletion {
 		delete(s.named, name)
 		return found
 	}
@@ -134,18 +121,50 @@ func (s *Service[K]) Add(name string, metadata map[string]string) K {
 	if s.named == nil {
 		s.named = map[string]K{}
 	}
-	s.named[name] = one
+	s.named[strings.ToLower(name)] = one
 	return one
+}
+
+// Create creates the resource that a request names, of a kind such as Container.
+func (s *Service[K]) Create(r *Request, kind string) (made K, bad *Answer) {
+	s.Find(r.Container) // forgets one that was deleted long ago
+	one, there := s.named[r.Container]
+	metadata, bad := MetadataOf(r)
+	switch {
+	case there && one.resource().Gone():
+		bad = BeingDeleted(kind)
+	case there:
+		bad = AlreadyThere(kind)
+	}
+	if bad == nil {
+		made = s.Add(r.Container, metadata)
+	}
+	return made, bad
+}
+
+// Missing, AlreadyThere and BeingDeleted are the responses to a request for a resource that does not exist, for another one of its
+// name, and for one that was just deleted.
+func Missing(kind string) *Answer {
+	return Fail(http.StatusNotFound, kind+"NotFound", "The specified "+strings.ToLower(kind)+" does not exist.")
+}
+
+func AlreadyThere(kind string) *Answer {
+	return Fail(http.StatusConflict, kind+"AlreadyExists", "The specified "+strings.ToLower(kind)+" already exists.")
+}
+
+func BeingDeleted(kind string) *Answer {
+	return Fail(http.StatusConflict, kind+"BeingDeleted", "The specified "+strings.ToLower(kind)+" is being deleted. Try operation later.")
 }
 
 // Ensure creates a resource if it is missing.
 func (s *Service[K]) Ensure(name string) {
-	if _, there := s.named[name]; !there {
+	s.Find(name) // forgets one that was deleted long ago
+	if _, there := s.named[strings.ToLower(name)]; !there {
 		s.Add(name, nil)
 	}
 }
 
-// Names returns the names of the resources that are not being deleted, sorted.
+// Names returns the names of the resources that are not being deleted, in lower case and sorted.
 func (s *Service[K]) Names(prefix string) (names []string) {
 	for _, name := range slices.Sorted(maps.Keys(s.named)) {
 		if strings.HasPrefix(name, prefix) && !s.named[name].resource().Gone() {
@@ -160,7 +179,7 @@ func (s *Service[K]) Page(r *Request) (page []string, marker string, bad *Answer
 	prefix := "/" + s.Name + "/"
 	from, ours := strings.CutPrefix(r.Query.Get("marker"), prefix)
 	if page, marker, bad = Page(r, s.Names(r.Query.Get("prefix")), from); bad == nil && from != "" && !ours {
-		bad = Fail(http.StatusBadRequest, "OutOfRangeInput", "One of the request inputs is out of range.")
+		bad = BadMarker()
 	}
 	if marker != "" {
 		marker = prefix + marker
@@ -170,7 +189,7 @@ func (s *Service[K]) Page(r *Request) (page []string, marker string, bad *Answer
 
 // Policies returns the stored access policies of a resource.
 func (s *Service[K]) Policies(name string) []byte {
-	if one, there := s.named[name]; there {
+	if one, there := s.named[strings.ToLower(name)]; there {
 		return one.resource().Policies
 	}
 	return nil

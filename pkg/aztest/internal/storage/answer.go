@@ -41,17 +41,21 @@ func Fail(status int, code, message string) *Answer {
 		return a
 	}
 	a.Header.Set("Content-Type", "application/xml")
-	a.Body = fmt.Appendf(nil, "\ufeff<?xml version=\"1.0\" encoding=\"utf-8\"?><Error><Code>%s</Code><Message>%s</Message></Error>", code, message)
+	a.Body = fmt.Appendf(nil, "\ufeff<?xml version=\"1.0\" encoding=\"utf-8\"?><Error><Code>%s</Code><Message>%s</Message></Error>",
+		code, plain.Replace(message))
 	return a
 }
 
 // FailInDetail is Fail with the detail that the service gives of some failed authentications, in the body only.
 func FailInDetail(status int, code, message, detail string) *Answer {
-	a := Fail(status, code, escaped(message))
-	plain := strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(detail) // with its quotes and line breaks as they are
-	a.Body = bytes.Replace(a.Body, []byte("</Message>"), []byte("</Message><AuthenticationErrorDetail>"+plain+"</AuthenticationErrorDetail>"), 1)
+	a := Fail(status, code, message)
+	element := "</Message><AuthenticationErrorDetail>" + plain.Replace(detail) + "</AuthenticationErrorDetail>"
+	a.Body = bytes.Replace(a.Body, []byte("</Message>"), []byte(element), 1)
 	return a
 }
+
+// plain escapes a text for XML, with its quotes and line breaks as they are.
+var plain = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
 // Set sets a header, unless the value is empty.
 func (a *Answer) Set(name, value string) *Answer {
@@ -134,12 +138,16 @@ func InvalidQuery() *Answer {
 	return Fail(http.StatusBadRequest, "InvalidQueryParameterValue", "Value for one of the query parameters specified in the request URI is invalid.")
 }
 
+// InvalidXML is the response to a body that is not the XML of the operation.
+func InvalidXML() *Answer {
+	return Fail(http.StatusBadRequest, "InvalidXmlDocument", "XML specified is not syntactically valid.")
+}
+
+// TooLarge is the response to a body beyond the limit of the operation.
+func TooLarge() *Answer {
+	return Fail(http.StatusRequestEntityTooLarge, "RequestBodyTooLarge",
+		"The request body is too large and exceeds the maximum permissible limit.")
+}
+
 // StampOf formats a time as headers and lists show it.
 func StampOf(t time.Time) string { return t.UTC().Format(http.TimeFormat) }
-
-// escaped escapes a text for XML.
-func escaped(s string) string {
-	var b bytes.Buffer
-	_ = xml.EscapeText(&b, []byte(s))
-	return b.String()
-}

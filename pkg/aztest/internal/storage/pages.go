@@ -9,6 +9,7 @@ const (
 	PageSize  = 512
 	chunkSize = 64 << 10
 	MaxPages  = 8 << 40 // 8 TiB, the largest page blob
+	MaxRead   = 1 << 30 // of one response here, which is in memory; the service has no such limit
 )
 
 // Pages are the content of a page blob. Only written pages take memory. Chunks are replaced, never written to, so that

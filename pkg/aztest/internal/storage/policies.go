@@ -3,7 +3,6 @@ package storage
 import (
 	"bytes"
 	"encoding/xml"
-	"net/http"
 	"time"
 )
 
@@ -42,7 +41,7 @@ func policiesIn(body []byte) ([]byte, *Answer) {
 		}
 	}
 	if !ok {
-		return nil, Fail(http.StatusBadRequest, "InvalidXmlDocument", "XML specified is not syntactically valid.")
+		return nil, InvalidXML()
 	}
 	return XML(list).Body, nil
 }

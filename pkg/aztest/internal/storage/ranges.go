@@ -58,23 +58,37 @@ func (a *Answer) Checked(r *Request) *Answer {
 	return a.Set("Content-MD5", r.Header.Get("Content-Md5")).Set("x-ms-content-crc64", r.Header.Get("X-Ms-Content-Crc64"))
 }
 
-// Page returns the page of sorted names that a request asks for, and the name that begins the next one (REST: "List Blobs", maxresults).
+// Page returns the page of sorted names that a request asks for, and the name that begins the next one.
 func Page(r *Request, names []string, from string) (page []string, next string, bad *Answer) {
-	size, text := 5000, r.Query.Get("maxresults")
-	if n, err := strconv.Atoi(text); err == nil && n > 0 {
-		size = min(size, n)
-	} else if text != "" {
-		return nil, "", OutOfRange("maxresults", text)
-	}
+	size, bad := MaxResults(r)
 	at, _ := slices.BinarySearch(names, from)
 	if names = names[at:]; len(names) > size {
-		return names[:size], names[size], nil
+		return names[:size], names[size], bad
 	}
-	return names, "", nil
+	return names, "", bad
+}
+
+// MaxResults returns how long the page of a list may be (REST: "List Blobs", maxresults).
+func MaxResults(r *Request) (int, *Answer) {
+	const most = 5000
+	text := r.Query.Get("maxresults")
+	if text == "" {
+		return most, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return most, OutOfRange("maxresults", text)
+	}
+	return min(n, most), nil
+}
+
+// BadMarker is the response to a marker that no list has given.
+func BadMarker() *Answer {
+	return Fail(http.StatusBadRequest, "OutOfRangeInput", "One of the request inputs is out of range.")
 }
 
 // OutOfRange is the response to a query parameter beyond its limits.
 func OutOfRange(name, value string) *Answer {
 	return Fail(http.StatusBadRequest, "OutOfRangeQueryParameterValue",
-		fmt.Sprintf("One of the query parameters specified in the request URI is outside the permissible range: %s=%s.", name, escaped(value)))
+		fmt.Sprintf("One of the query parameters specified in the request URI is outside the permissible range: %s=%q.", name, value))
 }

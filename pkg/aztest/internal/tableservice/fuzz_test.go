@@ -13,6 +13,8 @@ import (
 	"github.com/azconc/azconc/pkg/aztest/internal/storage"
 )
 
+const accountName = "devstoreaccount1"
+
 // FuzzBatch carries out any body as a transaction: it changes the table wholly or not at all.
 func FuzzBatch(f *testing.F) {
 	one := func(lines ...string) string { return strings.Join(lines, "\r\n") }
@@ -24,7 +26,7 @@ func FuzzBatch(f *testing.F) {
 	f.Fuzz(func(t *testing.T, contentType string, body []byte) {
 		s := inhabited(t)
 		before := rows(s)
-		a := s.Route(&storage.Request{Method: http.MethodPost, Host: Host, Account: storage.AccountName, Container: "$batch", Query: url.Values{},
+		a := s.Route(&storage.Request{Method: http.MethodPost, Host: Host, Account: accountName, Container: "$batch", Query: url.Values{},
 			Header: http.Header{"Content-Type": {contentType}}, Body: body})
 		if failed := a.Failed() || bytes.Contains(a.Body, []byte(`"odata.error"`)); failed && !reflect.DeepEqual(rows(s), before) {
 			t.Errorf("a transaction that failed has changed %v to %v", before, rows(s))
@@ -38,7 +40,7 @@ func FuzzBatch(f *testing.F) {
 // rows are the versions in the table box.
 func rows(s *Service) map[entityKey]string {
 	out := map[entityKey]string{}
-	for key, e := range s.table("box").entities {
+	for key, e := range s.Find("box").entities {
 		out[key] = e.etag()
 	}
 	return out
@@ -46,9 +48,9 @@ func rows(s *Service) map[entityKey]string {
 
 // inhabited is an account with an entity in the table box.
 func inhabited(t *testing.T) *Service {
-	s := New(storage.NewAccount(storage.AccountName, storage.Limits{}, 0))
+	s := New(&storage.Account{Name: accountName})
 	s.Ensure("box")
-	if a := s.Route(&storage.Request{Method: http.MethodPost, Host: Host, Account: storage.AccountName, Container: "box", Query: url.Values{}, Header: http.Header{},
+	if a := s.Route(&storage.Request{Method: http.MethodPost, Host: Host, Account: accountName, Container: "box", Query: url.Values{}, Header: http.Header{},
 		Body: []byte(`{"PartitionKey":"p","RowKey":"r"}`)}); a.Failed() {
 		t.Fatalf("%d %s", a.Status, a.Body)
 	}
@@ -67,7 +69,7 @@ func FuzzEntity(f *testing.F) {
 			return
 		}
 		e := &entity{entityKey: entityKey{key["PartitionKey"], key["RowKey"]}, timestamp: time.Unix(0, 0).UTC(), properties: properties}
-		written, err := e.object(&tableState{Resource: storage.Resource{Name: "box"}, account: storage.NewAccount("account", storage.Limits{}, 0)}, edm.FullMetadata, "", nil).MarshalJSON()
+		written, err := e.object(&tableState{Resource: storage.Resource{Name: "box"}, account: &storage.Account{Name: "account"}}, edm.FullMetadata, "", nil).MarshalJSON()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -23,10 +23,10 @@ const Host = "127.0.0.1:10002"
 
 // Service is the Table service's part of the account.
 type Service struct {
-	storage.Service[*tableState]           // by name in lower case, because names are case-insensitive
-	clock                        time.Time // the last Timestamp given out
-	batchStamp                   time.Time // the Timestamp of all writes of the current transaction; zero outside of one
-	batches                      int
+	storage.Service[*tableState]
+	clock      time.Time // the last Timestamp given out
+	batchStamp time.Time // the Timestamp of all writes of the current transaction; zero outside of one
+	batches    int
 }
 
 // tableState is a table as the service keeps it. Entities are never changed in place, so that a transaction can be
@@ -43,21 +43,6 @@ func New(a *storage.Account) *Service {
 	s.Account, s.Make = a, func() *tableState { return &tableState{account: a, entities: map[entityKey]*entity{}} }
 	return s
 }
-
-func (s *Service) addTable(name string) { s.Add(strings.ToLower(name), nil).Name = name }
-
-// table returns a table, even one that is being deleted. Nil means that the name is free.
-func (s *Service) table(name string) *tableState { return s.Find(strings.ToLower(name)) }
-
-// Ensure creates a table if it is missing.
-func (s *Service) Ensure(name string) {
-	if s.table(name) == nil {
-		s.addTable(name)
-	}
-}
-
-// Policies returns the stored access policies of a table.
-func (s *Service) Policies(name string) []byte { return s.Service.Policies(strings.ToLower(name)) }
 
 // stamp returns the Timestamp of the next write, from which the ETag is derived. No two versions of an entity have the
 // same one; the entities that one transaction writes do.
@@ -208,7 +193,7 @@ func (s *Service) route(r *storage.Request) *storage.Answer {
 // liveTable returns a table that exists. While a table is being deleted, every operation on it is refused (REST:
 // "Delete Table").
 func (s *Service) liveTable(name string) (*tableState, *storage.Answer) {
-	t := s.table(name)
+	t := s.Find(name)
 	switch {
 	case t == nil:
 		return nil, Fail(http.StatusNotFound, "TableNotFound", "The table specified does not exist.")
@@ -232,13 +217,13 @@ func (s *Service) createTable(r *storage.Request) *storage.Answer {
 	case !tableName.MatchString(name) || strings.EqualFold(name, "tables"):
 		return Fail(http.StatusBadRequest, "InvalidResourceName", "The specified resource name contains invalid characters.")
 	}
-	if t := s.table(name); t != nil {
+	if t := s.Find(name); t != nil {
 		if _, bad := s.liveTable(name); bad != nil {
 			return bad
 		}
 		return Fail(http.StatusConflict, "TableAlreadyExists", "The table specified already exists.")
 	}
-	s.addTable(name)
+	s.Add(name, nil)
 	if noContent(r) {
 		return storage.OK(http.StatusNoContent).Set("DataServiceId", s.tableURL(name)).Set("Location", s.tableURL(name))
 	}
@@ -248,7 +233,7 @@ func (s *Service) createTable(r *storage.Request) *storage.Answer {
 }
 
 func (s *Service) routeNamedTable(r *storage.Request, name string) *storage.Answer {
-	t := s.table(name)
+	t := s.Find(name)
 	switch {
 	case r.Method != http.MethodDelete && r.Method != http.MethodGet:
 		return Fail(http.StatusMethodNotAllowed, "MethodNotAllowed", "The requested method is not allowed on the specified resource.")
@@ -313,7 +298,7 @@ func invalidInput(m string) *storage.Answer {
 	return Fail(http.StatusBadRequest, "InvalidInput", m)
 }
 
-// topOf reads $top: 1 to 1000.
+// topOf reads $top: 0 to 1000.
 func topOf(r *storage.Request) (int, *storage.Answer) {
 	value := r.Query.Get("$top")
 	if value == "" {

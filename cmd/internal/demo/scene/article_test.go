@@ -1,7 +1,6 @@
-package article
+package scene
 
 import (
-	"flag"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -10,15 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"go.uber.org/goleak"
-
-	"github.com/azconc/azconc/cmd/internal/demo/scene"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-var update = flag.Bool("update", false, "rewrite the page")
 
 var top = filepath.Join("..", "..", "..", "..")
 
@@ -32,7 +23,7 @@ func TestThePageIsTheOneThatTheRowsMake(t *testing.T) {
 	}
 	want, err := os.ReadFile(file)
 	if err != nil || strings.ReplaceAll(string(want), "\r\n", "\n") != got {
-		t.Errorf("%s is not the page (%v); run go test ./cmd/internal/demo/article -args -update", file, err)
+		t.Errorf("%s is not the page (%v); run go test ./cmd/internal/demo/scene -run Page -args -update", file, err)
 	}
 }
 
@@ -54,12 +45,12 @@ func TestWhatTheRowsNameExists(t *testing.T) {
 		if err != nil || !strings.Contains(strings.ReplaceAll(string(help), "\r\n", "\n"), "\n$ azconc help "+r.Command+"\n") {
 			t.Errorf("%s: there is no command azconc %s (%v)", r.Topic, r.Command, err)
 		}
-		if _, err := scene.Find(r.Scene); err != nil {
+		if _, err := Find(r.Scene); err != nil {
 			t.Errorf("%s: %v", r.Topic, err)
 		}
 		played[r.Scene] = true
 	}
-	for _, s := range scene.All {
+	for _, s := range All {
 		if !played[s.Name] && !strings.HasPrefix(s.Name, "lost-") && s.Name != "paused-holder" { // which the article does not mention
 			t.Errorf("no row has the scene %s", s.Name)
 		}
