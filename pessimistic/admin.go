@@ -244,7 +244,7 @@ func (k *Locker) Break(ctx context.Context, name string, opts *BreakOptions) (ou
 	}
 	c.IfMatch = seen.ETag
 	out.After, err = breakWithin(ctx, w, period, c)
-	if v, reason := judge(err); v == definitive && reason != Deleted {
+	if reason := judge(err); reason != 0 && reason != Deleted {
 		return out, nil // released or expired in between, or broken by the first try
 	}
 	if err != nil {

@@ -77,7 +77,7 @@ func Break(ctx context.Context, target Resource, opts *BreakOptions) (remaining 
 	if err == nil {
 		return remaining, nil
 	}
-	if v, reason := judge(err); v == definitive && reason != Deleted {
+	if reason := judge(err); reason != 0 && reason != Deleted {
 		return 0, &LostError{Resource: w.path, Reason: Taken, Err: err}
 	}
 	return 0, azerr.Op("break", w.path, err)

@@ -51,7 +51,7 @@ type handOver struct {
 	holding holding
 }
 
-// enter joins the line, a.line. It returns when the caller is in front: with a lease handed over by the previous
+// enter joins the line, a.queue.line. It returns when the caller is in front: with a lease handed over by the previous
 // goroutine, or with none, in which case the caller asks the service. Errors: *HeldError, the cause of ctx, or the error
 // that the goroutine in front got. After an error there is nothing to leave.
 func (ls *lines) enter(ctx context.Context, a *acquisition) (*handOver, error) {
@@ -64,7 +64,7 @@ func (ls *lines) enter(ctx context.Context, a *acquisition) (*handOver, error) {
 		l = &line{all: ls, name: a.name}
 		ls.byName[a.name] = l
 	}
-	a.line, a.queue.line = l, l
+	a.queue.line = l
 	if !l.busy {
 		l.busy = true
 		if p := ls.past[a.name]; a.found == nil && p.seen != nil && a.k.opts.TakeoverDelay == 0 && a.claim.remote.clock().now().runSince(p.left) < unwatched {
@@ -225,7 +225,7 @@ func (l *Lease) holdOut(ctx context.Context) {
 	if h == nil || h.least <= 0 {
 		return
 	}
-	ctx, cancel := l.bound(ctx) // a lost lease need not be held any longer
+	ctx, cancel := during(ctx, l.keeping) // a lost lease need not be held any longer
 	defer cancel()
 	_ = retry.Sleep(ctx, h.least-l.remote.clock().now().runSince(h.at))
 }

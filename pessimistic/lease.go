@@ -33,8 +33,8 @@ type Lease struct {
 	ctx    context.Context         // the context for the work
 	end    context.CancelCauseFunc // ends ctx
 
-	keeping context.Context    // the keepers' context: ends at Release or loss
-	quit    context.CancelFunc // ends keeping
+	keeping context.Context // the keepers' context: ends at Release or loss
+	quit    func()          // ends keeping
 	keepers sync.WaitGroup
 
 	giving chan struct{}  // full while Reclaim, or Release after the keepers have ended, is at work
@@ -75,7 +75,8 @@ func newLease(ctx context.Context, c *claim, t0 instant) *Lease {
 	l.ctx, l.end = context.WithCancelCause(ctx)
 	// The keepers continue when the caller's context ends: its work may still be stopping, and until it has stopped no
 	// other client may acquire the lease.
-	l.keeping, l.quit = context.WithCancel(context.WithoutCancel(ctx))
+	keeping, quit := context.WithCancelCause(context.WithoutCancel(ctx))
+	l.keeping, l.quit = keeping, func() { quit(ErrReleased) }
 	l.keepers.Go(l.renewer)
 	l.keepers.Go(l.watchman)
 	return l
@@ -178,22 +179,14 @@ func (l *Lease) enter(ctx context.Context) (_ context.Context, leave func(), err
 		return nil, nil, l.over(l.remote.clock().now())
 	}
 	l.calls.Add(1)
-	ctx, cancel := l.bound(ctx)
+	ctx, cancel := during(ctx, l.keeping) // Release need not wait for it
 	return ctx, func() { cancel(); l.calls.Done() }, nil
 }
 
-// bound makes a caller's request end with the keepers, so that Release need not wait for it.
-func (l *Lease) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+// during returns ctx, with its values, such as the span of an operation, but it ends with another context too, for its reason.
+func during(ctx, other context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(l.keeping, func() { cancel(ErrReleased) })
-	return ctx, func() { stop(); cancel(nil) }
-}
-
-// during returns a context for requests of an operation that continues under the lease: it has the values of ctx, such as
-// the operation's span, and ends with ctx or with the lease's Context.
-func (l *Lease) during(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(l.ctx, func() { cancel(context.Cause(l.ctx)) })
+	stop := context.AfterFunc(other, func() { cancel(context.Cause(other)) })
 	return ctx, func() { stop(); cancel(nil) }
 }
 
@@ -207,5 +200,5 @@ func Do(ctx context.Context, target Resource, opts *AcquireOptions, fn func(ctx 
 	if err != nil {
 		return err
 	}
-	return locks.Do(ctx, l, ErrLost, func(ctx context.Context) error { return fn(ctx, l) })
+	return locks.Do(ctx, l, ErrLost, fn)
 }

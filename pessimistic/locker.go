@@ -195,7 +195,7 @@ func (k *Locker) lock(ctx context.Context, a *acquisition) (*Hold, error) {
 	}
 	h, err := a.hold(ctx, handed)
 	if err != nil && !a.passed {
-		a.line.leave(ctx, err, a.claim.remote.clock().now(), false)
+		a.queue.line.leave(ctx, err, a.claim.remote.clock().now(), false)
 	}
 	return h, err
 }
@@ -212,7 +212,7 @@ func (k *Locker) Do(ctx context.Context, name string, opts *LockOptions, fn func
 	if err != nil {
 		return err
 	}
-	return locks.Do(ctx, h, ErrLost, func(ctx context.Context) error { return fn(ctx, h) })
+	return locks.Do(ctx, h, ErrLost, fn)
 }
 
 // TableLock returns the name of the lock of a table, or, if partition is not empty, of that partition. Tables have no

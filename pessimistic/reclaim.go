@@ -28,7 +28,7 @@ func (l *Lease) Renew(ctx context.Context) (err error) {
 		if err == nil || errors.Is(err, errBreaking) {
 			return err
 		}
-		cut := retry.Sleep(ctx, max(l.timing.pause(ctx), azerr.Classify(err).RetryAfter))
+		cut := retry.Sleep(ctx, max(gapIn(ctx), azerr.Classify(err).RetryAfter))
 		if over := l.Err(); over != nil {
 			return over
 		}
@@ -54,7 +54,7 @@ func (l *Lease) Verify(ctx context.Context) (err error) {
 	ctx, end := l.remote.start(ctx, "Verify")
 	defer func() { end(err) }()
 	seen, err := l.remote.look(ctx, l.id, l.timing.try)
-	if v, reason := judge(err); v == definitive {
+	if reason := judge(err); reason != 0 {
 		if reason == Taken && azerr.Has(err, "LeaseLost") {
 			reason = l.lostBy()
 		}
@@ -156,7 +156,7 @@ func (c *claim) prove(ctx context.Context) (t0 instant, err error) {
 
 // provedLost turns a refusal of the renewal into a *LostError.
 func (c *claim) provedLost(ctx context.Context, f wire.Failed) (wire.Verdict, error) {
-	if v, reason := judge(f.Err); v == definitive {
+	if reason := judge(f.Err); reason != 0 {
 		return wire.Final, &LostError{Resource: c.remote.path, Reason: reason, Duration: c.timing.duration, Err: f.Err}
 	}
 	return orSlow(ctx, f)

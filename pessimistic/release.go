@@ -131,8 +131,7 @@ func (l *Lease) sendRemoval(ctx context.Context) error {
 		}})
 		return err
 	})
-	v, _ := judge(err)
-	if o := azerr.Classify(err); err == nil || v == definitive || ctx.Err() != nil || o.Transient() || o.Ambiguous() {
+	if o := azerr.Classify(err); err == nil || judge(err) != 0 || ctx.Err() != nil || o.Transient() || o.Ambiguous() {
 		return l.ended("remove", err, ambiguous)
 	}
 	err = l.sendRelease(ctx) // the deletion was refused
@@ -144,10 +143,10 @@ func (l *Lease) sendRemoval(ctx context.Context) error {
 
 // ended converts the error of the request that ends the lease.
 func (l *Lease) ended(op string, err error, ambiguous bool) error {
-	switch v, reason := judge(err); {
+	switch reason := judge(err); {
 	case err == nil:
 		return nil
-	case v == definitive:
+	case reason != 0:
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		return l.loss(l.remote.clock().now(), reason, err)
@@ -176,9 +175,10 @@ func (r remote) endUntil(ctx context.Context, op string, request func(context.Co
 		Budget: retry.Budget{Attempts: -1, Elapsed: -1, Backoff: retry.Backoff{Base: 250 * time.Millisecond, Cap: time.Second}},
 		Pause:  func(ctx context.Context, loop *retry.Loop, _ time.Duration) error { return loop.Next(ctx, 0) },
 		Judge: func(_ context.Context, f wire.Failed) (wire.Verdict, error) {
-			if v, _ := judge(f.Err); v == definitive && f.Ambiguous {
+			switch over := judge(f.Err) != 0; {
+			case over && f.Ambiguous:
 				return wire.Final, nil
-			} else if v == definitive {
+			case over:
 				return wire.Final, f.Err
 			}
 			return f.Usual()

@@ -51,7 +51,7 @@ func (l *Lease) renewer() {
 func (l *Lease) pauseAfterFailure(ctx context.Context) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	pause := l.timing.pause(ctx)
+	pause := gapIn(ctx)
 	if wish := azerr.Classify(l.failure).RetryAfter; wish > pause {
 		stop, _ := l.remaining(l.remote.clock().now())
 		pause = max(pause, min(wish, stop-l.timing.try))
@@ -87,7 +87,7 @@ func (l *Lease) renewOnce(ctx context.Context) (err error) {
 		r, err := l.remote.target.Renew(ctx, l.id, lease.Conditions{})
 		return ownAnswer(r, err, l.id)
 	})
-	if v, reason := judge(err); v == definitive && reason == Broken {
+	if judge(err) == Broken {
 		return l.foundBroken(ctx, err)
 	}
 	return l.settle(ctx, t0, err)
@@ -107,8 +107,8 @@ func (e *unhealthyError) Unwrap() error { return e.err }
 // settle notes the result of a renewal in ctx that was sent at t0.
 func (l *Lease) settle(ctx context.Context, t0 instant, err error) error {
 	now := l.remote.clock().now()
-	switch v, reason := judge(err); {
-	case v == definitive:
+	switch reason := judge(err); {
+	case reason != 0:
 		return l.lose(reason, err)
 	case err != nil && ctx.Err() != nil:
 		return err // cut off by the caller or by Release: that says nothing

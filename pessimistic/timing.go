@@ -49,11 +49,10 @@ type timing struct {
 	cadence  time.Duration // D/3, from the start of one renewal to the start of the next
 	try      time.Duration // D/6, the timeout of a single renewal
 	stop     time.Duration // 2D/3: without a renewal by then the work has to stop
-	gap      time.Duration // about 1 s, from a failed renewal to the next
 }
 
 func timingOf(duration time.Duration) (timing, error) {
-	t := timing{duration: duration, gap: time.Second}
+	t := timing{duration: duration}
 	if duration == Infinite {
 		// It cannot expire, but it can be broken or deleted; a renewal notices.
 		t.cadence, t.try = defaultDuration/3, defaultDuration/6
@@ -85,9 +84,12 @@ func (t timing) seconds() int32 {
 	return int32(t.duration / time.Second)
 }
 
-// pause returns a gap with ±50 % jitter, so that holders that failed together do not retry together.
-func (t timing) pause(ctx context.Context) time.Duration {
-	return t.gap/2 + retry.Backoff{Base: t.gap}.In(ctx).Wait(0)
+// gap is the time from a failed renewal to the next, on average.
+const gap = time.Second
+
+// gapIn returns gap with ±50 % jitter, so that holders that failed together do not retry together.
+func gapIn(ctx context.Context) time.Duration {
+	return gap/2 + retry.Backoff{Base: gap}.In(ctx).Wait(0)
 }
 
 // clock reads the time. The zero value reads the machine's clocks. jumped is the seam through which a test suspends the

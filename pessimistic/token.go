@@ -49,7 +49,7 @@ func (a *acquisition) tokenAfter(base lease.Observation, date time.Time) (fence.
 		return 0, time.Time{}, fmt.Errorf("%w; the stored fence is damaged: restore the last one", err)
 	}
 	quick := a.k.opts.QuickFirst && stored == 0 && a.made
-	known, now := a.line.known(), date
+	known, now := a.queue.line.known(), date
 	if !quick && (!recordIn(base.Metadata).sealed || known > stored) {
 		if next := base.Modified.Truncate(time.Second).Add(time.Second); next.After(date) {
 			date = next

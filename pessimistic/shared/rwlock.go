@@ -142,7 +142,7 @@ func (w *RWLock) Do(ctx context.Context, opts *pessimistic.LockOptions, fn func(
 	if err != nil {
 		return err
 	}
-	return locks.Do(ctx, h, pessimistic.ErrLost, func(ctx context.Context) error { return fn(ctx, h) })
+	return locks.Do(ctx, h, pessimistic.ErrLost, fn)
 }
 
 // RDo runs fn as one of the readers. Errors are those of the package's Do.
@@ -151,5 +151,5 @@ func (w *RWLock) RDo(ctx context.Context, opts *pessimistic.LockOptions, fn func
 	if err != nil {
 		return err
 	}
-	return locks.Do(ctx, s, pessimistic.ErrLost, func(ctx context.Context) error { return fn(ctx, s) })
+	return locks.Do(ctx, s, pessimistic.ErrLost, fn)
 }

@@ -78,7 +78,7 @@ type Holding interface {
 // Do runs fn under h, and releases h when fn has returned or panicked. If the context of the work or the release ended
 // with an error that is lost, the result is one too. Any other error of the release is not the work's: the lease expires
 // by itself.
-func Do(ctx context.Context, h Holding, lost error, fn func(ctx context.Context) error) (err error) {
+func Do[H Holding](ctx context.Context, h H, lost error, fn func(ctx context.Context, h H) error) (err error) {
 	defer func() { // also after a panic or runtime.Goexit, before it continues
 		over := context.Cause(h.Context())
 		if released := h.Release(ctx); !errors.Is(over, lost) {
@@ -92,7 +92,7 @@ func Do(ctx context.Context, h Holding, lost error, fn func(ctx context.Context)
 			err = fmt.Errorf("%w; the work returned: %w", over, err)
 		}
 	}()
-	return fn(h.Context())
+	return fn(h.Context(), h)
 }
 
 // PollDefaults fills the fields that are not set: from 250 ms to 5 s.
