@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/azconc/azconc/idempotent/internal/format"
 	"github.com/azconc/azconc/idempotent/internal/markers"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/tables"
@@ -33,7 +34,7 @@ func FuzzMarker(f *testing.F) {
 			}
 			return time.Unix((s%(1<<33)+(1<<33))%(1<<33), 0).UTC()
 		}
-		m := markers.Marker{Owner: owner, State: state, Expires: at(expires), Until: at(until), Buried: buried, Ledger: markers.Ledger{Attempts: attempts}}
+		m := markers.Marker{Owner: owner, State: state, Expires: at(expires), Until: at(until), Buried: buried, Counts: format.Counts{Attempts: attempts}}
 		if len(result) > 0 {
 			m.Result = result
 		}

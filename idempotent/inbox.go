@@ -16,6 +16,7 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/fence"
 	"github.com/azconc/azconc/pkg/observe"
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 // Inbox applies the effect of a message exactly once, if the effect is confined to one partition of a table: the effect
@@ -44,10 +45,7 @@ func NewInbox(table *aztables.Client, opts *InboxOptions) (*Inbox, error) {
 	if table == nil {
 		return nil, errors.New("no table client")
 	}
-	var o InboxOptions
-	if opts != nil {
-		o = *opts
-	}
+	o := ptr.Value(opts)
 	for name, p := range o.Outbox {
 		if p == nil || p.opts.Encoding != Envelope {
 			return nil, fmt.Errorf("InboxOptions.Outbox: %q has no Producer of envelopes, which carry the id by which copies are known", name)

@@ -13,6 +13,7 @@ import (
 	"github.com/azconc/azconc/idempotent/internal/queues"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/observe"
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 // Markers record in a table what has become of each key: which message has claimed it, and whether one was handled. The
@@ -65,10 +66,7 @@ func NewMarkers(table *aztables.Client, opts *MarkersOptions) (*Markers, error) 
 	if table == nil {
 		return nil, errors.New("no table client")
 	}
-	var o MarkersOptions
-	if opts != nil {
-		o = *opts
-	}
+	o := ptr.Value(opts)
 	o.Keep = cmp.Or(o.Keep, queues.Week)
 	if o.Keep < 0 {
 		return nil, fmt.Errorf("MarkersOptions.Keep: %v is negative", o.Keep)

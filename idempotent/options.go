@@ -10,6 +10,7 @@ import (
 
 	"github.com/azconc/azconc/idempotent/internal/format"
 	"github.com/azconc/azconc/pkg/observe"
+	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -111,10 +112,7 @@ type ConsumerOptions struct {
 }
 
 func (o *ConsumerOptions) withDefaults() (ConsumerOptions, error) {
-	var out ConsumerOptions
-	if o != nil {
-		out = *o
-	}
+	out := ptr.Value(o)
 	if out.Budget != nil {
 		if out.Concurrency != 0 {
 			return out, fmt.Errorf("ConsumerOptions.Concurrency: %d, and the Budget has the handlers", out.Concurrency)

@@ -140,9 +140,8 @@ func (c *Consumer) admit(m *azqueue.DequeuedMessage, began time.Time) *delivery 
 		d.m.Attempt = d.e.Attempts + 1
 	}
 	d.m.stopping, d.settled = c.stopping, make(chan struct{})
-	if l, ok := c.recalled[id]; ok && !d.carries {
-		d.e.Attempts, d.e.Excused, d.e.Unfinished = l.Attempts, l.Excused, l.Unfinished
-		d.m.Attempt = max(1, d.m.Deliveries-l.Excused)
+	if counts, ok := c.recalled[id]; ok && !d.carries {
+		d.e.Counts, d.m.Attempt = counts, max(1, d.m.Deliveries-counts.Excused)
 	}
 	d.settling = c.settling
 	d.receipt = c.queue.Receipt(id, d.raw)

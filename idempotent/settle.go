@@ -153,7 +153,7 @@ func (c *Consumer) recall(d *delivery) {
 	if len(c.recalled) >= maxRecalled {
 		clear(c.recalled)
 	}
-	c.recalled[d.m.ID] = d.ledger()
+	c.recalled[d.m.ID] = d.e.Counts
 }
 
 func wholeSeconds(d time.Duration) time.Duration {

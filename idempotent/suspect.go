@@ -9,7 +9,6 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
-	"github.com/azconc/azconc/idempotent/internal/markers"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -76,7 +75,7 @@ func (d *delivery) countStart(ctx context.Context) error {
 	case d.claim == nil:
 		return nil
 	default:
-		if err := d.claim.count(ctx, markers.Ledger{Attempts: e.Attempts, Excused: e.Excused, Unfinished: e.Unfinished}); err != nil {
+		if err := d.claim.count(ctx, e.Counts); err != nil {
 			return &excused{err}
 		}
 	}

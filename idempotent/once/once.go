@@ -26,6 +26,7 @@ import (
 	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/observe"
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 var (
@@ -75,10 +76,7 @@ func New(locks *pessimistic.Locker, table *aztables.Client, opts *Options) (*Onc
 	if locks == nil || table == nil {
 		return nil, errors.New("once: no Locker or no table client")
 	}
-	var o Options
-	if opts != nil {
-		o = *opts
-	}
+	o := ptr.Value(opts)
 	if o.Attempts < 0 {
 		return nil, fmt.Errorf("once: Attempts of %d: it must not be negative; 0 is no bound", o.Attempts)
 	}
