@@ -82,7 +82,7 @@ func (ls *lines) enter(ctx context.Context, a *acquisition) (*handOver, error) {
 	ls.mu.Unlock()
 	var over <-chan time.Time
 	if a.claim.limit > 0 {
-		timer := time.NewTimer(a.claim.limit)
+		timer := time.NewTimer(a.claim.limit - a.claim.run())
 		defer timer.Stop()
 		over = timer.C
 	}
