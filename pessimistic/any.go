@@ -78,6 +78,17 @@ func (s *slots) lock(ctx context.Context) (*Hold, int, error) {
 	}
 }
 
+// LockGate locks the gate of several locks, in whose name it reports: nobody has chosen that of the gate. Like LockAny, it is for package
+// shared alone. Errors and requests: those of Lock.
+func (k *Locker) LockGate(ctx context.Context, all locks.Slots, opts *LockOptions) (*Hold, error) {
+	a, err := k.newAcquisition(ctx, all.Gate(), opts)
+	if err != nil {
+		return nil, err
+	}
+	a.claim.remote.path = k.Path(all.Name)
+	return k.lock(ctx, a)
+}
+
 // AwaitNone waits, under a lock, until none of several others is held. That wait is a part of the one for the lock. Like LockAny,
 // it is for package shared alone. Errors: those of Lock. Requests: 1 for each look.
 func (k *Locker) AwaitNone(h *Hold, all locks.Slots, opts *LockOptions) error {
@@ -113,9 +124,7 @@ func (s *slots) take(ctx context.Context, i int) (*Hold, error) {
 			a.found = &seen
 		}
 	}
-	ctx, end := a.claim.remote.start(ctx, "Lock")
 	h, err := s.k.lock(ctx, a)
-	end(err)
 	if errors.Is(err, ErrHeld) {
 		s.queue.seen = a.queue.seen
 	}

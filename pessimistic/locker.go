@@ -182,18 +182,17 @@ func (k *Locker) Lock(ctx context.Context, name string, opts *LockOptions) (*Hol
 	if err != nil {
 		return nil, err
 	}
-	ctx, end := a.claim.remote.start(ctx, "Lock")
-	h, err := k.lock(ctx, a)
-	end(err)
-	return h, err
+	return k.lock(ctx, a)
 }
 
-func (k *Locker) lock(ctx context.Context, a *acquisition) (*Hold, error) {
+func (k *Locker) lock(ctx context.Context, a *acquisition) (h *Hold, err error) {
+	ctx, end := a.claim.remote.start(ctx, "Lock")
+	defer func() { end(err) }()
 	handed, err := k.lines.enter(ctx, a)
 	if err != nil {
 		return nil, err
 	}
-	h, err := a.hold(ctx, handed)
+	h, err = a.hold(ctx, handed)
 	if err != nil && !a.passed {
 		a.queue.line.leave(ctx, err, a.claim.remote.clock().now(), false)
 	}

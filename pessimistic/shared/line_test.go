@@ -23,7 +23,7 @@ func TestAWaitBehindThisProcessIsBoundedToo(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		gate, err := theirs.locker.Lock(t.Context(), theirs.gate, nil)
+		gate, err := theirs.locker.Lock(t.Context(), theirs.readers.all.Gate(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

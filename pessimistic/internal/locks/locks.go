@@ -38,6 +38,9 @@ type Slots struct {
 // Lock returns the name of one of the locks.
 func (s Slots) Lock(i int) string { return s.Prefix() + strconv.Itoa(i) }
 
+// Gate returns the name of the lock that keeps others from acquiring any of them.
+func (s Slots) Gate() string { return s.Name + "/gate" }
+
 // Prefix returns what the names of all locks begin with.
 func (s Slots) Prefix() string { return s.Name + "/slot/" }
 
