@@ -66,7 +66,7 @@ type DeleteResult struct {
 // error.
 func Delete(ctx context.Context, client *file.Client, opts *DeleteOptions) (DeleteResult, error) {
 	o := ptr.Value(opts)
-	c, err := fileCall("delete", client, o.Hooks, o.Wait, 0, 0)
+	c, err := fileCall("delete", client, o.Hooks, o.Wait, ranges{})
 	if err != nil {
 		return DeleteResult{}, err
 	}

@@ -39,8 +39,7 @@ type UploadOptions struct {
 	// Hooks observe the operation. Defaults to none.
 	Hooks observe.Hooks
 
-	span     int64 // see call
-	parallel int   // likewise
+	ranges ranges
 
 	_ struct{}
 }
@@ -63,7 +62,7 @@ func Upload(ctx context.Context, client *file.Client, content io.Reader, size in
 	if size < 0 {
 		return WriteResult{}, fmt.Errorf("upload: size: %d is negative", size)
 	}
-	c, err := fileCall("upload", client, o.Hooks, o.Wait, o.span, o.parallel)
+	c, err := fileCall("upload", client, o.Hooks, o.Wait, o.ranges)
 	if err != nil {
 		return WriteResult{}, err
 	}
