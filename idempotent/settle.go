@@ -137,9 +137,7 @@ func (d *delivery) putBack(ctx context.Context, after time.Duration, e format.Me
 	}
 	d.e = e
 	d.c.recall(d)
-	if err := d.c.dedupe.forget(ctx, d); err != nil {
-		d.report(observe.Failed, err)
-	}
+	d.abandon()
 	return d.receipt.Extend(ctx, wholeSeconds(after))
 }
 
@@ -219,7 +217,7 @@ func (d *delivery) settle(kind observe.Kind, do func(context.Context) error, why
 	return nil
 }
 
-// abandon handles a message that could not be given back: it reappears by itself.
+// abandon records, where the message cannot carry it, that nobody handles it: it returns, if need be by itself.
 func (d *delivery) abandon() {
 	ctx, cancel := retry.Detached(d.settling, send.TryTimeout)
 	defer cancel()
