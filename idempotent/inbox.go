@@ -139,7 +139,7 @@ func (i *Inbox) Apply(ctx context.Context, m *Message, partition string, change 
 			err = alreadyApplied(m)
 		}
 	}
-	err = i.judge(ctx, m, i.resource(partition, row), err, own)
+	err = i.judge(ctx, m, i.marker(m, partition).Resource(), err, own)
 	if len(i.outbox) > 0 {
 		err = i.conclude(ctx, m, partition, applying{res.Result, box, own}, err)
 	}
@@ -166,6 +166,10 @@ func (i *Inbox) span(ctx context.Context, name string, m *Message) (context.Cont
 	return i.table.Hooks.Start(ctx, observe.Span{Name: name, Resource: i.table.Path, Message: m.observed()})
 }
 
+func (i *Inbox) marker(m *Message, partition string) tables.Entity[inboxMarker] {
+	return tables.NewEntity[inboxMarker](i.table.Client, partition, inboxRow(m))
+}
+
 // inboxRow returns the row key of a message's marker.
 func inboxRow(m *Message) string {
 	prefix := inboxPrefix + markers.QueueName(m.Queue) + "."
@@ -181,7 +185,7 @@ func (i *Inbox) Applied(ctx context.Context, m *Message, partition string) (appl
 }
 
 func (i *Inbox) read(ctx context.Context, m *Message, partition string, o optimistic.SendOptions) (applied bool, err error) {
-	_, err = optimistic.Read(ctx, tables.NewEntity[inboxMarker](i.table.Client, partition, inboxRow(m)), &optimistic.ReadOptions{SendOptions: i.table.Sending(o)})
+	_, err = optimistic.Read(ctx, i.marker(m, partition), &optimistic.ReadOptions{SendOptions: i.table.Sending(o)})
 	if errors.Is(err, optimistic.ErrNotFound) && !markers.Missing(err) {
 		return false, nil
 	}
@@ -202,8 +206,4 @@ func (i *Inbox) failed(ctx context.Context, err, own error) error {
 		return err // of something else that change called
 	}
 	return &outage{err: err, probe: i.table.Probe}
-}
-
-func (i *Inbox) resource(partition, row string) string {
-	return tables.NewEntity[inboxMarker](i.table.Client, partition, row).Resource()
 }

@@ -146,14 +146,6 @@ func (o *ConsumerOptions) withDefaults() (ConsumerOptions, error) {
 	return out, nil
 }
 
-// outage returns the pauses after receives that failed. An outage may last, and every consumer meets it: they grow beyond those
-// of an idle queue.
-func (o *ConsumerOptions) outage() retry.Backoff {
-	b := o.Poll
-	b.Cap = max(b.Cap, 30*time.Second)
-	return b
-}
-
 func backoffOr(b retry.Backoff, base, limit time.Duration) retry.Backoff {
 	b.Base = cmp.Or(b.Base, base)
 	b.Cap = max(cmp.Or(b.Cap, limit), b.Base)

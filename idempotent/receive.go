@@ -45,7 +45,9 @@ func (c *Consumer) receiveAll() error {
 				return fmt.Errorf("receive from %s: %w", c.queue.Path, azerr.Clean(err))
 			}
 			failures++
-			if c.pause(ctx, max(c.o.outage().In(ctx).Wait(failures), azerr.Classify(err).RetryAfter)) != nil {
+			backoff := c.o.Poll // beyond that of an idle queue: an outage may last, and every consumer meets it
+			backoff.Cap = max(backoff.Cap, 30*time.Second)
+			if c.pause(ctx, max(backoff.In(ctx).Wait(failures), azerr.Classify(err).RetryAfter)) != nil {
 				return nil
 			}
 			continue

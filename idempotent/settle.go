@@ -37,8 +37,6 @@ func (d *delivery) dispose(o outcome) {
 		d.giveBack(observe.Returned, probing.Base, o.err)
 	case errors.Is(o.err, errGrouped):
 		d.giveBack(observe.Returned, min(d.growingPause(), c.o.Visibility), o.err)
-	case errors.Is(o.err, errCrowded):
-		d.giveBack(observe.Returned, 0, o.err)
 	case excusable(o.err):
 		d.report(observe.Failed, o.err)
 		pause := c.o.Backoff.Wait(d.e.Excused)
@@ -50,7 +48,7 @@ func (d *delivery) dispose(o outcome) {
 		d.poison(o.err)
 	case o.verdict == postpone:
 		d.giveBack(observe.Retried, o.after, o.err)
-	case errors.Is(o.cause, ErrStopping), errors.Is(o.err, errUnhandled):
+	case errors.Is(o.cause, ErrStopping), errors.Is(o.err, errUnhandled), errors.Is(o.err, errCrowded):
 		d.giveBack(observe.Returned, 0, o.err)
 	case d.exhausted(d.m.Attempt):
 		d.poison(&failedOften{d.m.Attempt, o.err})

@@ -75,15 +75,12 @@ func (l *Lease) renewOnce(ctx context.Context) (err error) {
 			return l.settle(ctx, clock.now(), &unhealthyError{err})
 		}
 	}
-	l.mu.Lock()
-	_, hard := l.remaining(clock.now())
-	over := l.standing(clock.now()) == heldNoMore
-	l.mu.Unlock()
-	if over {
-		return l.Err()
+	_, left, _ := l.Remaining()
+	if over := l.Err(); over != nil {
+		return over
 	}
 	t0 := clock.now()
-	err = l.remote.wire().Once(ctx, "", min(l.timing.try, hard), func(ctx context.Context) error {
+	err = l.remote.wire().Once(ctx, "", min(l.timing.try, left), func(ctx context.Context) error {
 		r, err := l.remote.target.Renew(ctx, l.id, lease.Conditions{})
 		return ownAnswer(r, err, l.id)
 	})

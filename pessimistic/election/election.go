@@ -20,8 +20,7 @@ import (
 // ErrResigned is the cause with which a leader's context ends after Election.Resign.
 var ErrResigned = errors.New("resigned")
 
-// Election elects one leader at a time among all processes that run for the same name. The lead is a named lock of the
-// Locker, and the term is its fence, which grows from leader to leader.
+// Election elects one leader at a time among all processes that run for the same name.
 //
 // An Election is safe for concurrent use, except that only one Run may be active at a time.
 type Election struct {
