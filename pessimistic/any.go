@@ -50,7 +50,7 @@ func (k *Locker) LockAny(ctx context.Context, all locks.Slots, opts *LockOptions
 		return nil, 0, azerr.Op("acquire", s.claim.remote.path, err)
 	}
 	h, i, err := s.lock(ctx)
-	s.queue.line.leave(ctx, err, s.claim.remote.clock().now(), false)
+	s.queue.line.leave(ctx, err, s.claim.remote.now(), false)
 	return h, i, err
 }
 

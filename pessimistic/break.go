@@ -139,7 +139,7 @@ func (l *Lease) foundBroken(ctx context.Context, refusal error) error {
 	if !l.stillBreaking(ctx) && ctx.Err() == nil {
 		return l.lose(Broken, refusal)
 	}
-	now := l.remote.clock().now()
+	now := l.remote.now()
 	l.mu.Lock()
 	b := &breaking{at: l.granted, most: l.timing.duration}
 	if l.timing.infinite() {

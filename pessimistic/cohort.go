@@ -67,7 +67,7 @@ func (ls *lines) enter(ctx context.Context, a *acquisition) (*handOver, error) {
 	a.queue.line = l
 	if !l.busy {
 		l.busy = true
-		if p := ls.past[a.name]; a.found == nil && p.seen != nil && a.k.opts.TakeoverDelay == 0 && a.claim.remote.clock().now().runSince(p.left) < unwatched {
+		if p := ls.past[a.name]; a.found == nil && p.seen != nil && a.k.opts.TakeoverDelay == 0 && a.claim.remote.now().runSince(p.left) < unwatched {
 			a.found = p.seen
 		}
 		ls.mu.Unlock()
@@ -210,7 +210,7 @@ func (a *acquisition) inherit(ctx context.Context, b *handOver) (*Hold, error) {
 		_ = l.Release(ctx) // hands it over to the next
 		return nil, azerr.Op("lock", a.claim.remote.path, context.Cause(ctx))
 	}
-	h, err := a.stamped(ctx, l, b.holding.seen, b.holding.date, l.remote.clock().now())
+	h, err := a.stamped(ctx, l, b.holding.seen, b.holding.date, l.remote.now())
 	if err != nil {
 		_ = l.Release(ctx)
 		return nil, err
@@ -227,7 +227,7 @@ func (l *Lease) holdOut(ctx context.Context) {
 	}
 	ctx, cancel := during(ctx, l.keeping) // a lost lease need not be held any longer
 	defer cancel()
-	_ = retry.Sleep(ctx, h.least-l.remote.clock().now().runSince(h.at))
+	_ = retry.Sleep(ctx, h.least-l.remote.now().runSince(h.at))
 }
 
 // passOn hands the lease over to the next goroutine in line, if the lease is free of doubt, and at least
@@ -235,7 +235,7 @@ func (l *Lease) holdOut(ctx context.Context) {
 // renewed. The caller is in front, and the renewer has ended. If the lease is not handed over, the caller calls left after
 // releasing it.
 func (l *Lease) passOn(ctx context.Context, lost *LostError) (passed bool, left func()) {
-	h, now := l.holding, l.remote.clock().now()
+	h, now := l.holding, l.remote.now()
 	l.mu.Lock()
 	granted := l.granted
 	_, hard := l.remaining(now)
@@ -247,5 +247,5 @@ func (l *Lease) passOn(ctx context.Context, lost *LostError) (passed bool, left 
 	case sound && h.line.handOver(&handOver{l.id, granted, *h}, now):
 		return true, nil
 	}
-	return false, func() { h.line.leave(ctx, nil, l.remote.clock().now(), lost == nil) }
+	return false, func() { h.line.leave(ctx, nil, l.remote.now(), lost == nil) }
 }

@@ -142,7 +142,7 @@ func (l *Lease) Stats() Stats {
 
 // lose ends the lease for good. Only the first reason is kept. err is the cause; nil stands for the last failure, if any.
 func (l *Lease) lose(reason Reason, err error) *LostError {
-	now := l.remote.clock().now()
+	now := l.remote.now()
 	l.mu.Lock()
 	lost := cmp.Or(l.lost, l.loss(now, reason, cmp.Or(err, l.failure)))
 	if l.lost != nil || l.gaveBack {
@@ -176,7 +176,7 @@ func (l *Lease) enter(ctx context.Context) (_ context.Context, leave func(), err
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.gaveBack || l.lost != nil {
-		return nil, nil, l.over(l.remote.clock().now())
+		return nil, nil, l.over(l.remote.now())
 	}
 	l.calls.Add(1)
 	ctx, cancel := during(ctx, l.keeping) // Release need not wait for it

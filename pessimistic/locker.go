@@ -194,7 +194,7 @@ func (k *Locker) lock(ctx context.Context, a *acquisition) (h *Hold, err error) 
 	}
 	h, err = a.hold(ctx, handed)
 	if err != nil && !a.passed {
-		a.queue.line.leave(ctx, err, a.claim.remote.clock().now(), false)
+		a.queue.line.leave(ctx, err, a.claim.remote.now(), false)
 	}
 	return h, err
 }

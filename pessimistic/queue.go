@@ -31,7 +31,7 @@ type queue struct {
 
 func (q *queue) sees(seen lease.Observation) {
 	if q.seen = seen; q.place != nil {
-		q.place.sees(seen, q.remote.clock().now())
+		q.place.sees(seen, q.remote.now())
 	}
 	if q.line != nil {
 		q.line.sees(seen)
@@ -40,7 +40,7 @@ func (q *queue) sees(seen lease.Observation) {
 
 // free reports whether the lease looks free, and this call may acquire it.
 func (q *queue) free() bool {
-	return q.seen.State.Free() && (q.place == nil || q.place.wait(q.remote.clock().now(), q.pace.Cap) <= 0)
+	return q.seen.State.Free() && (q.place == nil || q.place.wait(q.remote.now(), q.pace.Cap) <= 0)
 }
 
 // pause returns the time until the next look. In a line it is not always the same, as the looks of several waiters would
@@ -49,7 +49,7 @@ func (q *queue) pause(ctx context.Context) time.Duration {
 	if q.place == nil {
 		return q.pace.Next(ctx)
 	}
-	wait := q.place.wait(q.remote.clock().now(), q.pace.Cap)
+	wait := q.place.wait(q.remote.now(), q.pace.Cap)
 	if q.seen.State.Free() {
 		return wait
 	}
@@ -66,7 +66,7 @@ func (q *queue) untilFree(ctx context.Context, cause error) error {
 			q.report(ctx)
 		}
 		if q.place != nil {
-			q.place.signUp(ctx, q.remote.clock())
+			q.place.signUp(ctx, q.remote.now)
 		}
 		if err := q.sleep(ctx, cause); err != nil {
 			return err

@@ -126,7 +126,7 @@ func (l *Lease) Reclaim(ctx context.Context) (*Lease, error) {
 	l.mu.Unlock()
 	again := newLease(ctx, c, t0)
 	again.holding = l.holding
-	again.emit(observe.Event{Kind: observe.Acquired, Took: again.remote.clock().now().since(t0)})
+	again.emit(observe.Event{Kind: observe.Acquired, Took: again.remote.now().since(t0)})
 	return again, nil
 }
 
@@ -144,9 +144,9 @@ func (l *Lease) unclaimable() error {
 // prove renews a lease that may have expired. Success proves that no other client has held it meanwhile.
 func (c *claim) prove(ctx context.Context) (t0 instant, err error) {
 	_, err = c.remote.wire().Send(ctx, "", wire.Again{Try: c.timing.try, Budget: c.faults(), Pause: c.next, Judge: c.provedLost}, func(ctx context.Context) error {
-		t0 = c.remote.clock().now()
+		t0 = c.remote.now()
 		r, err := c.remote.target.Renew(ctx, c.id, lease.Conditions{})
-		if err = ownAnswer(r, err, c.id); err == nil && !c.timing.infinite() && c.remote.clock().now().since(t0) > c.timing.requestTimeout() {
+		if err = ownAnswer(r, err, c.id); err == nil && !c.timing.infinite() && c.remote.now().since(t0) > c.timing.requestTimeout() {
 			err = errSlow
 		}
 		return err

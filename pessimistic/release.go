@@ -67,7 +67,7 @@ func (l *Lease) giveBack(ctx context.Context, remove bool) error {
 		return lost // there is nothing left to release
 	}
 	l.mu.Lock()
-	_, left := l.remaining(l.remote.clock().now())
+	_, left := l.remaining(l.remote.now())
 	l.mu.Unlock()
 	if left <= 0 {
 		left = releaseTry // a request whose response was lost may have renewed it
@@ -77,14 +77,14 @@ func (l *Lease) giveBack(ctx context.Context, remove bool) error {
 	if lost == nil {
 		remove = l.announce(ctx, remove) && remove
 	}
-	began := l.remote.clock().now()
+	began := l.remote.now()
 	var err error
 	if remove && lost == nil {
 		err = l.sendRemoval(ctx)
 	} else {
 		err = l.sendRelease(ctx)
 	}
-	l.emit(observe.Event{Kind: observe.Released, Err: err, Took: l.remote.clock().now().since(began)})
+	l.emit(observe.Event{Kind: observe.Released, Err: err, Took: l.remote.now().since(began)})
 	if lost != nil {
 		return lost
 	}
@@ -93,7 +93,7 @@ func (l *Lease) giveBack(ctx context.Context, remove bool) error {
 
 // close ends the work and the keepers.
 func (l *Lease) close() *LostError {
-	now := l.remote.clock().now()
+	now := l.remote.now()
 	l.mu.Lock()
 	if _, hard := l.remaining(now); hard <= 0 && l.lost == nil {
 		// The watchman would have noticed within a second.
@@ -149,7 +149,7 @@ func (l *Lease) ended(op string, err error, ambiguous bool) error {
 	case reason != 0:
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		return l.loss(l.remote.clock().now(), reason, err)
+		return l.loss(l.remote.now(), reason, err)
 	case ambiguous:
 		return &UnknownError{Op: op, Resource: l.remote.path, Why: "if it was not carried out, others wait for the lease to run out", Err: err}
 	}

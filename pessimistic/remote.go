@@ -21,14 +21,21 @@ type remote struct {
 	hooks     observe.Hooks
 	requests  *atomic.Int64
 	answered  *atomic.Bool         // the service has answered, with whatever result
-	clockJump func() time.Duration // what clock reads; nil outside tests
+	clockJump func() time.Duration // by how much the wall clock has advanced while timers stood still; nil outside tests
 }
 
 func newRemote(target Resource, hooks observe.Hooks) remote {
 	return remote{target: target, path: target.String(), hooks: hooks, requests: new(atomic.Int64), answered: new(atomic.Bool)}
 }
 
-func (r remote) clock() clock { return clock{r.clockJump} }
+// now reads the machine's clocks.
+func (r remote) now() instant {
+	i := instant{at: time.Now()}
+	if r.clockJump != nil {
+		i.jumped = r.clockJump()
+	}
+	return i
+}
 
 func (r remote) start(ctx context.Context, operation string) (context.Context, func(error)) {
 	return r.hooks.Start(ctx, observe.Span{Name: "pessimistic." + operation, Resource: r.path})

@@ -20,7 +20,7 @@ func (l *Lease) renewer() {
 	for {
 		l.mu.Lock()
 		failed := l.failure != nil
-		wait := l.timing.cadence - l.remote.clock().now().since(l.granted)
+		wait := l.timing.cadence - l.remote.now().since(l.granted)
 		l.mu.Unlock()
 		if failed {
 			wait = l.pauseAfterFailure(l.keeping)
@@ -53,7 +53,7 @@ func (l *Lease) pauseAfterFailure(ctx context.Context) time.Duration {
 	defer l.mu.Unlock()
 	pause := gapIn(ctx)
 	if wish := azerr.Classify(l.failure).RetryAfter; wish > pause {
-		stop, _ := l.remaining(l.remote.clock().now())
+		stop, _ := l.remaining(l.remote.now())
 		pause = max(pause, min(wish, stop-l.timing.try))
 	}
 	return pause
@@ -64,22 +64,21 @@ func (l *Lease) pauseAfterFailure(ctx context.Context) time.Duration {
 //
 // It does not wait for any other request of this lease: a hanging request must not cost the lease.
 func (l *Lease) renewOnce(ctx context.Context) (err error) {
-	clock := l.remote.clock()
 	defer func() {
 		if p := recover(); p != nil { // a panic in a hook, a health check or the SDK
-			err = l.settle(ctx, clock.now(), fmt.Errorf("panic while renewing: %v", p))
+			err = l.settle(ctx, l.remote.now(), fmt.Errorf("panic while renewing: %v", p))
 		}
 	}()
 	if l.health != nil {
 		if err := l.checkHealth(ctx); err != nil {
-			return l.settle(ctx, clock.now(), &unhealthyError{err})
+			return l.settle(ctx, l.remote.now(), &unhealthyError{err})
 		}
 	}
 	_, left, _ := l.Remaining()
 	if over := l.Err(); over != nil {
 		return over
 	}
-	t0 := clock.now()
+	t0 := l.remote.now()
 	err = l.remote.wire().Once(ctx, "", min(l.timing.try, left), func(ctx context.Context) error {
 		r, err := l.remote.target.Renew(ctx, l.id, lease.Conditions{})
 		return ownAnswer(r, err, l.id)
@@ -103,7 +102,7 @@ func (e *unhealthyError) Unwrap() error { return e.err }
 
 // settle notes the result of a renewal in ctx that was sent at t0.
 func (l *Lease) settle(ctx context.Context, t0 instant, err error) error {
-	now := l.remote.clock().now()
+	now := l.remote.now()
 	switch reason := judge(err); {
 	case reason != 0:
 		return l.lose(reason, err)
@@ -159,7 +158,7 @@ func (l *Lease) watchman() {
 
 // look ends the work or the lease if that is due, and returns when to look again.
 func (l *Lease) look() (next time.Duration, over bool) {
-	now := l.remote.clock().now()
+	now := l.remote.now()
 	l.mu.Lock()
 	if l.lost != nil || l.gaveBack {
 		l.mu.Unlock()
@@ -201,7 +200,7 @@ func (l *Lease) look() (next time.Duration, over bool) {
 
 // reportDoubt reports a jump of the clock, which the watchman has seen: blocked in a hook, that might miss the next deadline.
 func (l *Lease) reportDoubt() {
-	now := l.remote.clock().now()
+	now := l.remote.now()
 	l.mu.Lock()
 	var lost *LostError
 	if !l.doubted && now.jumpSince(l.granted) > jumpTolerance {

@@ -84,11 +84,11 @@ func (a *acquisition) stamped(ctx context.Context, l *Lease, base lease.Observat
 	h := &holding{line: a.queue.line, seen: base, date: date, at: at, least: a.k.opts.AtLeast, waited: a.queue.sawHolder, tickets: a.queue.place.blob, client: a.client}
 	token, due, err := a.tokenAfter(base, date.date)
 	if err == nil {
-		h.record = record{owner: a.k.opts.Owner, nonce: uuid.NewString(), fence: token, since: date.now(l.remote.clock()), duration: l.timing.duration, order: a.next(base)}
+		h.record = record{owner: a.k.opts.Owner, nonce: uuid.NewString(), fence: token, since: date.now(l.remote.now()), duration: l.timing.duration, order: a.next(base)}
 		if due.After(h.since) {
 			h.since = due
 		}
-		if err = date.until(ctx, due, l.remote.clock()); err == nil {
+		if err = date.until(ctx, due, l.remote.now()); err == nil {
 			err = a.stamp(ctx, h)
 		}
 	}
@@ -99,8 +99,8 @@ func (a *acquisition) stamped(ctx context.Context, l *Lease, base lease.Observat
 		return nil, azerr.Op("lock", a.claim.remote.path, err)
 	}
 	l.holding = h
-	a.queue.line.holds(h, l.remote.clock().now())
-	l.emit(observe.Event{Kind: observe.Acquired, Took: l.remote.clock().now().since(a.claim.began), Fence: token})
+	a.queue.line.holds(h, l.remote.now())
+	l.emit(observe.Event{Kind: observe.Acquired, Took: l.remote.now().since(a.claim.began), Fence: token})
 	return &Hold{Lease: l, name: a.name, etag: h.seen.ETag}, nil
 }
 
@@ -129,7 +129,7 @@ func (a *acquisition) stamp(ctx context.Context, h *holding) error {
 	_, err := remote.wire().Send(ctx, "Set Blob Metadata", again, func(ctx context.Context) error {
 		resp, err := a.client.SetMetadata(ctx, metadata, underLease(id, h.seen.ETag))
 		if err == nil && resp.Date != nil {
-			h.date = moment{*resp.Date, remote.clock().now()}
+			h.date = moment{*resp.Date, remote.now()}
 		}
 		etag = ptr.Value(resp.ETag)
 		return err

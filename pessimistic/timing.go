@@ -92,24 +92,10 @@ func gapIn(ctx context.Context) time.Duration {
 	return gap/2 + retry.Backoff{Base: gap}.In(ctx).Wait(0)
 }
 
-// clock reads the time. The zero value reads the machine's clocks. jumped is the seam through which a test suspends the
-// machine: it returns by how much the wall clock has advanced while the monotonic clock, and every timer, stood still.
-type clock struct {
-	jumped func() time.Duration
-}
-
 // instant is a reading of both clocks.
 type instant struct {
-	at     time.Time // with a monotonic reading
-	jumped time.Duration
-}
-
-func (c clock) now() instant {
-	i := instant{at: time.Now()}
-	if c.jumped != nil {
-		i.jumped = c.jumped()
-	}
-	return i
+	at     time.Time     // with a monotonic reading
+	jumped time.Duration // in tests, which suspend the machine: see remote.clockJump
 }
 
 // since returns the least time that has passed since j: the larger of what the two clocks show. The monotonic clock
