@@ -26,10 +26,8 @@ import (
 // handled, at least once and by one handler at a time, and a copy is deleted only when one is known to be handled. With
 // an Inbox, the effect is applied exactly once.
 //
-// While another resource that it needs does not answer, a Consumer receives nothing, reports this in a
-// Failed event, and probes the resource about a dozen times in five minutes. No attempts are counted meanwhile. If the
-// resource is missing or access to it is forbidden, Run returns. A missing table of the Markers is created, also if it was
-// deleted meanwhile and the service does not free its name at once.
+// While another resource that it needs does not answer, a Consumer receives nothing, and reports this in a Failed event: see
+// "Outages" in the comment of the package.
 //
 // A Consumer is safe for concurrent use. It can be run once.
 type Consumer struct {

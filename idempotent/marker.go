@@ -20,12 +20,8 @@ import (
 // claims of all messages of one receive are one entity group transaction, and so are the completions of messages that
 // were handled at about the same time. A copy of a message is deleted only when the marker says that one was handled.
 //
-// A process that is killed repeats the messages that it has handled and not yet recorded: at most 2*Concurrency + 127
-// per Consumer.
-//
-// A claim ends after five minutes, or twice Visibility if that is longer, and no later than Visibility after its message
-// expires. A consumer whose handler takes longer renews it. A copy that arrives after the claim has ended is handled in
-// place of the message that had claimed the key, which may have expired or been cleared.
+// A copy that arrives after a claim has ended is handled in place of the message that had claimed the key, which may have expired or been
+// cleared: see "States of a marker" in the comment of the package, and DedupeOwner for what a process repeats that is killed.
 //
 // The partition of a marker is the queue's name and, if the key is a UUID of version 7, the day encoded in it: every
 // copy looks in the same place. A key that is too long for a row key is hashed.

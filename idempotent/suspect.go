@@ -12,8 +12,6 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// Which messages are suspect, and what their handlers need to run: see "Messages that end their process" in the comment of the package.
-
 // suspicion is the number of deliveries without a known outcome that makes a message suspect.
 const suspicion = 2
 

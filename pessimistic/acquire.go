@@ -151,8 +151,8 @@ var errSlow = errors.New("the lease was granted so late that too little of it wa
 
 // ask sends acquire requests until one is answered. After a transient fault it repeats the same request.
 //
-// Each request has half of the duration to be answered: see timing.requestTimeout. An infinite one is not cut off when ctx ends:
-// if it was abandoned and applied later, the resource would stay locked forever, and a release may overtake it.
+// An infinite request is not cut off when ctx ends: if it was abandoned and applied later, the resource would stay locked forever, and
+// a release may overtake it.
 func (c *claim) ask(ctx context.Context, match azcore.ETag) (g grant, err error) {
 	timeout := c.timing.requestTimeout()
 	sent, err := c.remote.wire().Send(ctx, "", wire.Again{Budget: c.faults(), Pause: c.next, Judge: orSlow}, func(ctx context.Context) error {

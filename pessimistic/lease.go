@@ -15,8 +15,7 @@ import (
 //
 // A Lease promises that as long as Context has not ended, the service has not granted the lease to another client,
 // unless a client broke it or deleted the leased resource; then Context ends when the next renewal notices, within a
-// third of the duration. A lease that was broken with a grace period remains the holder's until that period ends: Valid
-// stays true for as long as the service reports it as breaking.
+// third of the duration.
 //
 // A Lease does not promise that a request which was sent in time arrives in time. See Guard, and Hold.Fence, which
 // closes that gap.

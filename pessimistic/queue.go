@@ -8,6 +8,7 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/observe"
+	"github.com/azconc/azconc/pkg/retry"
 )
 
 // queue waits until another client's lease ends. It polls with HEAD requests, which cost the service little and, unlike
@@ -87,11 +88,14 @@ func (q *queue) report(ctx context.Context) {
 	q.reported = q.run()
 }
 
+// afterFault sets the wait after a look that failed: a lost response must not cost a waiter its place.
+var afterFault = retry.Backoff{Base: 500 * time.Millisecond, Cap: 2 * time.Second}
+
 func (q *queue) sleep(ctx context.Context, cause error) error {
 	q.waited = q.run()
 	var pause time.Duration
 	if q.failed > 0 {
-		pause = max(locks.AfterFault(ctx, q.failed-1), min(q.wish, longestWish))
+		pause = max(afterFault.In(ctx).Wait(q.failed-1), min(q.wish, longestWish))
 	} else {
 		pause = q.pause(ctx)
 	}

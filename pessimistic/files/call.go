@@ -23,7 +23,6 @@ type call struct {
 	path  string
 	hooks observe.Hooks
 	sent  *atomic.Int64 // requests
-	try   time.Duration // timeout of a single request
 	wait  *waiter       // for SMB clients; nil: the first refusal is final
 	ranges
 }
@@ -35,7 +34,7 @@ type ranges struct {
 }
 
 func newCall(url string, hooks observe.Hooks) *call {
-	return &call{path: resource.Path(url), hooks: hooks, sent: new(atomic.Int64), try: tryTimeout}
+	return &call{path: resource.Path(url), hooks: hooks, sent: new(atomic.Int64)}
 }
 
 // fileCall returns a call on a file that waits for SMB clients if wait is not nil.
@@ -133,7 +132,7 @@ func (c *call) settle(ctx context.Context, name string, refusal error, request f
 
 // again repeats a request after transient faults, but not while SMB clients use the file.
 func (c *call) again() wire.Again {
-	return wire.Again{Try: c.try, Budget: budget(), Judge: func(_ context.Context, f wire.Failed) (wire.Verdict, error) {
+	return wire.Again{Try: tryTimeout, Budget: budget(), Judge: func(_ context.Context, f wire.Failed) (wire.Verdict, error) {
 		_, used := inUse(f.Err)
 		if used {
 			return wire.Final, f.Err

@@ -105,12 +105,6 @@ func PollDefaults(b retry.Backoff) retry.Backoff {
 	return b
 }
 
-// AfterFault returns the wait before the look that follows n+1 failed ones: a lost response must not cost a waiter its
-// place.
-func AfterFault(ctx context.Context, n int) time.Duration {
-	return retry.Backoff{Base: 500 * time.Millisecond, Cap: 2 * time.Second}.In(ctx).Wait(n)
-}
-
 // Pace draws the intervals between checks of something that another client holds from the upper half of a range that doubles up
 // to the cap. Full jitter would start near zero each time, and each check costs a request; and the more the intervals differ, the
 // less evenly the waiters are served. It must not be used concurrently.
