@@ -54,7 +54,7 @@ func FuzzMarker(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, found, err := k.table.Read(context.Background(), partition, row)
+		got, found, err := markers.Find(context.Background(), k.table.Entity(partition, row), k.table.Reading())
 		if err != nil || !found || !reflect.DeepEqual(got, m) {
 			t.Errorf("%s is read as %+v, %v, want %+v", text, got, err, m)
 		}
@@ -80,7 +80,7 @@ func FuzzForeignMarker(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, found, err := k.table.Read(context.Background(), "orders", "k-x")
+		m, found, err := markers.Find(context.Background(), k.table.Entity("orders", "k-x"), k.table.Reading())
 		if err == nil && !found {
 			t.Errorf("%s is stored, and not found", data)
 		}

@@ -185,11 +185,8 @@ func (i *Inbox) Applied(ctx context.Context, m *Message, partition string) (appl
 }
 
 func (i *Inbox) read(ctx context.Context, m *Message, partition string, o optimistic.SendOptions) (applied bool, err error) {
-	_, err = optimistic.Read(ctx, i.marker(m, partition), &optimistic.ReadOptions{SendOptions: i.table.Sending(o)})
-	if errors.Is(err, optimistic.ErrNotFound) && !markers.Missing(err) {
-		return false, nil
-	}
-	return err == nil, i.failed(ctx, err, nil)
+	_, applied, err = markers.Find(ctx, i.marker(m, partition), i.table.Sending(o))
+	return applied, i.failed(ctx, err, nil)
 }
 
 // inboxTries bounds how often a request is sent: during an outage, probes follow.

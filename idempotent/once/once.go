@@ -245,7 +245,7 @@ func checkKey(key string) error {
 
 // look returns the stored result, for any payload if hash is empty.
 func (o *Once) look(ctx context.Context, key, hash string) (Result, bool, error) {
-	e, done, err := o.read(ctx, key)
+	e, done, err := markers.Find(ctx, o.at(key), o.sending())
 	switch {
 	case !done || err != nil:
 		return Result{}, false, err
@@ -253,17 +253,6 @@ func (o *Once) look(ctx context.Context, key, hash string) (Result, bool, error)
 		return Result{}, false, fmt.Errorf("%w: %s", ErrMismatch, key)
 	}
 	return e.stored(true), true, nil
-}
-
-func (o *Once) read(ctx context.Context, key string) (e entity, found bool, err error) {
-	v, err := optimistic.Read(ctx, o.at(key), &optimistic.ReadOptions{SendOptions: o.sending()})
-	switch {
-	case errors.Is(err, optimistic.ErrNotFound):
-		return entity{}, false, nil
-	case err != nil:
-		return entity{}, false, err
-	}
-	return v.Value, true, nil
 }
 
 // sending configures the requests to the table.

@@ -57,14 +57,14 @@ func (t *Table) Rewriting() optimistic.SendOptions {
 	return t.Sending(optimistic.SendOptions{Tries: Tries, TryTimeout: send.TryTimeout})
 }
 
-// Read returns a marker, if it exists.
-func (t *Table) Read(ctx context.Context, partition, row string) (m Marker, found bool, err error) {
-	v, err := optimistic.Read(ctx, t.Entity(partition, row), &optimistic.ReadOptions{SendOptions: t.Reading()})
+// Find returns an entity, if it exists. That the table does not is an error. Requests: 1.
+func Find[T any](ctx context.Context, at tables.Entity[T], o optimistic.SendOptions) (value T, found bool, err error) {
+	v, err := optimistic.Read(ctx, at, &optimistic.ReadOptions{SendOptions: o})
 	switch {
-	case errors.Is(err, optimistic.ErrNotFound):
-		return Marker{}, false, nil
+	case errors.Is(err, optimistic.ErrNotFound) && !Missing(err):
+		return value, false, nil
 	case err != nil:
-		return Marker{}, false, err
+		return value, false, err
 	}
 	return v.Value, true, nil
 }
