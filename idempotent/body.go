@@ -114,7 +114,8 @@ func (k *ClaimCheck) fetch(ctx context.Context, p format.Packed) ([]byte, error)
 	case azerr.Has(err, "BlobNotFound"):
 		return nil, &format.Damaged{Err: fmt.Errorf("blob %s with the body is missing: a copy of the message was handled, or another client deleted the blob: %w", at, azerr.Clean(err))}
 	}
-	return nil, &outage{err: fmt.Errorf("read the body in blob %s: %w", at, azerr.Clean(err)), probe: func(ctx context.Context) error { return k.probe(ctx, p) }}
+	err = fmt.Errorf("read the body in blob %s: %w", at, azerr.Clean(err))
+	return nil, &outage{err: err, probe: func(ctx context.Context) error { return k.probe(ctx, p) }}
 }
 
 // get reads the blob once. An intermediary may pass a response on without its length, and may cut it off: a body that is too

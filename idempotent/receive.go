@@ -25,7 +25,9 @@ func (c *Consumer) receiveAll() error {
 		if n == 0 {
 			return nil
 		}
-		idle := c.nothingInFlight() // messages that are put back after the receive would be missed
+		c.mu.Lock()
+		idle := len(c.inFlight) == 0 // messages that are put back after the receive would be missed
+		c.mu.Unlock()
 		batch, err := c.receive(ctx, n)
 		c.budget.give(c, n-len(batch))
 		created = created && err != nil

@@ -123,8 +123,7 @@ func faultsFor(d time.Duration) retry.Budget {
 	return retry.Budget{Attempts: -1, Elapsed: d, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 2 * time.Second}}
 }
 
-// endures reports whether the call retries faults for as long as it may wait: until MaxWait has passed if it is set, and
-// otherwise without bound once the service has ever answered. Until then a fault cannot be distinguished from a wrong address.
+// endures reports whether the call retries faults for as long as it may wait: see AcquireOptions.Tries.
 func (c *claim) endures() bool {
 	return c.wait && (c.limit >= shortWait || c.limit <= 0 && c.remote.answered.Load())
 }

@@ -36,7 +36,7 @@ type place struct {
 // tickets returns the blob in which the waiters of a lock sign up.
 func (k *Locker) tickets(w remote, name string) ticketBlob {
 	w.path += waitersSuffix
-	return ticketBlob{client: k.client.NewAppendBlobClient(k.opts.Prefix + name + waitersSuffix), wire: w.wire(), try: time.Second}
+	return ticketBlob{client: k.client.NewAppendBlobClient(k.opts.Prefix + name + waitersSuffix), wire: w.wire()}
 }
 
 // inexact is by how much the time between two Dates of the service may be wrong, as recorded responses show, and a little.

@@ -82,7 +82,8 @@ func Receive(ctx context.Context, queue *azqueue.QueueClient, n int, visibility 
 	}
 	ctx, end := start(ctx, opts, "manual.Receive", queue)
 	defer end(&err)
-	got, until, sent, err := queues.New(queue, ptr.Value(opts).Hooks, nil).ReceiveAgain(ctx, n, visibility, wire.Again{Try: send.TryTimeout, Budget: byHand})
+	q := queues.New(queue, ptr.Value(opts).Hooks, nil)
+	got, until, sent, err := q.ReceiveAgain(ctx, n, visibility, wire.Again{Try: send.TryTimeout, Budget: byHand})
 	if err != nil {
 		return nil, sent.Ambiguous, cmp.Or(sent.Last, err)
 	}

@@ -120,9 +120,10 @@ type keptError struct{ err error }
 func (e *keptError) Error() string { return fmt.Sprintf("the lead is kept: %v", e.err) }
 func (e *keptError) Unwrap() error { return e.err }
 
-// govern runs onElected for one term, and releases the lead unless it is kept. ended is why the term ended before onElected returned; nil if
-// it did not.
-func (e *Election) govern(ctx context.Context, h *pessimistic.Hold, onElected func(context.Context, *pessimistic.Hold) error) (ended, err error) {
+// govern runs onElected for one term, and releases the lead unless it is kept. ended is why the term ended before onElected
+// returned; nil if it did not.
+func (e *Election) govern(ctx context.Context, h *pessimistic.Hold,
+	onElected func(context.Context, *pessimistic.Hold) error) (ended, err error) {
 	term, end := context.WithCancelCause(h.Context())
 	l := &lead{hold: h, end: end, done: make(chan struct{})}
 	e.mu.Lock()

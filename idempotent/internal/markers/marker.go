@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 	"github.com/google/uuid"
 
 	"github.com/azconc/azconc/idempotent/internal/format"
@@ -57,12 +56,6 @@ func (m Marker) Encode(partition, row string) ([]byte, error) {
 		}
 	}
 	return json.Marshal(stored)
-}
-
-// tablePath returns the path of a table.
-func tablePath(table *aztables.Client) string {
-	partition, _, _ := strings.Cut(tables.NewEntity[Marker](table, "p", "r").Resource(), "/")
-	return partition
 }
 
 // PartitionOf returns the partition of a key's marker.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 
@@ -24,7 +25,8 @@ type Table struct {
 
 // NewTable returns the markers in a table. hooks receive its requests.
 func NewTable(client *aztables.Client, hooks observe.Hooks) *Table {
-	return &Table{client, tablePath(client), hooks}
+	path, _, _ := strings.Cut(tables.NewEntity[Marker](client, "p", "r").Resource(), "/")
+	return &Table{client, path, hooks}
 }
 
 // Observed returns the same table with other hooks.
