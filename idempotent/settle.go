@@ -131,12 +131,12 @@ func (d *delivery) putBack(ctx context.Context, after time.Duration, e format.Me
 		if err != nil {
 			return err
 		}
-		return d.receipt.Rewrite(ctx, wholeSeconds(after), text)
+		return d.receipt.Rewrite(ctx, d.hiding(after), text)
 	}
 	d.e = e
 	d.c.recall(d)
 	d.abandon()
-	return d.receipt.Extend(ctx, wholeSeconds(after))
+	return d.receipt.Extend(ctx, d.hiding(after))
 }
 
 // maxRecalled bounds the number of messages whose counts are kept in memory.
@@ -152,8 +152,15 @@ func (c *Consumer) recall(d *delivery) {
 	c.recalled[d.m.ID] = d.e.Counts
 }
 
-func wholeSeconds(d time.Duration) time.Duration {
-	return min((max(d, 0) + time.Second - 1).Truncate(time.Second), queues.Week)
+// hiding returns for how long a message is put back: in whole seconds, and not beyond its expiry, which the service refuses. The queue's
+// clock shows whole seconds, and the request takes time.
+func (d *delivery) hiding(after time.Duration) time.Duration {
+	pause := min((max(after, 0) + time.Second - 1).Truncate(time.Second), queues.Week)
+	if d.m.Expires.IsZero() { // an intermediary has dropped it
+		return pause
+	}
+	left := d.m.Expires.Sub(d.at) - time.Since(d.received) - 2*time.Second
+	return min(pause, max(left.Truncate(time.Second), time.Second))
 }
 
 // poison moves the message to the poison queue: first it writes the copy, then the marker, which from then on lets
