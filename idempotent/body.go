@@ -30,6 +30,17 @@ type excused struct{ err error }
 func (e *excused) Error() string { return e.err.Error() }
 func (e *excused) Unwrap() error { return e.err }
 
+// excuse returns the error of what precedes a handler in ctx as an *excused. After the end of ctx an error says nothing else.
+func excuse(ctx context.Context, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	}
+	return &excused{err}
+}
+
 // resolve loads the body of a message that does not contain it. The error determines what happens to the message, as a
 // handler's does.
 func (d *delivery) resolve(ctx context.Context) error {
@@ -37,17 +48,13 @@ func (d *delivery) resolve(ctx context.Context) error {
 	var err error
 	switch k := c.bodies; {
 	case p.Blob == "":
-		if d.m.Body, err = p.Inflate(); err != nil {
-			err = &lostBody{Err: err}
-		}
+		d.m.Body, err = p.Inflate()
 	case k == nil:
 		err = fmt.Errorf("%w: %s/%s", ErrNoClaimCheck, p.Container, p.Blob)
 	case p.Container != k.path:
 		err = fmt.Errorf("%w: %s/%s is not in container %s", ErrNoClaimCheck, p.Container, p.Blob, k.path)
 	default:
-		if d.m.Body, err = k.fetch(ctx, *p); err != nil {
-			err = c.bodyFailed(*p, err)
-		}
+		d.m.Body, err = k.fetch(ctx, *p)
 		if noSuchBlob(err) && c.o.Applied != nil {
 			// A body is deleted after the effect, so the answer is final.
 			applied := false
@@ -63,21 +70,10 @@ func (d *delivery) resolve(ctx context.Context) error {
 			}
 		}
 	}
-	if _, lost := errors.AsType[*lostBody](err); lost {
+	if lost(err) {
 		return Poison(err)
 	}
-	if err == nil || ctx.Err() != nil { // the end of ctx is dealt with elsewhere
-		return err
-	}
-	return &excused{err}
-}
-
-// bodyFailed marks an error of the container as not the message's fault.
-func (c *Consumer) bodyFailed(p format.Packed, err error) error {
-	if _, lost := errors.AsType[*lostBody](err); lost {
-		return err
-	}
-	return &outage{err: err, probe: func(ctx context.Context) error { return c.bodies.probe(ctx, p) }}
+	return excuse(ctx, err)
 }
 
 // deleteBody deletes the blob of a message that was handled and deleted.
@@ -93,38 +89,33 @@ func (d *delivery) deleteBody() {
 	}
 }
 
-// lostBody is a permanent error: the blob does not exist, or is not what was stored.
-type lostBody struct{ Err error }
-
-func (e *lostBody) Error() string { return e.Err.Error() }
-func (e *lostBody) Unwrap() error { return e.Err }
+// lost reports whether an error is permanent: the blob does not exist, or is not what was stored.
+func lost(err error) bool { return errors.As(err, new(*format.Damaged)) }
 
 // bodyTries is how often a blob is requested before the message is put back.
 const bodyTries = 3
 
-// fetch reads a body. After a *lostBody no retry will help. Requests: 1.
+// fetch reads a body. An error that is not lost is an *outage: it is not the message's fault. Requests: 1.
 func (k *ClaimCheck) fetch(ctx context.Context, p format.Packed) ([]byte, error) {
 	at := p.Container + "/" + p.Blob
 	if p.Length > k.o.MaxBody || p.Bytes > k.o.MaxBody || p.Length < 0 || p.Bytes < 0 {
-		return nil, &lostBody{fmt.Errorf("the body in blob %s has %d bytes, more than the %d of ClaimCheckOptions.MaxBody", at, p.Length, k.o.MaxBody)}
+		return nil, &format.Damaged{Err: fmt.Errorf("the body in blob %s has %d bytes, more than the %d of ClaimCheckOptions.MaxBody", at, p.Length, k.o.MaxBody)}
 	}
 	var body []byte
 	err := send.Resend(ctx, k.wire(p.Blob), "Get Blob", bodyTries, bodyTimeout(p.Bytes), func(ctx context.Context) (err error) {
 		body, err = k.get(ctx, p)
 		return err
 	})
-	_, lost := errors.AsType[*lostBody](err)
 	switch {
 	case err == nil:
 		return body, nil
-	case lost:
-		return nil, err
+	case lost(err):
+		return nil, fmt.Errorf("blob %s: %w", at, err)
 	case azerr.Has(err, "BlobNotFound"):
-		return nil, &lostBody{fmt.Errorf("blob %s with the body is missing: a copy of the message was handled, or another client deleted the blob: %w", at, azerr.Clean(err))}
-	case ctx.Err() != nil:
-		return nil, context.Cause(ctx)
+		return nil, &format.Damaged{Err: fmt.Errorf("blob %s with the body is missing: a copy of the message was handled, or another client deleted the blob: %w", at, azerr.Clean(err))}
 	}
-	return nil, fmt.Errorf("read the body in blob %s: %w", at, azerr.Clean(err))
+	err = fmt.Errorf("read the body in blob %s: %w", at, azerr.Clean(err))
+	return nil, &outage{err: err, probe: func(ctx context.Context) error { return k.probe(ctx, p) }}
 }
 
 // get reads the blob once. An intermediary may pass a response on without its length, and may cut it off: a body that is too
@@ -136,13 +127,9 @@ func (k *ClaimCheck) get(ctx context.Context, p format.Packed) ([]byte, error) {
 	}
 	defer resp.Body.Close()
 	if n := resp.ContentLength; n != nil && *n != int64(p.Bytes) {
-		return nil, &lostBody{fmt.Errorf("blob %s/%s has %d bytes instead of the stored %d", p.Container, p.Blob, *n, p.Bytes)}
+		return nil, &format.Damaged{Err: fmt.Errorf("it has %d bytes instead of the stored %d", *n, p.Bytes)}
 	}
-	body, err := p.Read(resp.Body)
-	if _, damaged := errors.AsType[*format.Damaged](err); damaged {
-		return nil, &lostBody{fmt.Errorf("blob %s/%s: %w", p.Container, p.Blob, err)}
-	}
-	return body, err
+	return p.Read(resp.Body)
 }
 
 // remove deletes a blob whose message is gone. It gives up soon: GC deletes what remains.

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/azconc/azconc/idempotent/internal/format"
 	"github.com/azconc/azconc/idempotent/internal/markers"
 	"github.com/azconc/azconc/idempotent/internal/send"
 	"github.com/azconc/azconc/optimistic"
@@ -28,18 +29,12 @@ type claim struct {
 	until    time.Time  // when it ends, by the local clock
 }
 
-// ledger returns the counts of a message.
-func (d *delivery) ledger() markers.Ledger {
-	return markers.Ledger{Attempts: d.e.Attempts, Excused: d.e.Excused, Unfinished: d.e.Unfinished}
-}
-
 // remember takes over the counts in the marker of a message that cannot carry them.
-func (d *delivery) remember(l markers.Ledger) {
-	if d.carries || l == (markers.Ledger{}) {
+func (d *delivery) remember(counts format.Counts) {
+	if d.carries || counts == (format.Counts{}) {
 		return
 	}
-	d.e.Attempts, d.e.Excused, d.e.Unfinished = l.Attempts, l.Excused, l.Unfinished
-	d.m.Attempt = l.Attempts + 1
+	d.e.Counts, d.m.Attempt = counts, counts.Attempts+1
 }
 
 // transact changes the marker.
@@ -90,7 +85,7 @@ func (k *claim) hold(ctx context.Context) error {
 }
 
 // count stores the counts of a message that cannot carry them. Requests: 1.
-func (k *claim) count(ctx context.Context, n markers.Ledger) error {
+func (k *claim) count(ctx context.Context, n format.Counts) error {
 	type counts struct { // zeros too
 		Attempts   int `json:"attempts"`
 		Excused    int `json:"excused"`
@@ -149,7 +144,7 @@ func (o *owner) forget(ctx context.Context, d *delivery) error {
 	if d.claim == nil || d.carries || !ours || !time.Now().Before(until) {
 		return nil
 	}
-	err := d.claim.count(ctx, d.ledger())
+	err := d.claim.count(ctx, d.e.Counts)
 	if errors.Is(err, optimistic.ErrNotFound) {
 		return nil
 	}

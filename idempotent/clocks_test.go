@@ -133,7 +133,7 @@ func TestOnlyTheLatestHolderCountsInTheMarker(t *testing.T) {
 			if err := c.dedupe.forget(t.Context(), d); err != nil {
 				t.Fatal(err)
 			}
-			m, there, err := r.markers.table.Read(t.Context(), d.partition, d.row)
+			m, there, err := markers.Find(t.Context(), r.markers.table.Entity(d.partition, d.row), r.markers.table.Reading())
 			if !there || err != nil || m.Excused == 7 || d == late && m.Excused != want {
 				t.Errorf("%+v, %v, %v", m, there, err)
 			}

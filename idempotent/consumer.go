@@ -11,7 +11,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
 
-	"github.com/azconc/azconc/idempotent/internal/markers"
+	"github.com/azconc/azconc/idempotent/internal/format"
 	"github.com/azconc/azconc/idempotent/internal/queues"
 	"github.com/azconc/azconc/idempotent/internal/send"
 	"github.com/azconc/azconc/pkg/observe"
@@ -26,10 +26,8 @@ import (
 // handled, at least once and by one handler at a time, and a copy is deleted only when one is known to be handled. With
 // an Inbox, the effect is applied exactly once.
 //
-// While another resource that it needs does not answer, a Consumer receives nothing, reports this in a
-// Failed event, and probes the resource about a dozen times in five minutes. No attempts are counted meanwhile. If the
-// resource is missing or access to it is forbidden, Run returns. A missing table of the Markers is created, also if it was
-// deleted meanwhile and the service does not free its name at once.
+// While another resource that it needs does not answer, a Consumer receives nothing, and reports this in a Failed event: see
+// "Outages" in the comment of the package.
 //
 // A Consumer is safe for concurrent use. It can be run once.
 type Consumer struct {
@@ -64,12 +62,12 @@ type Consumer struct {
 
 	mu       sync.Mutex // guards the fields below
 	inFlight map[string]*delivery
-	keys     map[string]*delivery      // deliveries that may be handled
-	recalled map[string]markers.Ledger // counts of messages that were given back and cannot carry them
-	stock    [stages]int               // number of deliveries in each stage
-	pace     durations                 // of the handlers
-	finished int                       // handlers that have returned and whose messages are settled
-	fatal    error                     // why the consumer ends by itself
+	keys     map[string]*delivery     // deliveries that may be handled
+	recalled map[string]format.Counts // counts of messages that were given back and cannot carry them
+	stock    [stages]int              // number of deliveries in each stage
+	pace     durations                // of the handlers
+	finished int                      // handlers that have returned and whose messages are settled
+	fatal    error                    // why the consumer ends by itself
 }
 
 // NewConsumer returns a Consumer of a queue, which must exist by the time of Run unless CreateQueue is set. The client
@@ -85,7 +83,7 @@ func NewConsumer(queue *azqueue.QueueClient, handler Handler, opts *ConsumerOpti
 	c := &Consumer{
 		handler: handler, o: o, budget: cmp.Or(o.Budget, NewBudget(o.Concurrency)), margin: min(o.Visibility/10, time.Second),
 		wake: make(chan struct{}, 1), room: make(chan struct{}, 1), now: make(chan struct{}),
-		inFlight: map[string]*delivery{}, keys: map[string]*delivery{}, recalled: map[string]markers.Ledger{},
+		inFlight: map[string]*delivery{}, keys: map[string]*delivery{}, recalled: map[string]format.Counts{},
 	}
 	count := func() { c.requests.Add(1) }
 	c.queue = queues.New(queue, o.Hooks, count)

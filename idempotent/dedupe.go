@@ -133,7 +133,8 @@ func (r redelivery) decide(ctx context.Context, batch []*delivery) error {
 		if d.fate != undecided {
 			continue
 		}
-		m, found, err := r.k.table.Read(ctx, markers.PartitionOf(r.c.queue.Path, d.m.ID), markers.RowOf(d.m.ID))
+		at := r.k.table.Entity(markers.PartitionOf(r.c.queue.Path, d.m.ID), markers.RowOf(d.m.ID))
+		m, found, err := markers.Find(ctx, at, r.k.table.Reading())
 		switch {
 		case err != nil && !markers.Missing(err):
 			return r.k.failed(err)

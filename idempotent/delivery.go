@@ -25,7 +25,7 @@ type delivery struct {
 
 // arrival is a message as it was received.
 type arrival struct {
-	e        format.Message // with the counts of the message, even if its text does not carry them; see ledger
+	e        format.Message // with the counts of the message, even if its text does not carry them; see format.Counts
 	raw      string
 	carries  bool // its text carries its counts: it is an envelope that has room for them
 	receipt  *queues.Receipt

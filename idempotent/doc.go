@@ -26,8 +26,8 @@
 //
 //	claimed     a message with the key is being handled, or will be again; a copy is put back, longer each time,
 //	            up to 5 min
-//	            the claim ends after 5 min or twice Visibility unless it is renewed, or when the message has expired;
-//	            then a copy takes its place
+//	            the claim ends after 5 min or twice Visibility unless it is renewed, and at the latest Visibility after
+//	            the message has expired; then a copy takes its place
 //	done        one was handled; copies are deleted
 //	poisoned    one went to the poison queue; a copy takes its place
 //
@@ -48,7 +48,7 @@
 // While the table of the markers or of the inbox, or the container of the message bodies, does not
 // answer, a Consumer receives nothing, and probes it about a dozen times in five minutes. The messages it holds are
 // redelivered, and count neither as attempts nor for MaxDeliveries. If the table or the container is missing or
-// forbidden, Run returns; a missing table of the markers is created.
+// forbidden, Run returns; a missing table of the markers is created, also if the service does not free its name at once.
 //
 // # Messages that end their process
 //

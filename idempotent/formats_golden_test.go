@@ -54,7 +54,7 @@ func TestTheStoredFormats(t *testing.T) {
 	}{
 		{"marker", markers.Marker{Owner: "a27e57a2", State: markers.Owned, Expires: time.Unix(0, 1000), Until: time.Unix(300, 0)}},
 		{"marker, full", markers.Marker{Owner: "a27e57a2", State: markers.Done, Expires: time.Unix(0, 0), Until: time.Unix(300, 0), Buried: true, Result: []byte("r"),
-			Ledger: markers.Ledger{Attempts: 1, Excused: 2, Unfinished: 3}}},
+			Counts: format.Counts{Attempts: 1, Excused: 2, Unfinished: 3}}},
 	} {
 		text, err := m.m.Encode("p", "r")
 		if err != nil {

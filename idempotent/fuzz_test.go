@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/azconc/azconc/idempotent/internal/format"
 	"github.com/azconc/azconc/idempotent/internal/markers"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/tables"
@@ -33,7 +34,7 @@ func FuzzMarker(f *testing.F) {
 			}
 			return time.Unix((s%(1<<33)+(1<<33))%(1<<33), 0).UTC()
 		}
-		m := markers.Marker{Owner: owner, State: state, Expires: at(expires), Until: at(until), Buried: buried, Ledger: markers.Ledger{Attempts: attempts}}
+		m := markers.Marker{Owner: owner, State: state, Expires: at(expires), Until: at(until), Buried: buried, Counts: format.Counts{Attempts: attempts}}
 		if len(result) > 0 {
 			m.Result = result
 		}
@@ -53,7 +54,7 @@ func FuzzMarker(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, found, err := k.table.Read(context.Background(), partition, row)
+		got, found, err := markers.Find(context.Background(), k.table.Entity(partition, row), k.table.Reading())
 		if err != nil || !found || !reflect.DeepEqual(got, m) {
 			t.Errorf("%s is read as %+v, %v, want %+v", text, got, err, m)
 		}
@@ -79,7 +80,7 @@ func FuzzForeignMarker(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, found, err := k.table.Read(context.Background(), "orders", "k-x")
+		m, found, err := markers.Find(context.Background(), k.table.Entity("orders", "k-x"), k.table.Reading())
 		if err == nil && !found {
 			t.Errorf("%s is stored, and not found", data)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/fence"
 	"github.com/azconc/azconc/pkg/observe"
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 // Inbox applies the effect of a message exactly once, if the effect is confined to one partition of a table: the effect
@@ -44,10 +45,7 @@ func NewInbox(table *aztables.Client, opts *InboxOptions) (*Inbox, error) {
 	if table == nil {
 		return nil, errors.New("no table client")
 	}
-	var o InboxOptions
-	if opts != nil {
-		o = *opts
-	}
+	o := ptr.Value(opts)
 	for name, p := range o.Outbox {
 		if p == nil || p.opts.Encoding != Envelope {
 			return nil, fmt.Errorf("InboxOptions.Outbox: %q has no Producer of envelopes, which carry the id by which copies are known", name)
@@ -141,7 +139,7 @@ func (i *Inbox) Apply(ctx context.Context, m *Message, partition string, change 
 			err = alreadyApplied(m)
 		}
 	}
-	err = i.judge(ctx, m, i.resource(partition, row), err, own)
+	err = i.judge(ctx, m, i.marker(m, partition).Resource(), err, own)
 	if len(i.outbox) > 0 {
 		err = i.conclude(ctx, m, partition, applying{res.Result, box, own}, err)
 	}
@@ -168,6 +166,10 @@ func (i *Inbox) span(ctx context.Context, name string, m *Message) (context.Cont
 	return i.table.Hooks.Start(ctx, observe.Span{Name: name, Resource: i.table.Path, Message: m.observed()})
 }
 
+func (i *Inbox) marker(m *Message, partition string) tables.Entity[inboxMarker] {
+	return tables.NewEntity[inboxMarker](i.table.Client, partition, inboxRow(m))
+}
+
 // inboxRow returns the row key of a message's marker.
 func inboxRow(m *Message) string {
 	prefix := inboxPrefix + markers.QueueName(m.Queue) + "."
@@ -183,11 +185,8 @@ func (i *Inbox) Applied(ctx context.Context, m *Message, partition string) (appl
 }
 
 func (i *Inbox) read(ctx context.Context, m *Message, partition string, o optimistic.SendOptions) (applied bool, err error) {
-	_, err = optimistic.Read(ctx, tables.NewEntity[inboxMarker](i.table.Client, partition, inboxRow(m)), &optimistic.ReadOptions{SendOptions: i.table.Sending(o)})
-	if errors.Is(err, optimistic.ErrNotFound) && !markers.Missing(err) {
-		return false, nil
-	}
-	return err == nil, i.failed(ctx, err, nil)
+	_, applied, err = markers.Find(ctx, i.marker(m, partition), i.table.Sending(o))
+	return applied, i.failed(ctx, err, nil)
 }
 
 // inboxTries bounds how often a request is sent: during an outage, probes follow.
@@ -204,8 +203,4 @@ func (i *Inbox) failed(ctx context.Context, err, own error) error {
 		return err // of something else that change called
 	}
 	return &outage{err: err, probe: i.table.Probe}
-}
-
-func (i *Inbox) resource(partition, row string) string {
-	return tables.NewEntity[inboxMarker](i.table.Client, partition, row).Resource()
 }

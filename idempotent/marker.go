@@ -13,18 +13,15 @@ import (
 	"github.com/azconc/azconc/idempotent/internal/queues"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/observe"
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 // Markers record in a table what has become of each key: which message has claimed it, and whether one was handled. The
 // claims of all messages of one receive are one entity group transaction, and so are the completions of messages that
 // were handled at about the same time. A copy of a message is deleted only when the marker says that one was handled.
 //
-// A process that is killed repeats the messages that it has handled and not yet recorded: at most 2*Concurrency + 127
-// per Consumer.
-//
-// A claim ends after five minutes, or twice Visibility if that is longer, and no later than Visibility after its message
-// expires. A consumer whose handler takes longer renews it. A copy that arrives after the claim has ended is handled in
-// place of the message that had claimed the key, which may have expired or been cleared.
+// A copy that arrives after a claim has ended is handled in place of the message that had claimed the key, which may have expired or been
+// cleared: see "States of a marker" in the comment of the package, and DedupeOwner for what a process repeats that is killed.
 //
 // The partition of a marker is the queue's name and, if the key is a UUID of version 7, the day encoded in it: every
 // copy looks in the same place. A key that is too long for a row key is hashed.
@@ -65,10 +62,7 @@ func NewMarkers(table *aztables.Client, opts *MarkersOptions) (*Markers, error) 
 	if table == nil {
 		return nil, errors.New("no table client")
 	}
-	var o MarkersOptions
-	if opts != nil {
-		o = *opts
-	}
+	o := ptr.Value(opts)
 	o.Keep = cmp.Or(o.Keep, queues.Week)
 	if o.Keep < 0 {
 		return nil, fmt.Errorf("MarkersOptions.Keep: %v is negative", o.Keep)

@@ -93,7 +93,7 @@ func TestGCLeavesWhatIsWrittenMeanwhile(t *testing.T) {
 			t.Errorf("GC = %d, %v", got, err)
 		}
 		writer.Wait()
-		if m, found, err := r.markers.table.Read(t.Context(), "orders", markers.RowOf("b")); !found || err != nil || m.Owner != "another" {
+		if m, found, err := markers.Find(t.Context(), r.markers.table.Entity("orders", markers.RowOf("b")), r.markers.table.Reading()); !found || err != nil || m.Owner != "another" {
 			t.Errorf("%+v, %t, %v", m, found, err)
 		}
 	})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/azconc/azconc/idempotent/internal/format"
 	"github.com/azconc/azconc/pkg/observe"
+	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -111,10 +112,7 @@ type ConsumerOptions struct {
 }
 
 func (o *ConsumerOptions) withDefaults() (ConsumerOptions, error) {
-	var out ConsumerOptions
-	if o != nil {
-		out = *o
-	}
+	out := ptr.Value(o)
 	if out.Budget != nil {
 		if out.Concurrency != 0 {
 			return out, fmt.Errorf("ConsumerOptions.Concurrency: %d, and the Budget has the handlers", out.Concurrency)
@@ -146,14 +144,6 @@ func (o *ConsumerOptions) withDefaults() (ConsumerOptions, error) {
 	}
 	out.Markers = out.Markers.observed(out.Hooks)
 	return out, nil
-}
-
-// outage returns the pauses after receives that failed. An outage may last, and every consumer meets it: they grow beyond those
-// of an idle queue.
-func (o *ConsumerOptions) outage() retry.Backoff {
-	b := o.Poll
-	b.Cap = max(b.Cap, 30*time.Second)
-	return b
 }
 
 func backoffOr(b retry.Backoff, base, limit time.Duration) retry.Backoff {

@@ -135,7 +135,7 @@ func (o *owner) claimAll(ctx context.Context, partition string, open []*delivery
 func (o *owner) marker(d *delivery) markers.Marker {
 	m := markers.Marker{Owner: d.m.ID, State: markers.Owned, Expires: o.k.expiry(d.m, d.buried), Until: o.until(d, d.at), Buried: d.buried}
 	if !d.carries {
-		m.Ledger = d.ledger()
+		m.Counts = d.e.Counts
 	}
 	return m
 }
@@ -225,7 +225,7 @@ func (o *owner) consult(ctx context.Context, d *delivery) error {
 		return nil
 	case mine:
 		d.known = m.State == markers.Owned
-		d.remember(m.Ledger)
+		d.remember(m.Counts)
 		// A request that says that the message is poison may still be under way if its copy was sent to the poison queue: another
 		// version of the marker refuses it.
 		if m.Until.Sub(d.at) > o.life/2 && !d.e.Buried {

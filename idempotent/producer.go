@@ -16,6 +16,7 @@ import (
 	"github.com/azconc/azconc/idempotent/internal/queues"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/observe"
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 // Producer sends messages. A message gets an id before it is first sent, and keeps it when it has to be sent again
@@ -62,10 +63,7 @@ func NewProducer(queue *azqueue.QueueClient, opts *ProducerOptions) (*Producer, 
 	if queue == nil {
 		return nil, errors.New("no queue client")
 	}
-	p := &Producer{}
-	if opts != nil {
-		p.opts = *opts
-	}
+	p := &Producer{opts: ptr.Value(opts)}
 	p.queue = queues.New(queue, p.opts.Hooks, nil)
 	p.opts.Encoding = cmp.Or(p.opts.Encoding, Envelope)
 	p.opts.Tries = cmp.Or(p.opts.Tries, 6)

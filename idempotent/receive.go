@@ -25,7 +25,9 @@ func (c *Consumer) receiveAll() error {
 		if n == 0 {
 			return nil
 		}
-		idle := c.nothingInFlight() // messages that are put back after the receive would be missed
+		c.mu.Lock()
+		idle := len(c.inFlight) == 0 // messages that are put back after the receive would be missed
+		c.mu.Unlock()
 		batch, err := c.receive(ctx, n)
 		c.budget.give(c, n-len(batch))
 		created = created && err != nil
@@ -45,7 +47,9 @@ func (c *Consumer) receiveAll() error {
 				return fmt.Errorf("receive from %s: %w", c.queue.Path, azerr.Clean(err))
 			}
 			failures++
-			if c.pause(ctx, max(c.o.outage().In(ctx).Wait(failures), azerr.Classify(err).RetryAfter)) != nil {
+			backoff := c.o.Poll // beyond that of an idle queue: an outage may last, and every consumer meets it
+			backoff.Cap = max(backoff.Cap, 30*time.Second)
+			if c.pause(ctx, max(backoff.In(ctx).Wait(failures), azerr.Classify(err).RetryAfter)) != nil {
 				return nil
 			}
 			continue
@@ -140,9 +144,8 @@ func (c *Consumer) admit(m *azqueue.DequeuedMessage, began time.Time) *delivery 
 		d.m.Attempt = d.e.Attempts + 1
 	}
 	d.m.stopping, d.settled = c.stopping, make(chan struct{})
-	if l, ok := c.recalled[id]; ok && !d.carries {
-		d.e.Attempts, d.e.Excused, d.e.Unfinished = l.Attempts, l.Excused, l.Unfinished
-		d.m.Attempt = max(1, d.m.Deliveries-l.Excused)
+	if counts, ok := c.recalled[id]; ok && !d.carries {
+		d.e.Counts, d.m.Attempt = counts, max(1, d.m.Deliveries-counts.Excused)
 	}
 	d.settling = c.settling
 	d.receipt = c.queue.Receipt(id, d.raw)

@@ -37,8 +37,6 @@ func (d *delivery) dispose(o outcome) {
 		d.giveBack(observe.Returned, probing.Base, o.err)
 	case errors.Is(o.err, errGrouped):
 		d.giveBack(observe.Returned, min(d.growingPause(), c.o.Visibility), o.err)
-	case errors.Is(o.err, errCrowded):
-		d.giveBack(observe.Returned, 0, o.err)
 	case excusable(o.err):
 		d.report(observe.Failed, o.err)
 		pause := c.o.Backoff.Wait(d.e.Excused)
@@ -50,7 +48,7 @@ func (d *delivery) dispose(o outcome) {
 		d.poison(o.err)
 	case o.verdict == postpone:
 		d.giveBack(observe.Retried, o.after, o.err)
-	case errors.Is(o.cause, ErrStopping), errors.Is(o.err, errUnhandled):
+	case errors.Is(o.cause, ErrStopping), errors.Is(o.err, errUnhandled), errors.Is(o.err, errCrowded):
 		d.giveBack(observe.Returned, 0, o.err)
 	case d.exhausted(d.m.Attempt):
 		d.poison(&failedOften{d.m.Attempt, o.err})
@@ -133,14 +131,12 @@ func (d *delivery) putBack(ctx context.Context, after time.Duration, e format.Me
 		if err != nil {
 			return err
 		}
-		return d.receipt.Rewrite(ctx, wholeSeconds(after), text)
+		return d.receipt.Rewrite(ctx, d.hiding(after), text)
 	}
 	d.e = e
 	d.c.recall(d)
-	if err := d.c.dedupe.forget(ctx, d); err != nil {
-		d.report(observe.Failed, err)
-	}
-	return d.receipt.Extend(ctx, wholeSeconds(after))
+	d.abandon()
+	return d.receipt.Extend(ctx, d.hiding(after))
 }
 
 // maxRecalled bounds the number of messages whose counts are kept in memory.
@@ -153,11 +149,18 @@ func (c *Consumer) recall(d *delivery) {
 	if len(c.recalled) >= maxRecalled {
 		clear(c.recalled)
 	}
-	c.recalled[d.m.ID] = d.ledger()
+	c.recalled[d.m.ID] = d.e.Counts
 }
 
-func wholeSeconds(d time.Duration) time.Duration {
-	return min((max(d, 0) + time.Second - 1).Truncate(time.Second), queues.Week)
+// hiding returns for how long a message is put back: in whole seconds, and not beyond its expiry, which the service refuses. The queue's
+// clock shows whole seconds, and the request takes time.
+func (d *delivery) hiding(after time.Duration) time.Duration {
+	pause := min((max(after, 0) + time.Second - 1).Truncate(time.Second), queues.Week)
+	if d.m.Expires.IsZero() { // an intermediary has dropped it
+		return pause
+	}
+	left := d.m.Expires.Sub(d.at) - time.Since(d.received) - 2*time.Second
+	return min(pause, max(left.Truncate(time.Second), time.Second))
 }
 
 // poison moves the message to the poison queue: first it writes the copy, then the marker, which from then on lets
@@ -219,7 +222,7 @@ func (d *delivery) settle(kind observe.Kind, do func(context.Context) error, why
 	return nil
 }
 
-// abandon handles a message that could not be given back: it reappears by itself.
+// abandon records, where the message cannot carry it, that nobody handles it: it returns, if need be by itself.
 func (d *delivery) abandon() {
 	ctx, cancel := retry.Detached(d.settling, send.TryTimeout)
 	defer cancel()

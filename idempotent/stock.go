@@ -158,10 +158,3 @@ func (c *Consumer) poke() {
 	default:
 	}
 }
-
-// nothingInFlight reports whether every delivery is settled.
-func (c *Consumer) nothingInFlight() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.inFlight) == 0
-}

@@ -9,11 +9,8 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
-	"github.com/azconc/azconc/idempotent/internal/markers"
 	"github.com/azconc/azconc/pkg/retry"
 )
-
-// Which messages are suspect, and what their handlers need to run: see "Messages that end their process" in the comment of the package.
 
 // suspicion is the number of deliveries without a known outcome that makes a message suspect.
 const suspicion = 2
@@ -64,24 +61,22 @@ func (d *delivery) room() (n int, alone bool) {
 func (d *delivery) countStart(ctx context.Context) error {
 	e := d.e
 	e.Unfinished++
+	var err error
 	switch {
 	case d.carries:
-		text, err := e.EncodeCounts()
-		if err != nil {
-			return &excused{err}
-		}
-		if err := d.receipt.Rewrite(ctx, d.c.o.Visibility, text); err != nil {
-			return &excused{err}
+		var text string
+		if text, err = e.EncodeCounts(); err == nil {
+			err = d.receipt.Rewrite(ctx, d.c.o.Visibility, text)
 		}
 	case d.claim == nil:
 		return nil
 	default:
-		if err := d.claim.count(ctx, markers.Ledger{Attempts: e.Attempts, Excused: e.Excused, Unfinished: e.Unfinished}); err != nil {
-			return &excused{err}
-		}
+		err = d.claim.count(ctx, e.Counts)
 	}
-	d.e, d.counted = e, true
-	return nil
+	if err == nil {
+		d.e, d.counted = e, true
+	}
+	return excuse(ctx, err)
 }
 
 // enter waits for what the handler needs to run: a seat, for a suspect also its room among the suspects, and all seats if it runs

@@ -54,7 +54,7 @@ func (c *claim) acquire(parent, ctx context.Context, o AcquireOptions) (*Lease, 
 		}
 		if err == nil {
 			l := newLease(parent, c, g.t0)
-			l.emit(observe.Event{Kind: observe.Acquired, Took: c.remote.clock().now().since(c.began)})
+			l.emit(observe.Event{Kind: observe.Acquired, Took: c.remote.now().since(c.began)})
 			return l, nil
 		}
 		held := azerr.Classify(err).Kind == azerr.Held
@@ -102,10 +102,10 @@ func newClaim(target Resource, o AcquireOptions, t timing) *claim {
 	w := newRemote(target, o.Hooks)
 	w.clockJump = o.clockJump
 	return &claim{remote: w, timing: t, health: o.Health, id: cmp.Or(o.LeaseID, uuid.NewString()), tries: o.Tries,
-		wait: !o.NoWait, limit: o.MaxWait, began: w.clock().now()}
+		wait: !o.NoWait, limit: o.MaxWait, began: w.now()}
 }
 
-func (c *claim) run() time.Duration { return c.remote.clock().now().runSince(c.began) }
+func (c *claim) run() time.Duration { return c.remote.now().runSince(c.began) }
 
 // shortWait is the shortest MaxWait during which faults are retried until it has passed. A shorter one means that the
 // caller does not want to wait for another holder; a single lost response must not end the call.
@@ -123,8 +123,7 @@ func faultsFor(d time.Duration) retry.Budget {
 	return retry.Budget{Attempts: -1, Elapsed: d, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 2 * time.Second}}
 }
 
-// endures reports whether the call retries faults for as long as it may wait: until MaxWait has passed if it is set, and
-// otherwise without bound once the service has ever answered. Until then a fault cannot be distinguished from a wrong address.
+// endures reports whether the call retries faults for as long as it may wait: see AcquireOptions.Tries.
 func (c *claim) endures() bool {
 	return c.wait && (c.limit >= shortWait || c.limit <= 0 && c.remote.answered.Load())
 }
@@ -151,17 +150,17 @@ var errSlow = errors.New("the lease was granted so late that too little of it wa
 
 // ask sends acquire requests until one is answered. After a transient fault it repeats the same request.
 //
-// Each request has half of the duration to be answered: see timing.requestTimeout. An infinite one is not cut off when ctx ends:
-// if it was abandoned and applied later, the resource would stay locked forever, and a release may overtake it.
+// An infinite request is not cut off when ctx ends: if it was abandoned and applied later, the resource would stay locked forever, and
+// a release may overtake it.
 func (c *claim) ask(ctx context.Context, match azcore.ETag) (g grant, err error) {
-	clock, timeout := c.remote.clock(), c.timing.requestTimeout()
+	timeout := c.timing.requestTimeout()
 	sent, err := c.remote.wire().Send(ctx, "", wire.Again{Budget: c.faults(), Pause: c.next, Judge: orSlow}, func(ctx context.Context) error {
 		if c.timing.infinite() {
 			ctx = context.WithoutCancel(ctx)
 		}
 		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
-		t0 := clock.now()
+		t0 := c.remote.now()
 		r, err := c.remote.target.Acquire(ctx, c.id, c.timing.seconds(), ifMatch(match))
 		if err == nil && !strings.EqualFold(r.ID, c.id) {
 			err = errForeign
@@ -170,10 +169,10 @@ func (c *claim) ask(ctx context.Context, match azcore.ETag) (g grant, err error)
 			return err
 		}
 		c.open = true
-		if !c.timing.infinite() && clock.now().since(t0) > timeout {
+		if !c.timing.infinite() && c.remote.now().since(t0) > timeout {
 			return errSlow // asking again with the same id restarts the lease's time
 		}
-		g = grant{t0: t0, at: clock.now(), date: r.Date}
+		g = grant{t0: t0, at: c.remote.now(), date: r.Date}
 		return nil
 	})
 	_, granted := errors.AsType[*locks.GrantedError](err)

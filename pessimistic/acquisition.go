@@ -23,7 +23,6 @@ type acquisition struct {
 	client *blockblob.Client
 	claim  *claim
 	queue  queue
-	line   *line
 	made   bool               // this call has created the lock blob
 	handed bool               // the lease was handed over to this call by a goroutine of the same Locker
 	passed bool               // the lease, and with it the place in the line, has been handed over

@@ -60,13 +60,10 @@ func (k *Locker) Show(ctx context.Context, name string) (LockInfo, error) {
 		return LockInfo{}, err
 	}
 	ctx, end := w.start(ctx, "Show")
-	seen, err := w.lookUntil(ctx, "")
+	seen, err := w.lookAtLock(ctx, "show")
 	end(err)
 	if err != nil {
-		return LockInfo{}, azerr.Op("show", w.path, err)
-	}
-	if !recordIn(seen.Metadata).lock {
-		return LockInfo{}, notALock(w)
+		return LockInfo{}, err
 	}
 	return infoOf(name, seen), nil
 }
@@ -87,9 +84,13 @@ func (k *Locker) Waiters(ctx context.Context, name string) (names []string, err 
 	return names, azerr.Op("show waiters of", w.path, err)
 }
 
-// notALock keeps a mistyped name from addressing an arbitrary blob as a lock.
-func notALock(w remote) error {
-	return &azerr.OpError{Op: "show", Resource: w.path, Err: errNotALock}
+// lookAtLock looks at the blob of a lock, for op. A mistyped name does not address an arbitrary blob as a lock.
+func (r remote) lookAtLock(ctx context.Context, op string) (lease.Observation, error) {
+	seen, err := r.lookUntil(ctx, "")
+	if err == nil && !recordIn(seen.Metadata).lock {
+		err = errNotALock
+	}
+	return seen, azerr.Op(op, r.path, err)
 }
 
 var errNotALock = fmt.Errorf("%w: the blob exists, but is not an azconc lock", ErrNotFound)
@@ -226,12 +227,9 @@ func (k *Locker) Break(ctx context.Context, name string, opts *BreakOptions) (ou
 	}
 	ctx, end := w.start(ctx, "Break")
 	defer func() { end(err) }()
-	seen, err := w.lookUntil(ctx, "")
+	seen, err := w.lookAtLock(ctx, "break")
 	if err != nil {
-		return BreakResult{}, azerr.Op("break", w.path, err)
-	}
-	if !recordIn(seen.Metadata).lock {
-		return BreakResult{}, notALock(w)
+		return BreakResult{}, err
 	}
 	out.LockInfo = infoOf(name, seen)
 	c := o.Conditions
@@ -244,7 +242,7 @@ func (k *Locker) Break(ctx context.Context, name string, opts *BreakOptions) (ou
 	}
 	c.IfMatch = seen.ETag
 	out.After, err = breakWithin(ctx, w, period, c)
-	if v, reason := judge(err); v == definitive && reason != Deleted {
+	if reason := judge(err); reason != 0 && reason != Deleted {
 		return out, nil // released or expired in between, or broken by the first try
 	}
 	if err != nil {

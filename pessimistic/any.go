@@ -50,7 +50,7 @@ func (k *Locker) LockAny(ctx context.Context, all locks.Slots, opts *LockOptions
 		return nil, 0, azerr.Op("acquire", s.claim.remote.path, err)
 	}
 	h, i, err := s.lock(ctx)
-	s.line.leave(ctx, err, s.claim.remote.clock().now(), false)
+	s.queue.line.leave(ctx, err, s.claim.remote.now(), false)
 	return h, i, err
 }
 
@@ -76,6 +76,17 @@ func (s *slots) lock(ctx context.Context) (*Hold, int, error) {
 		}
 		i = s.pick(ctx)
 	}
+}
+
+// LockGate locks the gate of several locks, in whose name it reports: nobody has chosen that of the gate. Like LockAny, it is for package
+// shared alone. Errors and requests: those of Lock.
+func (k *Locker) LockGate(ctx context.Context, all locks.Slots, opts *LockOptions) (*Hold, error) {
+	a, err := k.newAcquisition(ctx, all.Gate(), opts)
+	if err != nil {
+		return nil, err
+	}
+	a.claim.remote.path = k.Path(all.Name)
+	return k.lock(ctx, a)
 }
 
 // AwaitNone waits, under a lock, until none of several others is held. That wait is a part of the one for the lock. Like LockAny,
@@ -113,9 +124,7 @@ func (s *slots) take(ctx context.Context, i int) (*Hold, error) {
 			a.found = &seen
 		}
 	}
-	ctx, end := a.claim.remote.start(ctx, "Lock")
 	h, err := s.k.lock(ctx, a)
-	end(err)
 	if errors.Is(err, ErrHeld) {
 		s.queue.seen = a.queue.seen
 	}

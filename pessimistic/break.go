@@ -77,7 +77,7 @@ func Break(ctx context.Context, target Resource, opts *BreakOptions) (remaining 
 	if err == nil {
 		return remaining, nil
 	}
-	if v, reason := judge(err); v == definitive && reason != Deleted {
+	if reason := judge(err); reason != 0 && reason != Deleted {
 		return 0, &LostError{Resource: w.path, Reason: Taken, Err: err}
 	}
 	return 0, azerr.Op("break", w.path, err)
@@ -139,7 +139,7 @@ func (l *Lease) foundBroken(ctx context.Context, refusal error) error {
 	if !l.stillBreaking(ctx) && ctx.Err() == nil {
 		return l.lose(Broken, refusal)
 	}
-	now := l.remote.clock().now()
+	now := l.remote.now()
 	l.mu.Lock()
 	b := &breaking{at: l.granted, most: l.timing.duration}
 	if l.timing.infinite() {

@@ -51,7 +51,7 @@ type handOver struct {
 	holding holding
 }
 
-// enter joins the line, a.line. It returns when the caller is in front: with a lease handed over by the previous
+// enter joins the line, a.queue.line. It returns when the caller is in front: with a lease handed over by the previous
 // goroutine, or with none, in which case the caller asks the service. Errors: *HeldError, the cause of ctx, or the error
 // that the goroutine in front got. After an error there is nothing to leave.
 func (ls *lines) enter(ctx context.Context, a *acquisition) (*handOver, error) {
@@ -64,10 +64,10 @@ func (ls *lines) enter(ctx context.Context, a *acquisition) (*handOver, error) {
 		l = &line{all: ls, name: a.name}
 		ls.byName[a.name] = l
 	}
-	a.line, a.queue.line = l, l
+	a.queue.line = l
 	if !l.busy {
 		l.busy = true
-		if p := ls.past[a.name]; a.found == nil && p.seen != nil && a.k.opts.TakeoverDelay == 0 && a.claim.remote.clock().now().runSince(p.left) < unwatched {
+		if p := ls.past[a.name]; a.found == nil && p.seen != nil && a.k.opts.TakeoverDelay == 0 && a.claim.remote.now().runSince(p.left) < unwatched {
 			a.found = p.seen
 		}
 		ls.mu.Unlock()
@@ -82,7 +82,7 @@ func (ls *lines) enter(ctx context.Context, a *acquisition) (*handOver, error) {
 	ls.mu.Unlock()
 	var over <-chan time.Time
 	if a.claim.limit > 0 {
-		timer := time.NewTimer(a.claim.limit)
+		timer := time.NewTimer(a.claim.limit - a.claim.run())
 		defer timer.Stop()
 		over = timer.C
 	}
@@ -210,7 +210,7 @@ func (a *acquisition) inherit(ctx context.Context, b *handOver) (*Hold, error) {
 		_ = l.Release(ctx) // hands it over to the next
 		return nil, azerr.Op("lock", a.claim.remote.path, context.Cause(ctx))
 	}
-	h, err := a.stamped(ctx, l, b.holding.seen, b.holding.date, l.remote.clock().now())
+	h, err := a.stamped(ctx, l, b.holding.seen, b.holding.date, l.remote.now())
 	if err != nil {
 		_ = l.Release(ctx)
 		return nil, err
@@ -225,9 +225,9 @@ func (l *Lease) holdOut(ctx context.Context) {
 	if h == nil || h.least <= 0 {
 		return
 	}
-	ctx, cancel := l.bound(ctx) // a lost lease need not be held any longer
+	ctx, cancel := during(ctx, l.keeping) // a lost lease need not be held any longer
 	defer cancel()
-	_ = retry.Sleep(ctx, h.least-l.remote.clock().now().runSince(h.at))
+	_ = retry.Sleep(ctx, h.least-l.remote.now().runSince(h.at))
 }
 
 // passOn hands the lease over to the next goroutine in line, if the lease is free of doubt, and at least
@@ -235,7 +235,7 @@ func (l *Lease) holdOut(ctx context.Context) {
 // renewed. The caller is in front, and the renewer has ended. If the lease is not handed over, the caller calls left after
 // releasing it.
 func (l *Lease) passOn(ctx context.Context, lost *LostError) (passed bool, left func()) {
-	h, now := l.holding, l.remote.clock().now()
+	h, now := l.holding, l.remote.now()
 	l.mu.Lock()
 	granted := l.granted
 	_, hard := l.remaining(now)
@@ -247,5 +247,5 @@ func (l *Lease) passOn(ctx context.Context, lost *LostError) (passed bool, left 
 	case sound && h.line.handOver(&handOver{l.id, granted, *h}, now):
 		return true, nil
 	}
-	return false, func() { h.line.leave(ctx, nil, l.remote.clock().now(), lost == nil) }
+	return false, func() { h.line.leave(ctx, nil, l.remote.now(), lost == nil) }
 }

@@ -44,12 +44,8 @@
 // Only two things end a lease: its deadline, and a response saying that it is gone (held by another, broken, or
 // deleted). Network errors, 5xx, 401 and 403 do not: while keys are being rotated, for example, the lease is still
 // held. Every request has its own t₀ and its own timeout; the SDK's retries are off. Renewals do not wait for other
-// requests of the lease, so a hanging request does not cost the lease. Acquire repeats its request with the same lease
-// id, so a lost response does no harm. An acquisition that fails or is cancelled releases whatever it may have
-// acquired, under a context of its own.
-//
-// Calls that wait keep retrying transient faults for as long as they may wait; see AcquireOptions.Tries. A release is
-// retried for ten seconds.
+// requests of the lease, so a hanging request does not cost the lease. Calls that wait keep retrying transient faults for as
+// long as they may wait; see AcquireOptions.Tries.
 //
 // A lease that another client has broken remains the holder's while the service reports it as breaking: Context ends
 // when the next renewal is refused, and Valid and Remaining report how much time is left to stop. Meanwhile the lease's

@@ -142,7 +142,7 @@ var waits = []struct {
 		_, err := w.pool(w.mine).Acquire(ctx, waitFor(most))
 		return err
 	}},
-	{"RWLock.Lock behind a writer", "box/rw/gate: held by web-1 since ", func(w waiting) { w.held(w.theirs(), "rw/gate") },
+	{"RWLock.Lock behind a writer", "box/rw: held by web-1 since ", func(w waiting) { w.held(w.theirs(), "rw/gate") },
 		func(ctx context.Context, w waiting, most time.Duration) error {
 			_, err := w.rw(w.mine).Lock(ctx, waitFor(most))
 			return err
@@ -154,7 +154,7 @@ var waits = []struct {
 		_, err := w.rw(w.mine).Lock(ctx, waitFor(most))
 		return err
 	}},
-	{"RWLock.RLock", "box/rw/gate: held by web-1 since ", func(w waiting) { w.held(w.theirs(), "rw/gate") },
+	{"RWLock.RLock", "box/rw: held by web-1 since ", func(w waiting) { w.held(w.theirs(), "rw/gate") },
 		func(ctx context.Context, w waiting, most time.Duration) error {
 			_, err := w.rw(w.mine).RLock(ctx, waitFor(most))
 			return err

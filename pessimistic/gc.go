@@ -106,20 +106,14 @@ func (c *collection) run(ctx context.Context) error {
 }
 
 func (c *collection) consider(ctx context.Context, group *errgroup.Group, info LockInfo) {
-	c.mu.Lock()
-	c.res.Seen++
-	recent := c.now.Sub(info.Modified) < c.o.Unused || info.Fence >= fence.Token(c.now.UnixMilli())
+	c.count(&c.res.Seen)
 	switch {
 	case !info.own:
-		c.res.Foreign++
+		c.count(&c.res.Foreign)
 	case info.Held:
-		c.res.Held++
-	case recent:
-		c.res.Recent++
-	}
-	c.mu.Unlock()
-	switch {
-	case !info.own || info.Held || recent:
+		c.count(&c.res.Held)
+	case c.now.Sub(info.Modified) < c.o.Unused || info.Fence >= fence.Token(c.now.UnixMilli()):
+		c.count(&c.res.Recent)
 	case c.o.DryRun:
 		c.deleted(info)
 	default:

@@ -35,7 +35,7 @@ func (l *Lease) Valid() bool { return l.Err() == nil }
 
 // Err returns nil while the lease is held, a *LostError once it is lost, and ErrReleased after Release.
 func (l *Lease) Err() error {
-	now := l.remote.clock().now()
+	now := l.remote.now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.standing(now) != heldNoMore {
@@ -56,7 +56,7 @@ func (l *Lease) Err() error {
 // only by a fence; see Hold.Fence. Guard itself sends no request.
 func (l *Lease) Guard(ctx context.Context) error {
 	for ctx.Err() == nil {
-		now := l.remote.clock().now()
+		now := l.remote.now()
 		l.mu.Lock()
 		state, changed, over := l.standing(now), l.changed, l.over(now)
 		_, hard := l.remaining(now)
@@ -109,7 +109,7 @@ func (l *Lease) remaining(now instant) (stop, hard time.Duration) {
 //		}
 //	}
 func (l *Lease) Remaining() (stop, end time.Duration, changed <-chan struct{}) {
-	now := l.remote.clock().now()
+	now := l.remote.now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	stop, end = l.remaining(now)

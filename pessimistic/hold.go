@@ -16,8 +16,6 @@ var _ fence.Holder = (*Hold)(nil)
 type Hold struct {
 	*Lease
 	name     string
-	owner    string
-	token    fence.Token
 	previous Previous
 	etag     azcore.ETag
 }
@@ -26,11 +24,11 @@ type Hold struct {
 func (h *Hold) Name() string { return h.name }
 
 // Owner returns the name of the holder as recorded in the lock blob.
-func (h *Hold) Owner() string { return h.owner }
+func (h *Hold) Owner() string { return h.holding.owner }
 
 // Fence returns the fencing token, which is larger than that of every earlier holder of this name. Pass it to any
 // resource that can refuse a smaller one.
-func (h *Hold) Fence() fence.Token { return h.token }
+func (h *Hold) Fence() fence.Token { return h.holding.fence }
 
 // ETag returns the lock blob's version, which identifies this acquisition: Break with it as the condition cannot affect
 // another holder.

@@ -21,54 +21,53 @@ func TestEveryAnswerIsJudged(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		err    error
-		v      verdict
 		reason Reason
 	}{
 		// The lease was broken.
-		{answer(http.StatusConflict, "LeaseIsBrokenAndCannotBeRenewed"), definitive, Broken},
-		{answer(http.StatusConflict, "LeaseIsBreakingAndCannotBeChanged"), definitive, Broken},
-		{answer(http.StatusConflict, "LeaseAlreadyBroken"), definitive, Broken},
+		{answer(http.StatusConflict, "LeaseIsBrokenAndCannotBeRenewed"), Broken},
+		{answer(http.StatusConflict, "LeaseIsBreakingAndCannotBeChanged"), Broken},
+		{answer(http.StatusConflict, "LeaseAlreadyBroken"), Broken},
 
 		// Another lease is there, or none.
-		{answer(http.StatusConflict, "LeaseIdMismatchWithLeaseOperation"), definitive, Taken},
-		{answer(http.StatusPreconditionFailed, "LeaseIdMismatchWithBlobOperation"), definitive, Taken},
-		{answer(http.StatusPreconditionFailed, "LeaseIdMismatchWithContainerOperation"), definitive, Taken},
-		{answer(http.StatusPreconditionFailed, "LeaseIdMismatchWithFileOperation"), definitive, Taken},
-		{answer(http.StatusConflict, "LeaseIdMismatchWithFileOperation"), definitive, Taken}, // as the reference has it for writes
-		{answer(http.StatusConflict, "LeaseNotPresentWithLeaseOperation"), definitive, Taken},
-		{answer(http.StatusPreconditionFailed, "LeaseNotPresentWithBlobOperation"), definitive, Taken},
-		{answer(http.StatusPreconditionFailed, "LeaseNotPresentWithContainerOperation"), definitive, Taken},
-		{answer(http.StatusPreconditionFailed, "LeaseNotPresentWithFileOperation"), definitive, Taken},
-		{answer(http.StatusPreconditionFailed, "LeaseLost"), definitive, Taken},
-		{errForeign, definitive, Taken},
+		{answer(http.StatusConflict, "LeaseIdMismatchWithLeaseOperation"), Taken},
+		{answer(http.StatusPreconditionFailed, "LeaseIdMismatchWithBlobOperation"), Taken},
+		{answer(http.StatusPreconditionFailed, "LeaseIdMismatchWithContainerOperation"), Taken},
+		{answer(http.StatusPreconditionFailed, "LeaseIdMismatchWithFileOperation"), Taken},
+		{answer(http.StatusConflict, "LeaseIdMismatchWithFileOperation"), Taken}, // as the reference has it for writes
+		{answer(http.StatusConflict, "LeaseNotPresentWithLeaseOperation"), Taken},
+		{answer(http.StatusPreconditionFailed, "LeaseNotPresentWithBlobOperation"), Taken},
+		{answer(http.StatusPreconditionFailed, "LeaseNotPresentWithContainerOperation"), Taken},
+		{answer(http.StatusPreconditionFailed, "LeaseNotPresentWithFileOperation"), Taken},
+		{answer(http.StatusPreconditionFailed, "LeaseLost"), Taken},
+		{errForeign, Taken},
 
 		// The resource is gone.
-		{answer(http.StatusNotFound, "BlobNotFound"), definitive, Deleted},
-		{answer(http.StatusNotFound, "ContainerNotFound"), definitive, Deleted},
-		{answer(http.StatusNotFound, "ShareNotFound"), definitive, Deleted},
-		{answer(http.StatusNotFound, "ResourceNotFound"), definitive, Deleted},
+		{answer(http.StatusNotFound, "BlobNotFound"), Deleted},
+		{answer(http.StatusNotFound, "ContainerNotFound"), Deleted},
+		{answer(http.StatusNotFound, "ShareNotFound"), Deleted},
+		{answer(http.StatusNotFound, "ResourceNotFound"), Deleted},
 
 		// These say nothing about the lease.
-		{nil, unclear, 0},
-		{answer(http.StatusNotFound, ""), unclear, 0}, // an intermediary's
-		{answer(http.StatusServiceUnavailable, "ServerBusy"), unclear, 0},
-		{answer(http.StatusInternalServerError, "OperationTimedOut"), unclear, 0},
-		{answer(http.StatusForbidden, "AuthenticationFailed"), unclear, 0}, // while keys are rotated
-		{answer(http.StatusForbidden, "AuthorizationPermissionMismatch"), unclear, 0},
-		{answer(http.StatusUnauthorized, "NoAuthenticationInformation"), unclear, 0},
-		{answer(http.StatusTooManyRequests, ""), unclear, 0},
-		{answer(http.StatusBadGateway, ""), unclear, 0},
-		{answer(http.StatusBadRequest, "InvalidHeaderValue"), unclear, 0},
-		{answer(http.StatusPreconditionFailed, "ConditionNotMet"), unclear, 0},
-		{answer(http.StatusConflict, "LeaseAlreadyPresent"), unclear, 0}, // to an acquisition; a holder does not acquire
-		{context.DeadlineExceeded, unclear, 0},
-		{context.Canceled, unclear, 0},
-		{errors.New("dial tcp: lookup acct.blob.core.windows.net: no such host"), unclear, 0},
-		{errSlow, unclear, 0},
-		{&unhealthyError{errors.New("disk full")}, unclear, 0},
+		{nil, 0},
+		{answer(http.StatusNotFound, ""), 0}, // an intermediary's
+		{answer(http.StatusServiceUnavailable, "ServerBusy"), 0},
+		{answer(http.StatusInternalServerError, "OperationTimedOut"), 0},
+		{answer(http.StatusForbidden, "AuthenticationFailed"), 0}, // while keys are rotated
+		{answer(http.StatusForbidden, "AuthorizationPermissionMismatch"), 0},
+		{answer(http.StatusUnauthorized, "NoAuthenticationInformation"), 0},
+		{answer(http.StatusTooManyRequests, ""), 0},
+		{answer(http.StatusBadGateway, ""), 0},
+		{answer(http.StatusBadRequest, "InvalidHeaderValue"), 0},
+		{answer(http.StatusPreconditionFailed, "ConditionNotMet"), 0},
+		{answer(http.StatusConflict, "LeaseAlreadyPresent"), 0}, // to an acquisition; a holder does not acquire
+		{context.DeadlineExceeded, 0},
+		{context.Canceled, 0},
+		{errors.New("dial tcp: lookup acct.blob.core.windows.net: no such host"), 0},
+		{errSlow, 0},
+		{&unhealthyError{errors.New("disk full")}, 0},
 	} {
-		if v, reason := judge(tt.err); v != tt.v || reason != tt.reason {
-			t.Errorf("judge(%v) = %v, %v; want %v, %v", tt.err, v, reason, tt.v, tt.reason)
+		if reason := judge(tt.err); reason != tt.reason {
+			t.Errorf("judge(%v) = %v, want %v", tt.err, reason, tt.reason)
 		}
 	}
 }

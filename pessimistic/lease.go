@@ -15,8 +15,7 @@ import (
 //
 // A Lease promises that as long as Context has not ended, the service has not granted the lease to another client,
 // unless a client broke it or deleted the leased resource; then Context ends when the next renewal notices, within a
-// third of the duration. A lease that was broken with a grace period remains the holder's until that period ends: Valid
-// stays true for as long as the service reports it as breaking.
+// third of the duration.
 //
 // A Lease does not promise that a request which was sent in time arrives in time. See Guard, and Hold.Fence, which
 // closes that gap.
@@ -33,8 +32,8 @@ type Lease struct {
 	ctx    context.Context         // the context for the work
 	end    context.CancelCauseFunc // ends ctx
 
-	keeping context.Context    // the keepers' context: ends at Release or loss
-	quit    context.CancelFunc // ends keeping
+	keeping context.Context // the keepers' context: ends at Release or loss
+	quit    func()          // ends keeping
 	keepers sync.WaitGroup
 
 	giving chan struct{}  // full while Reclaim, or Release after the keepers have ended, is at work
@@ -75,7 +74,8 @@ func newLease(ctx context.Context, c *claim, t0 instant) *Lease {
 	l.ctx, l.end = context.WithCancelCause(ctx)
 	// The keepers continue when the caller's context ends: its work may still be stopping, and until it has stopped no
 	// other client may acquire the lease.
-	l.keeping, l.quit = context.WithCancel(context.WithoutCancel(ctx))
+	keeping, quit := context.WithCancelCause(context.WithoutCancel(ctx))
+	l.keeping, l.quit = keeping, func() { quit(ErrReleased) }
 	l.keepers.Go(l.renewer)
 	l.keepers.Go(l.watchman)
 	return l
@@ -141,7 +141,7 @@ func (l *Lease) Stats() Stats {
 
 // lose ends the lease for good. Only the first reason is kept. err is the cause; nil stands for the last failure, if any.
 func (l *Lease) lose(reason Reason, err error) *LostError {
-	now := l.remote.clock().now()
+	now := l.remote.now()
 	l.mu.Lock()
 	lost := cmp.Or(l.lost, l.loss(now, reason, cmp.Or(err, l.failure)))
 	if l.lost != nil || l.gaveBack {
@@ -175,25 +175,17 @@ func (l *Lease) enter(ctx context.Context) (_ context.Context, leave func(), err
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.gaveBack || l.lost != nil {
-		return nil, nil, l.over(l.remote.clock().now())
+		return nil, nil, l.over(l.remote.now())
 	}
 	l.calls.Add(1)
-	ctx, cancel := l.bound(ctx)
+	ctx, cancel := during(ctx, l.keeping) // Release need not wait for it
 	return ctx, func() { cancel(); l.calls.Done() }, nil
 }
 
-// bound makes a caller's request end with the keepers, so that Release need not wait for it.
-func (l *Lease) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+// during returns ctx, with its values, such as the span of an operation, but it ends with another context too, for its reason.
+func during(ctx, other context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(l.keeping, func() { cancel(ErrReleased) })
-	return ctx, func() { stop(); cancel(nil) }
-}
-
-// during returns a context for requests of an operation that continues under the lease: it has the values of ctx, such as
-// the operation's span, and ends with ctx or with the lease's Context.
-func (l *Lease) during(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(l.ctx, func() { cancel(context.Cause(l.ctx)) })
+	stop := context.AfterFunc(other, func() { cancel(context.Cause(other)) })
 	return ctx, func() { stop(); cancel(nil) }
 }
 
@@ -207,5 +199,5 @@ func Do(ctx context.Context, target Resource, opts *AcquireOptions, fn func(ctx 
 	if err != nil {
 		return err
 	}
-	return locks.Do(ctx, l, ErrLost, func(ctx context.Context) error { return fn(ctx, l) })
+	return locks.Do(ctx, l, ErrLost, fn)
 }

@@ -182,20 +182,19 @@ func (k *Locker) Lock(ctx context.Context, name string, opts *LockOptions) (*Hol
 	if err != nil {
 		return nil, err
 	}
-	ctx, end := a.claim.remote.start(ctx, "Lock")
-	h, err := k.lock(ctx, a)
-	end(err)
-	return h, err
+	return k.lock(ctx, a)
 }
 
-func (k *Locker) lock(ctx context.Context, a *acquisition) (*Hold, error) {
+func (k *Locker) lock(ctx context.Context, a *acquisition) (h *Hold, err error) {
+	ctx, end := a.claim.remote.start(ctx, "Lock")
+	defer func() { end(err) }()
 	handed, err := k.lines.enter(ctx, a)
 	if err != nil {
 		return nil, err
 	}
-	h, err := a.hold(ctx, handed)
+	h, err = a.hold(ctx, handed)
 	if err != nil && !a.passed {
-		a.line.leave(ctx, err, a.claim.remote.clock().now(), false)
+		a.queue.line.leave(ctx, err, a.claim.remote.now(), false)
 	}
 	return h, err
 }
@@ -212,7 +211,7 @@ func (k *Locker) Do(ctx context.Context, name string, opts *LockOptions, fn func
 	if err != nil {
 		return err
 	}
-	return locks.Do(ctx, h, ErrLost, func(ctx context.Context) error { return fn(ctx, h) })
+	return locks.Do(ctx, h, ErrLost, fn)
 }
 
 // TableLock returns the name of the lock of a table, or, if partition is not empty, of that partition. Tables have no

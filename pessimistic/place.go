@@ -36,7 +36,7 @@ type place struct {
 // tickets returns the blob in which the waiters of a lock sign up.
 func (k *Locker) tickets(w remote, name string) ticketBlob {
 	w.path += waitersSuffix
-	return ticketBlob{client: k.client.NewAppendBlobClient(k.opts.Prefix + name + waitersSuffix), wire: w.wire(), try: time.Second}
+	return ticketBlob{client: k.client.NewAppendBlobClient(k.opts.Prefix + name + waitersSuffix), wire: w.wire()}
 }
 
 // inexact is by how much the time between two Dates of the service may be wrong, as recorded responses show, and a little.
@@ -75,7 +75,7 @@ func (o *place) sees(seen lease.Observation, now instant) {
 
 // signUp takes a ticket, and another one, behind all others, if the first was passed over and nobody knows that this call
 // waits, even in the turn after that. After a transient fault the next look is preceded by another try.
-func (o *place) signUp(ctx context.Context, c clock) {
+func (o *place) signUp(ctx context.Context, now func() instant) {
 	turn := max(o.known.turn, 1)
 	switch {
 	case o.signed && !o.ticket.hidden(o.known):
@@ -84,12 +84,12 @@ func (o *place) signUp(ctx context.Context, c clock) {
 		o.hidden = turn
 		return
 	}
-	began := c.now()
+	began := now()
 	t, err := o.blob.take(ctx, o.owner, o.known.next)
 	if is := azerr.Classify(err); err != nil && (is.Transient() || is.Ambiguous()) {
 		return
 	}
-	o.ticket, o.signed, o.hidden, o.trip = t, true, 0, c.now().runSince(began)
+	o.ticket, o.signed, o.hidden, o.trip = t, true, 0, now().runSince(began)
 }
 
 // rank returns how many come first. Without a ticket those are all.
@@ -137,7 +137,7 @@ func (a *acquisition) next(base lease.Observation) order {
 	if o.began.at.IsZero() || base.State != lease.Available {
 		return known.taken(o.ticket, 0, 0)
 	}
-	return known.taken(o.ticket, a.claim.remote.clock().now().runSince(o.began), o.turns)
+	return known.taken(o.ticket, a.claim.remote.now().runSince(o.began), o.turns)
 }
 
 const (
@@ -155,7 +155,7 @@ const (
 // Requests: none if the lock was held briefly and without a wait, or the record names waiters; otherwise 1, and 1 more
 // if it finds any.
 func (l *Lease) announce(ctx context.Context, remove bool) (alone bool) {
-	h, now := l.holding, l.remote.clock().now()
+	h, now := l.holding, l.remote.now()
 	switch {
 	case h == nil || h.order.waiting() > 0:
 		return false

@@ -8,6 +8,7 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/observe"
+	"github.com/azconc/azconc/pkg/retry"
 )
 
 // queue waits until another client's lease ends. It polls with HEAD requests, which cost the service little and, unlike
@@ -31,7 +32,7 @@ type queue struct {
 
 func (q *queue) sees(seen lease.Observation) {
 	if q.seen = seen; q.place != nil {
-		q.place.sees(seen, q.remote.clock().now())
+		q.place.sees(seen, q.remote.now())
 	}
 	if q.line != nil {
 		q.line.sees(seen)
@@ -40,7 +41,7 @@ func (q *queue) sees(seen lease.Observation) {
 
 // free reports whether the lease looks free, and this call may acquire it.
 func (q *queue) free() bool {
-	return q.seen.State.Free() && (q.place == nil || q.place.wait(q.remote.clock().now(), q.pace.Cap) <= 0)
+	return q.seen.State.Free() && (q.place == nil || q.place.wait(q.remote.now(), q.pace.Cap) <= 0)
 }
 
 // pause returns the time until the next look. In a line it is not always the same, as the looks of several waiters would
@@ -49,7 +50,7 @@ func (q *queue) pause(ctx context.Context) time.Duration {
 	if q.place == nil {
 		return q.pace.Next(ctx)
 	}
-	wait := q.place.wait(q.remote.clock().now(), q.pace.Cap)
+	wait := q.place.wait(q.remote.now(), q.pace.Cap)
 	if q.seen.State.Free() {
 		return wait
 	}
@@ -66,7 +67,7 @@ func (q *queue) untilFree(ctx context.Context, cause error) error {
 			q.report(ctx)
 		}
 		if q.place != nil {
-			q.place.signUp(ctx, q.remote.clock())
+			q.place.signUp(ctx, q.remote.now)
 		}
 		if err := q.sleep(ctx, cause); err != nil {
 			return err
@@ -87,11 +88,14 @@ func (q *queue) report(ctx context.Context) {
 	q.reported = q.run()
 }
 
+// afterFault sets the wait after a look that failed: a lost response must not cost a waiter its place.
+var afterFault = retry.Backoff{Base: 500 * time.Millisecond, Cap: 2 * time.Second}
+
 func (q *queue) sleep(ctx context.Context, cause error) error {
 	q.waited = q.run()
 	var pause time.Duration
 	if q.failed > 0 {
-		pause = max(locks.AfterFault(ctx, q.failed-1), min(q.wish, longestWish))
+		pause = max(afterFault.In(ctx).Wait(q.failed-1), min(q.wish, longestWish))
 	} else {
 		pause = q.pause(ctx)
 	}

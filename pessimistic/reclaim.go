@@ -28,7 +28,7 @@ func (l *Lease) Renew(ctx context.Context) (err error) {
 		if err == nil || errors.Is(err, errBreaking) {
 			return err
 		}
-		cut := retry.Sleep(ctx, max(l.timing.pause(ctx), azerr.Classify(err).RetryAfter))
+		cut := retry.Sleep(ctx, max(gapIn(ctx), azerr.Classify(err).RetryAfter))
 		if over := l.Err(); over != nil {
 			return over
 		}
@@ -54,7 +54,7 @@ func (l *Lease) Verify(ctx context.Context) (err error) {
 	ctx, end := l.remote.start(ctx, "Verify")
 	defer func() { end(err) }()
 	seen, err := l.remote.look(ctx, l.id, l.timing.try)
-	if v, reason := judge(err); v == definitive {
+	if reason := judge(err); reason != 0 {
 		if reason == Taken && azerr.Has(err, "LeaseLost") {
 			reason = l.lostBy()
 		}
@@ -126,7 +126,7 @@ func (l *Lease) Reclaim(ctx context.Context) (*Lease, error) {
 	l.mu.Unlock()
 	again := newLease(ctx, c, t0)
 	again.holding = l.holding
-	again.emit(observe.Event{Kind: observe.Acquired, Took: again.remote.clock().now().since(t0)})
+	again.emit(observe.Event{Kind: observe.Acquired, Took: again.remote.now().since(t0)})
 	return again, nil
 }
 
@@ -144,9 +144,9 @@ func (l *Lease) unclaimable() error {
 // prove renews a lease that may have expired. Success proves that no other client has held it meanwhile.
 func (c *claim) prove(ctx context.Context) (t0 instant, err error) {
 	_, err = c.remote.wire().Send(ctx, "", wire.Again{Try: c.timing.try, Budget: c.faults(), Pause: c.next, Judge: c.provedLost}, func(ctx context.Context) error {
-		t0 = c.remote.clock().now()
+		t0 = c.remote.now()
 		r, err := c.remote.target.Renew(ctx, c.id, lease.Conditions{})
-		if err = ownAnswer(r, err, c.id); err == nil && !c.timing.infinite() && c.remote.clock().now().since(t0) > c.timing.requestTimeout() {
+		if err = ownAnswer(r, err, c.id); err == nil && !c.timing.infinite() && c.remote.now().since(t0) > c.timing.requestTimeout() {
 			err = errSlow
 		}
 		return err
@@ -156,7 +156,7 @@ func (c *claim) prove(ctx context.Context) (t0 instant, err error) {
 
 // provedLost turns a refusal of the renewal into a *LostError.
 func (c *claim) provedLost(ctx context.Context, f wire.Failed) (wire.Verdict, error) {
-	if v, reason := judge(f.Err); v == definitive {
+	if reason := judge(f.Err); reason != 0 {
 		return wire.Final, &LostError{Resource: c.remote.path, Reason: reason, Duration: c.timing.duration, Err: f.Err}
 	}
 	return orSlow(ctx, f)

@@ -13,8 +13,8 @@ import (
 	"github.com/azconc/azconc/pkg/lease"
 )
 
-// The names in a lock blob's metadata. The lease id is not among them, and must never be: a client that read it could
-// act as the holder, and an earlier holder would, after losing its lease (Azure/azure-event-hubs-dotnet#115).
+// The names in a lock blob's metadata, beside those of package locks. The lease id is not among them: an earlier holder would act as the
+// holder after losing its lease (Azure/azure-event-hubs-dotnet#115).
 const (
 	keyKind     = "azconclock"     // set when the blob is created: see kindOwn
 	keyNonce    = "azconcnonce"    // random, new with each acquisition

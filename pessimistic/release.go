@@ -67,7 +67,7 @@ func (l *Lease) giveBack(ctx context.Context, remove bool) error {
 		return lost // there is nothing left to release
 	}
 	l.mu.Lock()
-	_, left := l.remaining(l.remote.clock().now())
+	_, left := l.remaining(l.remote.now())
 	l.mu.Unlock()
 	if left <= 0 {
 		left = releaseTry // a request whose response was lost may have renewed it
@@ -77,14 +77,14 @@ func (l *Lease) giveBack(ctx context.Context, remove bool) error {
 	if lost == nil {
 		remove = l.announce(ctx, remove) && remove
 	}
-	began := l.remote.clock().now()
+	began := l.remote.now()
 	var err error
 	if remove && lost == nil {
 		err = l.sendRemoval(ctx)
 	} else {
 		err = l.sendRelease(ctx)
 	}
-	l.emit(observe.Event{Kind: observe.Released, Err: err, Took: l.remote.clock().now().since(began)})
+	l.emit(observe.Event{Kind: observe.Released, Err: err, Took: l.remote.now().since(began)})
 	if lost != nil {
 		return lost
 	}
@@ -93,7 +93,7 @@ func (l *Lease) giveBack(ctx context.Context, remove bool) error {
 
 // close ends the work and the keepers.
 func (l *Lease) close() *LostError {
-	now := l.remote.clock().now()
+	now := l.remote.now()
 	l.mu.Lock()
 	if _, hard := l.remaining(now); hard <= 0 && l.lost == nil {
 		// The watchman would have noticed within a second.
@@ -131,8 +131,7 @@ func (l *Lease) sendRemoval(ctx context.Context) error {
 		}})
 		return err
 	})
-	v, _ := judge(err)
-	if o := azerr.Classify(err); err == nil || v == definitive || ctx.Err() != nil || o.Transient() || o.Ambiguous() {
+	if o := azerr.Classify(err); err == nil || judge(err) != 0 || ctx.Err() != nil || o.Transient() || o.Ambiguous() {
 		return l.ended("remove", err, ambiguous)
 	}
 	err = l.sendRelease(ctx) // the deletion was refused
@@ -144,13 +143,13 @@ func (l *Lease) sendRemoval(ctx context.Context) error {
 
 // ended converts the error of the request that ends the lease.
 func (l *Lease) ended(op string, err error, ambiguous bool) error {
-	switch v, reason := judge(err); {
+	switch reason := judge(err); {
 	case err == nil:
 		return nil
-	case v == definitive:
+	case reason != 0:
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		return l.loss(l.remote.clock().now(), reason, err)
+		return l.loss(l.remote.now(), reason, err)
 	case ambiguous:
 		return &UnknownError{Op: op, Resource: l.remote.path, Why: "if it was not carried out, others wait for the lease to run out", Err: err}
 	}
@@ -176,9 +175,10 @@ func (r remote) endUntil(ctx context.Context, op string, request func(context.Co
 		Budget: retry.Budget{Attempts: -1, Elapsed: -1, Backoff: retry.Backoff{Base: 250 * time.Millisecond, Cap: time.Second}},
 		Pause:  func(ctx context.Context, loop *retry.Loop, _ time.Duration) error { return loop.Next(ctx, 0) },
 		Judge: func(_ context.Context, f wire.Failed) (wire.Verdict, error) {
-			if v, _ := judge(f.Err); v == definitive && f.Ambiguous {
+			switch over := judge(f.Err) != 0; {
+			case over && f.Ambiguous:
 				return wire.Final, nil
-			} else if v == definitive {
+			case over:
 				return wire.Final, f.Err
 			}
 			return f.Usual()

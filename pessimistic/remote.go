@@ -21,14 +21,21 @@ type remote struct {
 	hooks     observe.Hooks
 	requests  *atomic.Int64
 	answered  *atomic.Bool         // the service has answered, with whatever result
-	clockJump func() time.Duration // what clock reads; nil outside tests
+	clockJump func() time.Duration // by how much the wall clock has advanced while timers stood still; nil outside tests
 }
 
 func newRemote(target Resource, hooks observe.Hooks) remote {
 	return remote{target: target, path: target.String(), hooks: hooks, requests: new(atomic.Int64), answered: new(atomic.Bool)}
 }
 
-func (r remote) clock() clock { return clock{r.clockJump} }
+// now reads the machine's clocks.
+func (r remote) now() instant {
+	i := instant{at: time.Now()}
+	if r.clockJump != nil {
+		i.jumped = r.clockJump()
+	}
+	return i
+}
 
 func (r remote) start(ctx context.Context, operation string) (context.Context, func(error)) {
 	return r.hooks.Start(ctx, observe.Span{Name: "pessimistic." + operation, Resource: r.path})
@@ -77,28 +84,19 @@ func (r remote) lookUntil(ctx context.Context, id string) (seen lease.Observatio
 
 func ifMatch(etag azcore.ETag) lease.Conditions { return lease.Conditions{IfMatch: etag} }
 
-// verdict is the meaning of a response for a lease that this process holds, or believes it holds.
-type verdict uint8
-
-const (
-	unclear    verdict = iota // no response, or one that says nothing about the lease: it may still be held
-	definitive                // the lease is no longer held; the reason says why
-)
-
-// judge is the allow-list of responses that end a lease. All others do not: a 403 during a key rotation, a 503, or a
-// name that does not resolve for a minute leave the service's state of the lease as it is, and the deadline decides.
-func judge(err error) (verdict, Reason) {
+// judge returns why an answer shows that this process no longer holds a lease, or 0. It is the allow-list of answers that end one:
+// a 403 during a key rotation, a 503, or a name that does not resolve for a minute leave the service's state of the lease as it
+// is, and the deadline decides.
+func judge(err error) Reason {
 	switch o := azerr.Classify(err); {
 	case o.Kind == azerr.Lost && o.Reason == azerr.LeaseBroken:
-		return definitive, Broken
-	case o.Kind == azerr.Lost:
-		return definitive, Taken
+		return Broken
+	case o.Kind == azerr.Lost, errors.Is(err, errForeign):
+		return Taken
 	case o.Kind == azerr.NotFound && o.Code != "": // a 404 without a code may come from an intermediary
-		return definitive, Deleted
-	case errors.Is(err, errForeign):
-		return definitive, Taken
+		return Deleted
 	}
-	return unclear, 0
+	return 0
 }
 
 // errForeign reports a successful renewal of another client's lease: emulators renew an expired lease under any id, and

@@ -20,7 +20,7 @@ func (l *Lease) renewer() {
 	for {
 		l.mu.Lock()
 		failed := l.failure != nil
-		wait := l.timing.cadence - l.remote.clock().now().since(l.granted)
+		wait := l.timing.cadence - l.remote.now().since(l.granted)
 		l.mu.Unlock()
 		if failed {
 			wait = l.pauseAfterFailure(l.keeping)
@@ -51,9 +51,9 @@ func (l *Lease) renewer() {
 func (l *Lease) pauseAfterFailure(ctx context.Context) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	pause := l.timing.pause(ctx)
+	pause := gapIn(ctx)
 	if wish := azerr.Classify(l.failure).RetryAfter; wish > pause {
-		stop, _ := l.remaining(l.remote.clock().now())
+		stop, _ := l.remaining(l.remote.now())
 		pause = max(pause, min(wish, stop-l.timing.try))
 	}
 	return pause
@@ -64,30 +64,26 @@ func (l *Lease) pauseAfterFailure(ctx context.Context) time.Duration {
 //
 // It does not wait for any other request of this lease: a hanging request must not cost the lease.
 func (l *Lease) renewOnce(ctx context.Context) (err error) {
-	clock := l.remote.clock()
 	defer func() {
 		if p := recover(); p != nil { // a panic in a hook, a health check or the SDK
-			err = l.settle(ctx, clock.now(), fmt.Errorf("panic while renewing: %v", p))
+			err = l.settle(ctx, l.remote.now(), fmt.Errorf("panic while renewing: %v", p))
 		}
 	}()
 	if l.health != nil {
 		if err := l.checkHealth(ctx); err != nil {
-			return l.settle(ctx, clock.now(), &unhealthyError{err})
+			return l.settle(ctx, l.remote.now(), &unhealthyError{err})
 		}
 	}
-	l.mu.Lock()
-	_, hard := l.remaining(clock.now())
-	over := l.standing(clock.now()) == heldNoMore
-	l.mu.Unlock()
-	if over {
-		return l.Err()
+	_, left, _ := l.Remaining()
+	if over := l.Err(); over != nil {
+		return over
 	}
-	t0 := clock.now()
-	err = l.remote.wire().Once(ctx, "", min(l.timing.try, hard), func(ctx context.Context) error {
+	t0 := l.remote.now()
+	err = l.remote.wire().Once(ctx, "", min(l.timing.try, left), func(ctx context.Context) error {
 		r, err := l.remote.target.Renew(ctx, l.id, lease.Conditions{})
 		return ownAnswer(r, err, l.id)
 	})
-	if v, reason := judge(err); v == definitive && reason == Broken {
+	if judge(err) == Broken {
 		return l.foundBroken(ctx, err)
 	}
 	return l.settle(ctx, t0, err)
@@ -106,9 +102,9 @@ func (e *unhealthyError) Unwrap() error { return e.err }
 
 // settle notes the result of a renewal in ctx that was sent at t0.
 func (l *Lease) settle(ctx context.Context, t0 instant, err error) error {
-	now := l.remote.clock().now()
-	switch v, reason := judge(err); {
-	case v == definitive:
+	now := l.remote.now()
+	switch reason := judge(err); {
+	case reason != 0:
 		return l.lose(reason, err)
 	case err != nil && ctx.Err() != nil:
 		return err // cut off by the caller or by Release: that says nothing
@@ -162,7 +158,7 @@ func (l *Lease) watchman() {
 
 // look ends the work or the lease if that is due, and returns when to look again.
 func (l *Lease) look() (next time.Duration, over bool) {
-	now := l.remote.clock().now()
+	now := l.remote.now()
 	l.mu.Lock()
 	if l.lost != nil || l.gaveBack {
 		l.mu.Unlock()
@@ -204,7 +200,7 @@ func (l *Lease) look() (next time.Duration, over bool) {
 
 // reportDoubt reports a jump of the clock, which the watchman has seen: blocked in a hook, that might miss the next deadline.
 func (l *Lease) reportDoubt() {
-	now := l.remote.clock().now()
+	now := l.remote.now()
 	l.mu.Lock()
 	var lost *LostError
 	if !l.doubted && now.jumpSince(l.granted) > jumpTolerance {

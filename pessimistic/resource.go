@@ -29,16 +29,10 @@ func NewBlob[C appendblob.Client | blob.Client | blockblob.Client | pageblob.Cli
 	if client == nil {
 		return nil
 	}
-	switch one := any(client).(type) {
-	case *blockblob.Client:
-		return bloblease.NewBlob(one.BlobClient())
-	case *appendblob.Client:
-		return bloblease.NewBlob(one.BlobClient())
-	case *pageblob.Client:
-		return bloblease.NewBlob(one.BlobClient())
-	default:
-		return bloblease.NewBlob(one.(*blob.Client))
+	if typed, ok := any(client).(interface{ BlobClient() *blob.Client }); ok {
+		return bloblease.NewBlob(typed.BlobClient())
 	}
+	return bloblease.NewBlob(any(client).(*blob.Client))
 }
 
 // NewContainer returns a container as a Resource. Its lease guards only its deletion: anybody may still write its blobs,

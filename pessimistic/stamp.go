@@ -79,29 +79,29 @@ type holding struct {
 // stamped writes the new holder's record into the lock blob, whose lease is held since at, and makes a Hold of it. date
 // is the latest known time of the service's clock. The holder's fence is greater than all before it: see tokenAfter.
 func (a *acquisition) stamped(ctx context.Context, l *Lease, base lease.Observation, date moment, at instant) (*Hold, error) {
-	ctx, cancel := l.during(ctx) // there is no point in continuing beyond the lease
+	ctx, cancel := during(ctx, l.ctx) // there is no point in continuing beyond the lease
 	defer cancel()
-	h := &holding{line: a.line, seen: base, date: date, at: at, least: a.k.opts.AtLeast, waited: a.queue.sawHolder, tickets: a.queue.place.blob, client: a.client}
+	h := &holding{line: a.queue.line, seen: base, date: date, at: at, least: a.k.opts.AtLeast, waited: a.queue.sawHolder, tickets: a.queue.place.blob, client: a.client}
 	token, due, err := a.tokenAfter(base, date.date)
 	if err == nil {
-		h.record = record{owner: a.k.opts.Owner, nonce: uuid.NewString(), fence: token, since: date.now(l.remote.clock()), duration: l.timing.duration, order: a.next(base)}
+		h.record = record{owner: a.k.opts.Owner, nonce: uuid.NewString(), fence: token, since: date.now(l.remote.now()), duration: l.timing.duration, order: a.next(base)}
 		if due.After(h.since) {
 			h.since = due
 		}
-		if err = date.until(ctx, due, l.remote.clock()); err == nil {
+		if err = date.until(ctx, due, l.remote.now()); err == nil {
 			err = a.stamp(ctx, h)
 		}
 	}
-	if v, reason := judge(err); v == definitive {
+	if reason := judge(err); reason != 0 {
 		err = l.lose(reason, err)
 	}
 	if err != nil {
 		return nil, azerr.Op("lock", a.claim.remote.path, err)
 	}
 	l.holding = h
-	a.line.holds(h, l.remote.clock().now())
-	l.emit(observe.Event{Kind: observe.Acquired, Took: l.remote.clock().now().since(a.claim.began), Fence: token})
-	return &Hold{Lease: l, name: a.name, token: token, owner: h.owner, etag: h.seen.ETag}, nil
+	a.queue.line.holds(h, l.remote.now())
+	l.emit(observe.Event{Kind: observe.Acquired, Took: l.remote.now().since(a.claim.began), Fence: token})
+	return &Hold{Lease: l, name: a.name, etag: h.seen.ETag}, nil
 }
 
 // stamp writes the record once, conditional on the version at which the lease was acquired, and under the lease. Both are
@@ -129,7 +129,7 @@ func (a *acquisition) stamp(ctx context.Context, h *holding) error {
 	_, err := remote.wire().Send(ctx, "Set Blob Metadata", again, func(ctx context.Context) error {
 		resp, err := a.client.SetMetadata(ctx, metadata, underLease(id, h.seen.ETag))
 		if err == nil && resp.Date != nil {
-			h.date = moment{*resp.Date, remote.clock().now()}
+			h.date = moment{*resp.Date, remote.now()}
 		}
 		etag = ptr.Value(resp.ETag)
 		return err

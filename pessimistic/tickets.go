@@ -28,8 +28,10 @@ const waitersSuffix = ".azconc-waiters"
 type ticketBlob struct {
 	client *appendblob.Client
 	wire   wire.Wire
-	try    time.Duration // for one request
 }
+
+// ticketTry bounds one request.
+const ticketTry = time.Second
 
 // ticketSize is that of a ticket: a line with the waiter's name. Since all are equally long, a ticket's offset is its number.
 const ticketSize = 64
@@ -53,7 +55,7 @@ func (b ticketBlob) take(ctx context.Context, owner string, next int64) (ticket,
 }
 
 func (b ticketBlob) append(ctx context.Context, owner string, next int64) (t ticket, err error) {
-	err = b.wire.Once(ctx, "Append Block", b.try, func(ctx context.Context) error {
+	err = b.wire.Once(ctx, "Append Block", ticketTry, func(ctx context.Context) error {
 		r, err := b.client.AppendBlock(ctx, streaming.NopCloser(bytes.NewReader(ticketLine(owner))), nil)
 		if err != nil {
 			return err
@@ -74,7 +76,7 @@ func (b ticketBlob) create(ctx context.Context, why error) error {
 	if bloberror.HasCode(why, bloberror.BlobNotFound) {
 		access.IfNoneMatch = ptr.Optional(azcore.ETagAny)
 	}
-	err := b.wire.Once(ctx, "Put Blob", b.try, func(ctx context.Context) error {
+	err := b.wire.Once(ctx, "Put Blob", ticketTry, func(ctx context.Context) error {
 		_, err := b.client.Create(ctx, &appendblob.CreateOptions{AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: &access}})
 		return err
 	})
@@ -86,7 +88,7 @@ func (b ticketBlob) create(ctx context.Context, why error) error {
 
 // issued returns how many tickets there are, and the version of the blob. Requests: 1.
 func (b ticketBlob) issued(ctx context.Context) (n int64, version azcore.ETag, err error) {
-	err = b.wire.Once(ctx, "Get Blob Properties", b.try, func(ctx context.Context) error {
+	err = b.wire.Once(ctx, "Get Blob Properties", ticketTry, func(ctx context.Context) error {
 		r, err := b.client.GetProperties(ctx, nil)
 		n, version = ptr.Value(r.ContentLength)/ticketSize, ptr.Value(r.ETag)
 		return err
@@ -99,7 +101,7 @@ const collected = 1000
 
 // remove deletes the blob, if it has that version: nobody has signed up since. Requests: 1.
 func (b ticketBlob) remove(ctx context.Context, version azcore.ETag) error {
-	return b.wire.Once(ctx, "Delete Blob", b.try, func(ctx context.Context) error {
+	return b.wire.Once(ctx, "Delete Blob", ticketTry, func(ctx context.Context) error {
 		_, err := b.client.Delete(ctx, &blob.DeleteOptions{AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfMatch: ptr.Optional(version)}}})
 		return err
 	})
@@ -110,7 +112,7 @@ const shownWaiters = 1000
 
 // names returns who has signed up from the given ticket on, in order. Requests: 1.
 func (b ticketBlob) names(ctx context.Context, next int64) (names []string, err error) {
-	err = b.wire.Once(ctx, "Get Blob", b.try, func(ctx context.Context) error {
+	err = b.wire.Once(ctx, "Get Blob", ticketTry, func(ctx context.Context) error {
 		r, err := b.client.DownloadStream(ctx, &blob.DownloadStreamOptions{Range: blob.HTTPRange{Offset: next * ticketSize, Count: shownWaiters * ticketSize}})
 		if bloberror.HasCode(err, bloberror.BlobNotFound, bloberror.InvalidRange) {
 			return nil

@@ -49,11 +49,10 @@ type timing struct {
 	cadence  time.Duration // D/3, from the start of one renewal to the start of the next
 	try      time.Duration // D/6, the timeout of a single renewal
 	stop     time.Duration // 2D/3: without a renewal by then the work has to stop
-	gap      time.Duration // about 1 s, from a failed renewal to the next
 }
 
 func timingOf(duration time.Duration) (timing, error) {
-	t := timing{duration: duration, gap: time.Second}
+	t := timing{duration: duration}
 	if duration == Infinite {
 		// It cannot expire, but it can be broken or deleted; a renewal notices.
 		t.cadence, t.try = defaultDuration/3, defaultDuration/6
@@ -85,29 +84,18 @@ func (t timing) seconds() int32 {
 	return int32(t.duration / time.Second)
 }
 
-// pause returns a gap with ±50 % jitter, so that holders that failed together do not retry together.
-func (t timing) pause(ctx context.Context) time.Duration {
-	return t.gap/2 + retry.Backoff{Base: t.gap}.In(ctx).Wait(0)
-}
+// gap is the time from a failed renewal to the next, on average.
+const gap = time.Second
 
-// clock reads the time. The zero value reads the machine's clocks. jumped is the seam through which a test suspends the
-// machine: it returns by how much the wall clock has advanced while the monotonic clock, and every timer, stood still.
-type clock struct {
-	jumped func() time.Duration
+// gapIn returns gap with ±50 % jitter, so that holders that failed together do not retry together.
+func gapIn(ctx context.Context) time.Duration {
+	return gap/2 + retry.Backoff{Base: gap}.In(ctx).Wait(0)
 }
 
 // instant is a reading of both clocks.
 type instant struct {
-	at     time.Time // with a monotonic reading
-	jumped time.Duration
-}
-
-func (c clock) now() instant {
-	i := instant{at: time.Now()}
-	if c.jumped != nil {
-		i.jumped = c.jumped()
-	}
-	return i
+	at     time.Time     // with a monotonic reading
+	jumped time.Duration // in tests, which suspend the machine: see remote.clockJump
 }
 
 // since returns the least time that has passed since j: the larger of what the two clocks show. The monotonic clock

@@ -18,17 +18,17 @@ type moment struct {
 
 // now returns a time that the service's clock has reached, for display only: the local clock may run faster than the
 // service's.
-func (m moment) now(c clock) time.Time { return m.date.Add(c.now().runSince(m.at)) }
+func (m moment) now(local instant) time.Time { return m.date.Add(local.runSince(m.at)) }
 
 // driftMargin allows for a local clock that runs faster than the service's, by up to 1%.
 const driftMargin = 10 * time.Millisecond
 
 // until waits until the service's clock has reached due.
-func (m moment) until(ctx context.Context, due time.Time, c clock) error {
+func (m moment) until(ctx context.Context, due time.Time, local instant) error {
 	if !due.After(m.date) {
 		return nil
 	}
-	return retry.Sleep(ctx, due.Sub(m.date)+driftMargin-c.now().runSince(m.at))
+	return retry.Sleep(ctx, due.Sub(m.date)+driftMargin-local.runSince(m.at))
 }
 
 // farAhead is how far a stored token may be ahead of the service's clock for a new holder to wait until the clock
@@ -49,7 +49,7 @@ func (a *acquisition) tokenAfter(base lease.Observation, date time.Time) (fence.
 		return 0, time.Time{}, fmt.Errorf("%w; the stored fence is damaged: restore the last one", err)
 	}
 	quick := a.k.opts.QuickFirst && stored == 0 && a.made
-	known, now := a.line.known(), date
+	known, now := a.queue.line.known(), date
 	if !quick && (!recordIn(base.Metadata).sealed || known > stored) {
 		if next := base.Modified.Truncate(time.Second).Add(time.Second); next.After(date) {
 			date = next
@@ -73,7 +73,7 @@ func (a *acquisition) awaitSecond(ctx context.Context, seen lease.Observation) e
 	if a.k.opts.QuickFirst && a.made || recordIn(seen.Metadata).sealed || seen.Date.Truncate(time.Second).After(seen.Modified) {
 		return nil
 	}
-	wall := a.claim.remote.clock().now().wall()
+	wall := a.claim.remote.now().wall()
 	return retry.Sleep(ctx, wall.Truncate(time.Second).Add(time.Second+2*driftMargin).Sub(wall))
 }
 

@@ -50,13 +50,6 @@ type Options struct {
 	_ struct{}
 }
 
-func (o *Options) hooks() observe.Hooks {
-	if o == nil {
-		return observe.Hooks{}
-	}
-	return o.Hooks
-}
-
 // Delivery is a message that Receive has received. Open decodes its text.
 type Delivery struct {
 	MessageID   string
@@ -89,7 +82,8 @@ func Receive(ctx context.Context, queue *azqueue.QueueClient, n int, visibility 
 	}
 	ctx, end := start(ctx, opts, "manual.Receive", queue)
 	defer end(&err)
-	got, until, sent, err := queues.New(queue, opts.hooks(), nil).ReceiveAgain(ctx, n, visibility, wire.Again{Try: send.TryTimeout, Budget: byHand})
+	q := queues.New(queue, ptr.Value(opts).Hooks, nil)
+	got, until, sent, err := q.ReceiveAgain(ctx, n, visibility, wire.Again{Try: send.TryTimeout, Budget: byHand})
 	if err != nil {
 		return nil, sent.Ambiguous, cmp.Or(sent.Last, err)
 	}
@@ -108,7 +102,7 @@ var errNoClient = errors.New("no queue client")
 // start begins the span of an operation. The function that ends it adds to the error of a context that has ended what was going on.
 func start(ctx context.Context, opts *Options, name string, queue *azqueue.QueueClient) (context.Context, func(*error)) {
 	path := resource.Path(queue.URL())
-	within, end := opts.hooks().Start(ctx, observe.Span{Name: name, Resource: path})
+	within, end := ptr.Value(opts).Hooks.Start(ctx, observe.Span{Name: name, Resource: path})
 	return within, func(err *error) {
 		if *err != nil && ctx.Err() != nil && errors.Is(*err, context.Cause(ctx)) {
 			*err = fmt.Errorf("%s %s: %w", name, path, *err)
@@ -141,7 +135,7 @@ func Delete(ctx context.Context, queue *azqueue.QueueClient, m Delivery, opts *O
 	}
 	ctx, end := start(ctx, opts, "manual.Delete", queue)
 	defer end(&err)
-	sent, err := queues.New(queue, opts.hooks(), nil).Delete(ctx, m.MessageID, m.PopReceipt, wire.Again{Try: send.TryTimeout, Budget: byHand, Judge: func(_ context.Context, f wire.Failed) (wire.Verdict, error) {
+	sent, err := queues.New(queue, ptr.Value(opts).Hooks, nil).Delete(ctx, m.MessageID, m.PopReceipt, wire.Again{Try: send.TryTimeout, Budget: byHand, Judge: func(_ context.Context, f wire.Failed) (wire.Verdict, error) {
 		if !m.refused(f) {
 			return f.Usual()
 		}
@@ -196,7 +190,7 @@ func Extend(ctx context.Context, queue *azqueue.QueueClient, m Delivery, visibil
 	}
 	ctx, end := start(ctx, opts, "manual.Extend", queue)
 	defer end(&err)
-	r := queues.New(queue, opts.hooks(), nil).ReceiptOf(m.MessageID, m.PopReceipt, time.Now().Add(time.Minute), m.HeldUntil.IsZero())
+	r := queues.New(queue, ptr.Value(opts).Hooks, nil).ReceiptOf(m.MessageID, m.PopReceipt, time.Now().Add(time.Minute), m.HeldUntil.IsZero())
 	err = r.Extend(ctx, visibility)
 	pop, visible, known := r.Known()
 	if err != nil {

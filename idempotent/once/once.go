@@ -26,6 +26,7 @@ import (
 	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/observe"
+	"github.com/azconc/azconc/pkg/ptr"
 )
 
 var (
@@ -75,10 +76,7 @@ func New(locks *pessimistic.Locker, table *aztables.Client, opts *Options) (*Onc
 	if locks == nil || table == nil {
 		return nil, errors.New("once: no Locker or no table client")
 	}
-	var o Options
-	if opts != nil {
-		o = *opts
-	}
+	o := ptr.Value(opts)
 	if o.Attempts < 0 {
 		return nil, fmt.Errorf("once: Attempts of %d: it must not be negative; 0 is no bound", o.Attempts)
 	}
@@ -247,7 +245,7 @@ func checkKey(key string) error {
 
 // look returns the stored result, for any payload if hash is empty.
 func (o *Once) look(ctx context.Context, key, hash string) (Result, bool, error) {
-	e, done, err := o.read(ctx, key)
+	e, done, err := markers.Find(ctx, o.at(key), o.sending())
 	switch {
 	case !done || err != nil:
 		return Result{}, false, err
@@ -255,17 +253,6 @@ func (o *Once) look(ctx context.Context, key, hash string) (Result, bool, error)
 		return Result{}, false, fmt.Errorf("%w: %s", ErrMismatch, key)
 	}
 	return e.stored(true), true, nil
-}
-
-func (o *Once) read(ctx context.Context, key string) (e entity, found bool, err error) {
-	v, err := optimistic.Read(ctx, o.at(key), &optimistic.ReadOptions{SendOptions: o.sending()})
-	switch {
-	case errors.Is(err, optimistic.ErrNotFound):
-		return entity{}, false, nil
-	case err != nil:
-		return entity{}, false, err
-	}
-	return v.Value, true, nil
 }
 
 // sending configures the requests to the table.

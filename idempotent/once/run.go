@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/azconc/azconc/idempotent/internal/markers"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/azerr"
@@ -108,7 +109,7 @@ func (a *Run) store(ctx context.Context, e entity) (Result, error) {
 	if !errors.Is(err, optimistic.ErrExists) {
 		return e.stored(false), err
 	}
-	there, found, err := a.once.read(ctx, a.key)
+	there, found, err := markers.Find(ctx, a.once.at(a.key), a.once.sending())
 	switch {
 	case err != nil || !found: // it was forgotten at once
 		return Result{}, err

@@ -84,7 +84,7 @@ func (r *redrive) move(ctx context.Context, m *azqueue.DequeuedMessage, e format
 // untried returns the text of a message as it was before it was first tried. Text not written by azconc is returned
 // unchanged.
 func untried(text string, e format.Message) string {
-	if e.As != format.Envelope || e.Poison == nil && e.Attempts == 0 && e.Excused == 0 && e.Unfinished == 0 && !e.Buried {
+	if e.As != format.Envelope || e.Poison == nil && e.Counts == (format.Counts{}) && !e.Buried {
 		return text
 	}
 	again := format.Message{ID: e.ID, Sent: e.Sent, Headers: e.Headers, Packed: e.Packed, Body: e.Body}

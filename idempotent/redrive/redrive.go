@@ -99,10 +99,7 @@ const (
 // A process can call Run several times at once. Requests: 1 per 32 messages, 2 per message that is moved, and 2 to see that none is
 // left.
 func Run(ctx context.Context, from, into *azqueue.QueueClient, opts *Options) (res Result, err error) {
-	var o Options
-	if opts != nil {
-		o = *opts
-	}
+	o := ptr.Value(opts)
 	switch {
 	case from == nil || into == nil:
 		return Result{}, errors.New("no queue client")

@@ -122,51 +122,22 @@ func (s *Schedule) next(t time.Time) time.Time {
 	}
 }
 
-// instant returns the first instant at which clocks on the wall show a reading, or the one at which they skip it.
+// instant returns the first instant at which clocks on the wall show a reading, or the one at which they skip it: it goes through the times
+// between which the zone does not change. No zone is more than 14 hours from UTC.
 func (s *Schedule) instant(reading time.Time) time.Time {
-	shows := func(at time.Time) int {
-		l := at.In(s.zone)
-		return time.Date(l.Year(), l.Month(), l.Day(), l.Hour(), l.Minute(), l.Second(), 0, time.UTC).Compare(reading)
-	}
-	// No zone is more than 14 hours from UTC. The first second that does not show an earlier reading is the one that is looked for: clocks
-	// show it then, or have just skipped it.
-	low, high := reading.Add(-15*time.Hour), reading.Add(15*time.Hour)
-	for _, offset := range offsets(s.zone, low, high) {
-		at := reading.Add(-offset)
-		if shows(at) == 0 {
-			high = minTime(high, at)
+	for from := reading.Add(-15 * time.Hour); ; {
+		local := from.In(s.zone)
+		_, offset := local.Zone()
+		_, end := local.ZoneBounds()
+		at := reading.Add(-time.Duration(offset) * time.Second)
+		switch {
+		case at.Before(from):
+			return from // skipped
+		case end.IsZero() || at.Before(end):
+			return at
 		}
+		from = end.UTC()
 	}
-	if shows(high) == 0 {
-		return high
-	}
-	for low.Add(time.Second).Before(high) {
-		if middle := low.Add(high.Sub(low) / 2).Truncate(time.Second); shows(middle) < 0 {
-			low = middle
-		} else {
-			high = middle
-		}
-	}
-	return high
-}
-
-// offsets are those from UTC that a zone has between two times.
-func offsets(zone *time.Location, from, to time.Time) []time.Duration {
-	var found []time.Duration
-	for t := from; !t.After(to); t = t.Add(time.Hour) {
-		_, seconds := t.In(zone).Zone()
-		if d := time.Duration(seconds) * time.Second; len(found) == 0 || found[len(found)-1] != d {
-			found = append(found, d)
-		}
-	}
-	return found
-}
-
-func minTime(x, y time.Time) time.Time {
-	if y.Before(x) {
-		return y
-	}
-	return x
 }
 
 // horizons are how far back a schedule is searched for its last time. No schedule is searched for longer than five years, forward or

@@ -20,8 +20,7 @@ import (
 // ErrResigned is the cause with which a leader's context ends after Election.Resign.
 var ErrResigned = errors.New("resigned")
 
-// Election elects one leader at a time among all processes that run for the same name. The lead is a named lock of the
-// Locker, and the term is its fence, which grows from leader to leader.
+// Election elects one leader at a time among all processes that run for the same name.
 //
 // An Election is safe for concurrent use, except that only one Run may be active at a time.
 type Election struct {
@@ -82,7 +81,7 @@ func (e *Election) Run(ctx context.Context, onElected func(ctx context.Context, 
 		if err != nil {
 			return err
 		}
-		err = e.govern(ctx, h, onElected)
+		ended, err := e.govern(ctx, h, onElected)
 		if kept, ok := errors.AsType[*keptError](err); ok {
 			return kept.err
 		}
@@ -92,11 +91,10 @@ func (e *Election) Run(ctx context.Context, onElected func(ctx context.Context, 
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		over, ok := errors.AsType[*endedError](err)
-		if !ok {
+		if ended == nil {
 			return err
 		}
-		if err := retry.Sleep(ctx, e.standBack(over.cause)); err != nil {
+		if err := retry.Sleep(ctx, e.standBack(ended)); err != nil {
 			return err
 		}
 	}
@@ -112,11 +110,6 @@ func (e *Election) standBack(cause error) time.Duration {
 	return 2 * e.locker.Options().Poll.Cap
 }
 
-// endedError reports that the term ended before onElected returned.
-type endedError struct{ cause error }
-
-func (e *endedError) Error() string { return "the lead has ended: " + e.cause.Error() }
-
 // Keep marks the result of onElected: Run returns err, which may be nil, without releasing the lead. h stays held, and is
 // renewed, until the caller calls its Release. It is meant for a term of which something is still running when onElected
 // returns, such as a process that cannot be killed: the next leader must not begin before it has ended.
@@ -127,7 +120,10 @@ type keptError struct{ err error }
 func (e *keptError) Error() string { return fmt.Sprintf("the lead is kept: %v", e.err) }
 func (e *keptError) Unwrap() error { return e.err }
 
-func (e *Election) govern(ctx context.Context, h *pessimistic.Hold, onElected func(context.Context, *pessimistic.Hold) error) (err error) {
+// govern runs onElected for one term, and releases the lead unless it is kept. ended is why the term ended before onElected
+// returned; nil if it did not.
+func (e *Election) govern(ctx context.Context, h *pessimistic.Hold,
+	onElected func(context.Context, *pessimistic.Hold) error) (ended, err error) {
 	term, end := context.WithCancelCause(h.Context())
 	l := &lead{hold: h, end: end, done: make(chan struct{})}
 	e.mu.Lock()
@@ -147,14 +143,10 @@ func (e *Election) govern(ctx context.Context, h *pessimistic.Hold, onElected fu
 		}
 	}()
 	err = onElected(term, h)
-	cause := context.Cause(term)
-	_, stop := retry.Stopped(err)
-	_, kept := errors.AsType[*keptError](err)
-	ended := errors.Is(cause, pessimistic.ErrLost) || errors.Is(cause, ErrResigned)
-	if ended && !stop && !kept {
-		return &endedError{cause}
+	if cause := context.Cause(term); errors.Is(cause, pessimistic.ErrLost) || errors.Is(cause, ErrResigned) {
+		ended = cause
 	}
-	return err
+	return ended, err
 }
 
 // Resign ends this process's term, if it has one, and returns when the lead has been released, or was kept: see Keep. Run

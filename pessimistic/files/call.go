@@ -23,29 +23,36 @@ type call struct {
 	path  string
 	hooks observe.Hooks
 	sent  *atomic.Int64 // requests
-	try   time.Duration // timeout of a single request
-	span  int64         // bytes of content in a range
-	many  int           // ranges in flight
 	wait  *waiter       // for SMB clients; nil: the first refusal is final
+	ranges
+}
+
+// ranges say how content is divided. Options have them for tests; 0 is the default.
+type ranges struct {
+	span int64 // bytes of content in a range
+	many int   // ranges in flight
 }
 
 func newCall(url string, hooks observe.Hooks) *call {
-	return &call{path: resource.Path(url), hooks: hooks, sent: new(atomic.Int64), try: tryTimeout, span: rangeSize, many: rangesInFlight}
+	return &call{path: resource.Path(url), hooks: hooks, sent: new(atomic.Int64)}
 }
 
-// fileCall returns a call on a file that waits for SMB clients if wait is not nil. span and many are for tests; 0 is the default.
-func fileCall(op string, client *file.Client, hooks observe.Hooks, wait *WaitOptions, span int64, many int) (c *call, err error) {
+// fileCall returns a call on a file that waits for SMB clients if wait is not nil.
+func fileCall(op string, client *file.Client, hooks observe.Hooks, wait *WaitOptions, r ranges) (c *call, err error) {
 	if client == nil {
 		return nil, errors.New(op + ": no client")
 	}
 	c = newCall(client.URL(), hooks)
-	c.span, c.many = cmp.Or(span, c.span), cmp.Or(many, c.many)
+	c.ranges = ranges{cmp.Or(r.span, rangeSize), cmp.Or(r.many, rangesInFlight)}
 	if wait != nil {
 		o := *wait
 		o.Hooks = or(o.Hooks, hooks)
-		c.wait, err = waiterFor(client, &o)
+		if c.wait, err = waiterFor(client, &o); err != nil {
+			return nil, err
+		}
+		c.wait.asks.sent = c.sent
 	}
-	return c, err
+	return c, nil
 }
 
 // rangesInFlight is how many ranges are in flight, each with 4 MiB of memory.
@@ -125,7 +132,7 @@ func (c *call) settle(ctx context.Context, name string, refusal error, request f
 
 // again repeats a request after transient faults, but not while SMB clients use the file.
 func (c *call) again() wire.Again {
-	return wire.Again{Try: c.try, Budget: budget(), Judge: func(_ context.Context, f wire.Failed) (wire.Verdict, error) {
+	return wire.Again{Try: tryTimeout, Budget: budget(), Judge: func(_ context.Context, f wire.Failed) (wire.Verdict, error) {
 		_, used := inUse(f.Err)
 		if used {
 			return wire.Final, f.Err
@@ -144,13 +151,7 @@ func inUse(err error) (azerr.Reason, bool) {
 }
 
 // requests returns how many requests were sent, including those that list handles.
-func (c *call) requests() int {
-	n := int(c.sent.Load())
-	if c.wait != nil {
-		n += int(c.wait.asks.sent.Load())
-	}
-	return n
-}
+func (c *call) requests() int { return int(c.sent.Load()) }
 
 // refusal converts the response to a request about a file into a typed error: *InUseError, *HeldError, *LostError,
 // *UnknownError for a write, *azerr.OpError.

@@ -66,7 +66,7 @@ type DeleteResult struct {
 // error.
 func Delete(ctx context.Context, client *file.Client, opts *DeleteOptions) (DeleteResult, error) {
 	o := ptr.Value(opts)
-	c, err := fileCall("delete", client, o.Hooks, o.Wait, 0, 0)
+	c, err := fileCall("delete", client, o.Hooks, o.Wait, ranges{})
 	if err != nil {
 		return DeleteResult{}, err
 	}
@@ -104,7 +104,7 @@ type deleting struct {
 // try continues until the file is gone, an SMB client uses it, or it cannot be deleted.
 func (d *deleting) try(ctx context.Context) error {
 	d.tries++
-	again := wire.Again{Try: d.call.try, Budget: budget(), Before: d.before, Judge: d.judge}
+	again := wire.Again{Try: tryTimeout, Budget: budget(), Before: d.before, Judge: d.judge}
 	_, err := d.call.wire().Send(ctx, "Delete File", again, func(ctx context.Context) error {
 		_, err := d.client.Delete(ctx, &file.DeleteOptions{LeaseAccessConditions: leasedBy(d.lease)})
 		switch {

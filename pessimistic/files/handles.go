@@ -104,16 +104,17 @@ func ForceClose[C file.Client | directory.Client](ctx context.Context, client *C
 	defer func() { end(err) }()
 	for _, id := range ids {
 		for marker, more := "", true; more; more = marker != "" {
-			var page closedPage
+			var page CloseResult
+			var next string
 			unclear, err := c.send(ctx, "Force Close Handles", func(ctx context.Context) (err error) {
-				page, err = open.close(ctx, id, marker)
+				page, next, err = open.close(ctx, id, marker)
 				return err
 			})
 			sum.AtLeast = sum.AtLeast || unclear
 			if err != nil {
 				return sum, azerr.Op("close handles of", c.path, err)
 			}
-			sum.Closed, sum.Failed, marker = sum.Closed+page.closed, sum.Failed+page.failed, page.next
+			sum.Closed, sum.Failed, marker = sum.Closed+page.Closed, sum.Failed+page.Failed, next
 		}
 	}
 	if sum.Failed > 0 {
@@ -157,12 +158,7 @@ func (c *call) handles(ctx context.Context, open handleTarget) ([]Handle, error)
 // handleTarget is a file or directory whose handles can be listed and closed: one request each.
 type handleTarget interface {
 	list(ctx context.Context, marker string) ([]Handle, string, error)
-	close(ctx context.Context, id, marker string) (closedPage, error)
-}
-
-type closedPage struct {
-	closed, failed int
-	next           string
+	close(ctx context.Context, id, marker string) (CloseResult, string, error)
 }
 
 type fileHandles struct{ client *file.Client }
@@ -172,9 +168,9 @@ func (f fileHandles) list(ctx context.Context, marker string) ([]Handle, string,
 	return read(resp.Handles), ptr.Value(resp.NextMarker), err
 }
 
-func (f fileHandles) close(ctx context.Context, id, marker string) (closedPage, error) {
+func (f fileHandles) close(ctx context.Context, id, marker string) (CloseResult, string, error) {
 	resp, err := f.client.ForceCloseHandles(ctx, id, &file.ForceCloseHandlesOptions{Marker: ptr.Optional(marker)})
-	return closedPage{int(ptr.Value(resp.NumberOfHandlesClosed)), int(ptr.Value(resp.NumberOfHandlesFailedToClose)), ptr.Value(resp.Marker)}, err
+	return closed(resp.NumberOfHandlesClosed, resp.NumberOfHandlesFailedToClose), ptr.Value(resp.Marker), err
 }
 
 // directoryHandles are also those of a file at that path, which does not support recursion: it is sent only if it is requested.
@@ -188,9 +184,13 @@ func (d directoryHandles) list(ctx context.Context, marker string) ([]Handle, st
 	return read(resp.Handles), ptr.Value(resp.NextMarker), err
 }
 
-func (d directoryHandles) close(ctx context.Context, id, marker string) (closedPage, error) {
+func (d directoryHandles) close(ctx context.Context, id, marker string) (CloseResult, string, error) {
 	resp, err := d.client.ForceCloseHandles(ctx, id, &directory.ForceCloseHandlesOptions{Marker: ptr.Optional(marker), Recursive: ptr.Optional(d.recursive)})
-	return closedPage{int(ptr.Value(resp.NumberOfHandlesClosed)), int(ptr.Value(resp.NumberOfHandlesFailedToClose)), ptr.Value(resp.Marker)}, err
+	return closed(resp.NumberOfHandlesClosed, resp.NumberOfHandlesFailedToClose), ptr.Value(resp.Marker), err
+}
+
+func closed(closed, failed *int32) CloseResult {
+	return CloseResult{Closed: int(ptr.Value(closed)), Failed: int(ptr.Value(failed))}
 }
 
 func read(handles []*file.Handle) []Handle {

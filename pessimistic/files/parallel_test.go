@@ -57,19 +57,19 @@ func TestRangesAreReadAndWrittenAFewAtATime(t *testing.T) {
 			var most atomic.Int64
 			var b bytes.Buffer
 			began := time.Now()
-			got, err := Download(t.Context(), f, &b, &DownloadOptions{parallel: tt.parallel, span: testSpan, Hooks: inFlight(&most, "Get File")})
+			got, err := Download(t.Context(), f, &b, &DownloadOptions{ranges: ranges{testSpan, tt.parallel}, Hooks: inFlight(&most, "Get File")})
 			if took := time.Since(began); err != nil || !bytes.Equal(b.Bytes(), old) || got.Requests != 17 || took != time.Duration(tt.trips)*trip || int(most.Load()) != tt.inFlight {
 				t.Errorf("read, %d in parallel: %d bytes, %+v, %v in %v, %d at a time", tt.parallel, b.Len(), got, err, took, most.Load())
 			}
 			most.Store(0)
 			began = time.Now()
-			out, err := Upload(t.Context(), f, bytes.NewReader(content), int64(len(content)), &UploadOptions{parallel: tt.parallel, span: testSpan, Hooks: inFlight(&most, "Put Range")})
+			out, err := Upload(t.Context(), f, bytes.NewReader(content), int64(len(content)), &UploadOptions{ranges: ranges{testSpan, tt.parallel}, Hooks: inFlight(&most, "Put Range")})
 			if took := time.Since(began); err != nil || out.Requests != 17+5 || out.Ranges != 17 || took != time.Duration(tt.trips+5)*trip || int(most.Load()) != tt.inFlight {
 				t.Errorf("upload, %d in parallel: %+v, %v in %v, %d at a time", tt.parallel, out, err, took, most.Load())
 			}
 			most.Store(0)
 			began = time.Now()
-			out, err = Update(t.Context(), f, to(old), &UpdateOptions{parallel: tt.parallel, span: testSpan, Hooks: inFlight(&most, "Put Range")})
+			out, err = Update(t.Context(), f, to(old), &UpdateOptions{ranges: ranges{testSpan, tt.parallel}, Hooks: inFlight(&most, "Put Range")})
 			if took := time.Since(began); err != nil || out.Requests != 2*17+4 || took != time.Duration(2*tt.trips+4)*trip || int(most.Load()) != tt.inFlight || !bytes.Equal(stored(t, s, f), old) {
 				t.Errorf("update, %d in parallel: %+v, %v in %v, %d at a time", tt.parallel, out, err, took, most.Load())
 			}
@@ -86,14 +86,14 @@ func TestAFaultOfOneRangeOfManyCostsOneRequest(t *testing.T) {
 				fault := aztest.Fault{Kind: kind, Skip: k, Count: 1, Match: aztest.Op("Get File")}
 				s.SetFaults(fault)
 				var b bytes.Buffer
-				got, err := Download(t.Context(), f, &b, &DownloadOptions{span: testSpan})
+				got, err := Download(t.Context(), f, &b, &DownloadOptions{ranges: ranges{span: testSpan}})
 				if err != nil || !bytes.Equal(b.Bytes(), old) || got.Requests != 11 || s.Requests() != 11 {
 					t.Errorf("%s at %d: read %+v, %v", kind, k, got, err)
 				}
 				s.Reset()
 				fault.Match = aztest.Op("Put Range")
 				s.SetFaults(fault)
-				out, err := Upload(t.Context(), f, bytes.NewReader(content), int64(len(content)), &UploadOptions{span: testSpan})
+				out, err := Upload(t.Context(), f, bytes.NewReader(content), int64(len(content)), &UploadOptions{ranges: ranges{span: testSpan}})
 				if err != nil || out.Requests != 5+11 || s.Requests() != 5+11 || out.Ranges != 10 || !bytes.Equal(stored(t, s, f), content) {
 					t.Errorf("%s at %d: written %+v, %v", kind, k, out, err)
 				}
@@ -111,7 +111,7 @@ func TestRangesReadAheadAreOfOneVersionToo(t *testing.T) {
 			farWorld(t, was, func(t *testing.T, s *aztest.Service, f *file.Client) {
 				var b bytes.Buffer
 				var n atomic.Int64
-				o := &DownloadOptions{span: testSpan, Hooks: observe.Hooks{Span: func(ctx context.Context, one observe.Span) (context.Context, func(error)) {
+				o := &DownloadOptions{ranges: ranges{span: testSpan}, Hooks: observe.Hooks{Span: func(ctx context.Context, one observe.Span) (context.Context, func(error)) {
 					if one.Name == "Get File" && n.Add(1) == int64(k) {
 						if _, err := f.UploadRange(context.Background(), 0, streaming.NopCloser(bytes.NewReader(is)), nil); err != nil {
 							t.Error(err)
@@ -148,7 +148,7 @@ func TestATornWriteOfManyRangesSaysHowFarItIsWhole(t *testing.T) {
 					return r.Op == "Put Range" && r.Header.Get("X-Ms-Range") == fmt.Sprintf("bytes=%d-%d", k*testSpan, (k+1)*testSpan-1)
 				}
 				s.SetFaults(fault)
-				out, err := Upload(t.Context(), f, bytes.NewReader(content), int64(len(content)), &UploadOptions{span: testSpan})
+				out, err := Upload(t.Context(), f, bytes.NewReader(content), int64(len(content)), &UploadOptions{ranges: ranges{span: testSpan}})
 				torn, ok := errors.AsType[*TornError](err)
 				if !ok || torn.Written != int64(k*testSpan) || torn.Size != int64(len(content)) || !out.Changed || out.Left != nil {
 					t.Fatalf("%s at %d: %+v, %v", name, k, out, err)
@@ -179,12 +179,12 @@ func TestParallelRangesEndWithTheirContext(t *testing.T) {
 			ctx, cancel := context.WithTimeoutCause(t.Context(), after, stop)
 			defer cancel()
 			var b bytes.Buffer
-			if _, err := Download(ctx, f, &b, &DownloadOptions{span: testSpan}); err != nil && !errors.Is(err, stop) || !bytes.HasPrefix(old, b.Bytes()) || (err == nil) != (b.Len() == len(old)) {
+			if _, err := Download(ctx, f, &b, &DownloadOptions{ranges: ranges{span: testSpan}}); err != nil && !errors.Is(err, stop) || !bytes.HasPrefix(old, b.Bytes()) || (err == nil) != (b.Len() == len(old)) {
 				t.Errorf("read for %v: %d bytes, %v", after, b.Len(), err)
 			}
 			ctx, cancel = context.WithTimeoutCause(t.Context(), after, stop)
 			defer cancel()
-			out, err := Upload(ctx, f, bytes.NewReader(content), int64(len(content)), &UploadOptions{span: testSpan})
+			out, err := Upload(ctx, f, bytes.NewReader(content), int64(len(content)), &UploadOptions{ranges: ranges{span: testSpan}})
 			torn, isTorn := errors.AsType[*TornError](err)
 			if err != nil && !errors.Is(err, stop) || isTorn && !bytes.Equal(stored(t, s, f)[:torn.Written], content[:torn.Written]) || out.Left != nil {
 				t.Errorf("written for %v: %+v, %v", after, out, err)
@@ -204,7 +204,7 @@ func TestParallelRangesEndWithTheirContext(t *testing.T) {
 func TestOneRangeWaitsForTheOthers(t *testing.T) {
 	farWorld(t, patterned(9*testSpan, 1), func(t *testing.T, s *aztest.Service, f *file.Client) {
 		noted := 0
-		o := &UploadOptions{span: testSpan, Wait: &WaitOptions{Poll: pollEach(2 * time.Second), Waiting: func(InUseError) { noted++ }}}
+		o := &UploadOptions{ranges: ranges{span: testSpan}, Wait: &WaitOptions{Poll: pollEach(2 * time.Second), Waiting: func(InUseError) { noted++ }}}
 		var puts atomic.Int64
 		o.Hooks.Span = func(ctx context.Context, one observe.Span) (context.Context, func(error)) {
 			if one.Name == "Put Range" && puts.Add(1) == 2 {

@@ -46,8 +46,7 @@ type DownloadOptions struct {
 	// Hooks observe the operation. Defaults to none.
 	Hooks observe.Hooks
 
-	span     int64 // see call
-	parallel int   // likewise
+	ranges ranges
 
 	_ struct{}
 }
@@ -74,7 +73,7 @@ type DownloadResult struct {
 // empty file; retried after transient faults. After an error, the result counts ranges that were requested ahead, too.
 func Download(ctx context.Context, client *file.Client, to io.Writer, opts *DownloadOptions) (DownloadResult, error) {
 	o := ptr.Value(opts)
-	c, err := fileCall("download", client, o.Hooks, o.Wait, o.span, o.parallel)
+	c, err := fileCall("download", client, o.Hooks, o.Wait, o.ranges)
 	if err != nil {
 		return DownloadResult{}, err
 	}

@@ -98,7 +98,7 @@ func TestTheRangesOfAFileAreOfOneVersion(t *testing.T) {
 		fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 			fill(t, s, f, was)
 			var b bytes.Buffer
-			got, err := Download(t.Context(), f, &b, &DownloadOptions{span: testSpan,
+			got, err := Download(t.Context(), f, &b, &DownloadOptions{ranges: ranges{span: testSpan},
 				Restart: func() error { b.Reset(); return nil },
 				Hooks:   betweenRanges(2, func() { fill(t, s, f, change) }),
 			})
@@ -109,7 +109,7 @@ func TestTheRangesOfAFileAreOfOneVersion(t *testing.T) {
 		fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 			fill(t, s, f, was)
 			var b bytes.Buffer
-			_, err := Download(t.Context(), f, &b, &DownloadOptions{span: testSpan, Hooks: betweenRanges(2, func() { fill(t, s, f, change) })})
+			_, err := Download(t.Context(), f, &b, &DownloadOptions{ranges: ranges{span: testSpan}, Hooks: betweenRanges(2, func() { fill(t, s, f, change) })})
 			// Of the ranges in flight together, the second may have been read before the change.
 			if !errors.Is(err, pessimistic.ErrConflict) || b.Len() < testSpan || !bytes.HasPrefix(was, b.Bytes()) {
 				t.Errorf("%s, without Restart: %d bytes, %v", name, b.Len(), err)
@@ -123,7 +123,7 @@ func TestReadingRestartsABoundedNumberOfTimes(t *testing.T) {
 		fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 			fill(t, s, f, patterned(testSpan+1, 1))
 			n := 0
-			o := &DownloadOptions{span: testSpan, Restarts: restarts, Restart: func() error { return nil }}
+			o := &DownloadOptions{ranges: ranges{span: testSpan}, Restarts: restarts, Restart: func() error { return nil }}
 			o.Hooks.Span = func(ctx context.Context, s observe.Span) (context.Context, func(error)) {
 				if s.Request == nil {
 					return ctx, nil
@@ -161,7 +161,7 @@ func TestAHeartbeatCanBeIgnoredButAWriteCannot(t *testing.T) {
 			}
 			defer func() { _ = l.Release(context.Background()) }()
 			id := l.ID()
-			got, err := Download(t.Context(), f, &bytes.Buffer{}, &DownloadOptions{span: testSpan, IgnoreMetadata: tt.loose, Hooks: betweenRanges(2, func() {
+			got, err := Download(t.Context(), f, &bytes.Buffer{}, &DownloadOptions{ranges: ranges{span: testSpan}, IgnoreMetadata: tt.loose, Hooks: betweenRanges(2, func() {
 				bubble.Sleep(15 * time.Second) // a heartbeat
 				if tt.write {
 					_, _ = f.UploadRange(context.Background(), 0, streaming.NopCloser(bytes.NewReader([]byte("x"))), &file.UploadRangeOptions{LeaseAccessConditions: leasedBy(id)})
@@ -172,7 +172,7 @@ func TestAHeartbeatCanBeIgnoredButAWriteCannot(t *testing.T) {
 			}
 			// The holder itself need not care.
 			var b bytes.Buffer
-			got, err = Download(t.Context(), f, &b, &DownloadOptions{span: testSpan, LeaseID: id, Hooks: betweenRanges(2, func() { bubble.Sleep(15 * time.Second) })})
+			got, err = Download(t.Context(), f, &b, &DownloadOptions{ranges: ranges{span: testSpan}, LeaseID: id, Hooks: betweenRanges(2, func() { bubble.Sleep(15 * time.Second) })})
 			if err != nil || got.Leased || b.Len() != len(content) {
 				t.Errorf("%s: the holder: %+v, %v", name, got, err)
 			}
@@ -188,7 +188,7 @@ func TestARangeIsReadAgainAfterAFault(t *testing.T) {
 				fill(t, s, f, content)
 				s.SetFaults(aztest.Fault{Kind: kind, Skip: k, Count: 1})
 				var b bytes.Buffer
-				got, err := Download(t.Context(), f, &b, &DownloadOptions{span: testSpan})
+				got, err := Download(t.Context(), f, &b, &DownloadOptions{ranges: ranges{span: testSpan}})
 				want := 4
 				if kind == aztest.AnswerTwice {
 					want = 3
@@ -215,11 +215,11 @@ func (f *failing) Write(p []byte) (int, error) {
 func TestAnErrorOfTheWriterEndsTheReading(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 		fill(t, s, f, patterned(3*testSpan, 1))
-		got, err := Download(t.Context(), f, &failing{after: 1}, &DownloadOptions{parallel: 1, span: testSpan})
+		got, err := Download(t.Context(), f, &failing{after: 1}, &DownloadOptions{ranges: ranges{testSpan, 1}})
 		if !errors.Is(err, errFull) || got.Requests != 2 {
 			t.Errorf("%+v, %v", got, err)
 		}
-		_, err = Download(t.Context(), f, &bytes.Buffer{}, &DownloadOptions{span: testSpan,
+		_, err = Download(t.Context(), f, &bytes.Buffer{}, &DownloadOptions{ranges: ranges{span: testSpan},
 			Restart: func() error { return errFull }, Hooks: betweenRanges(2, func() { fill(t, s, f, nil) })})
 		if !errors.Is(err, errFull) {
 			t.Errorf("what Restart says: %v", err)

@@ -21,11 +21,11 @@ func TestAnErrorOfChangeIsReturnedAndNothingIsWritten(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 		fill(t, s, f, []byte("abc"))
 		no := errors.New("no")
-		out, err := Update(t.Context(), f, func(context.Context, []byte) ([]byte, error) { return nil, no }, &UpdateOptions{span: testSpan})
+		out, err := Update(t.Context(), f, func(context.Context, []byte) ([]byte, error) { return nil, no }, &UpdateOptions{ranges: ranges{span: testSpan}})
 		if !errors.Is(err, no) || out.Changed || leaseState(t, NewFile(f)) != lease.Available {
 			t.Errorf("%+v, %v", out, err)
 		}
-		out, err = Update(t.Context(), f, func(_ context.Context, old []byte) ([]byte, error) { old[0] = 'x'; return old, nil }, &UpdateOptions{span: testSpan})
+		out, err = Update(t.Context(), f, func(_ context.Context, old []byte) ([]byte, error) { old[0] = 'x'; return old, nil }, &UpdateOptions{ranges: ranges{span: testSpan}})
 		if err != nil || !out.Changed || string(stored(t, s, f)) != "xbc" {
 			t.Errorf("a change in place: %+v, %v", out, err)
 		}
@@ -37,7 +37,7 @@ func TestAnErrorOfChangeIsReturnedAndNothingIsWritten(t *testing.T) {
 		}
 		func() {
 			defer func() { _ = recover() }()
-			_, _ = Update(t.Context(), f, func(context.Context, []byte) ([]byte, error) { panic("change") }, &UpdateOptions{span: testSpan})
+			_, _ = Update(t.Context(), f, func(context.Context, []byte) ([]byte, error) { panic("change") }, &UpdateOptions{ranges: ranges{span: testSpan}})
 		}()
 		if leaseState(t, NewFile(f)) != lease.Available {
 			t.Error("a panic leaves the lease")
@@ -51,7 +51,7 @@ func TestAnUpdateWaitsForSMBClientsOrNamesThem(t *testing.T) {
 	for name, h := range map[string]aztest.SMBHandle{"a writer": writer, "a reader who lets nobody write": reader} {
 		fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 			s.OpenSMB("box", "f", h)
-			o := &UpdateOptions{span: testSpan, Acquire: pessimistic.AcquireOptions{MaxWait: 3 * time.Second, Poll: pollEach(2 * time.Second)}}
+			o := &UpdateOptions{ranges: ranges{span: testSpan}, Acquire: pessimistic.AcquireOptions{MaxWait: 3 * time.Second, Poll: pollEach(2 * time.Second)}}
 			_, err := Update(t.Context(), f, to([]byte("xyz")), o)
 			used, ok := errors.AsType[*InUseError](err)
 			if !ok || used.Reason != azerr.OpenHandle || len(used.Handles) != 1 || used.Waited != 3*time.Second || leaseState(t, NewFile(f)) != lease.Available {
@@ -71,13 +71,13 @@ func TestAnUpdateWaitsForSMBClientsOrNamesThem(t *testing.T) {
 			s.OpenSMB("box", "f", reader)
 			return []byte("xyz"), nil
 		}
-		out, err := Update(t.Context(), f, open, &UpdateOptions{span: testSpan})
+		out, err := Update(t.Context(), f, open, &UpdateOptions{ranges: ranges{span: testSpan}})
 		if used, ok := errors.AsType[*InUseError](err); !ok || used.Reason != azerr.OpenHandle || out.Changed {
 			t.Errorf("without waiting: %v", err)
 		}
 		s.CloseSMB("box", "f", "1")
 		time.AfterFunc(5*time.Second, func() { s.CloseSMB("box", "f", "1") })
-		if out, err := Update(t.Context(), f, open, &UpdateOptions{span: testSpan, Wait: &WaitOptions{}}); err != nil || !out.Changed {
+		if out, err := Update(t.Context(), f, open, &UpdateOptions{ranges: ranges{span: testSpan}, Wait: &WaitOptions{}}); err != nil || !out.Changed {
 			t.Errorf("waiting: %+v, %v", out, err)
 		}
 	})
@@ -90,7 +90,7 @@ func TestAReadOnlyFileIsNotUpdatedAndNotWaitedFor(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.Reset()
-		out, err := Update(t.Context(), f, to([]byte("xyz")), &UpdateOptions{span: testSpan, Wait: &WaitOptions{}})
+		out, err := Update(t.Context(), f, to([]byte("xyz")), &UpdateOptions{ranges: ranges{span: testSpan}, Wait: &WaitOptions{}})
 		if azerr.Classify(err).Reason != azerr.ReadOnly || errors.Is(err, pessimistic.ErrHeld) || out.Requests != 4 || s.Requests() != 4 {
 			t.Errorf("%+v, %v, sent %q", out, err, fileOps(s))
 		}
@@ -99,7 +99,7 @@ func TestAReadOnlyFileIsNotUpdatedAndNotWaitedFor(t *testing.T) {
 
 func TestAnUpdateOfAMissingFileOrUnderAForeignLease(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
-		out, err := Update(t.Context(), s.File("box", "missing"), to(nil), &UpdateOptions{span: testSpan})
+		out, err := Update(t.Context(), s.File("box", "missing"), to(nil), &UpdateOptions{ranges: ranges{span: testSpan}})
 		if !errors.Is(err, pessimistic.ErrNotFound) || out.Requests != 1 {
 			t.Errorf("%+v, %v", out, err)
 		}
@@ -107,13 +107,13 @@ func TestAnUpdateOfAMissingFileOrUnderAForeignLease(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = Update(t.Context(), f, to(nil), &UpdateOptions{span: testSpan, Acquire: pessimistic.AcquireOptions{MaxWait: time.Second}})
+		_, err = Update(t.Context(), f, to(nil), &UpdateOptions{ranges: ranges{span: testSpan}, Acquire: pessimistic.AcquireOptions{MaxWait: time.Second}})
 		if held, ok := errors.AsType[*pessimistic.HeldError](err); !ok || held.Holder != locks.OwnName() {
 			t.Errorf("%v", err)
 		}
 		released(t, l)
 		s.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: http.StatusForbidden, Code: "AuthorizationFailure"})
-		if _, err := Update(t.Context(), f, to(nil), &UpdateOptions{span: testSpan}); azerr.Classify(err).Code != "AuthorizationFailure" {
+		if _, err := Update(t.Context(), f, to(nil), &UpdateOptions{ranges: ranges{span: testSpan}}); azerr.Classify(err).Code != "AuthorizationFailure" {
 			t.Errorf("%v", err)
 		}
 	})

@@ -57,7 +57,7 @@ func BreakStale(ctx context.Context, client *file.Client, maxAge time.Duration, 
 	case maxAge < minStale:
 		return fmt.Errorf("break stale: maxAge: %v is less than %v, the time a running holder may need", maxAge, minStale)
 	}
-	s := &stale{client: client, call: newCall(client.URL(), ptr.Value(opts).Hooks), maxAge: maxAge}
+	s := &stale{file: filelease.NewFile(client), call: newCall(client.URL(), ptr.Value(opts).Hooks), maxAge: maxAge}
 	ctx, end := s.call.start(ctx, "BreakStale")
 	defer func() { end(err) }()
 	err = s.look(ctx)
@@ -72,16 +72,15 @@ func BreakStale(ctx context.Context, client *file.Client, maxAge time.Duration, 
 
 // stale is a lease whose holder may be gone.
 type stale struct {
-	client *file.Client
+	file   lease.Resource
 	call   *call
 	maxAge time.Duration
 }
 
 // breaks breaks the lease if its holder still writes no heartbeat: it looks before every try.
 func (s *stale) breaks(ctx context.Context) error {
-	target := filelease.NewFile(s.client)
 	sent, err := s.call.wire().Send(ctx, "", wire.Again{
-		Try: s.call.try, Budget: budget(),
+		Try: tryTimeout, Budget: budget(),
 		Before: func(ctx context.Context, sent wire.Sent) (done bool, err error) {
 			err = s.look(ctx)
 			if sent.Ambiguous > 0 && errors.Is(err, pessimistic.ErrLost) {
@@ -96,7 +95,7 @@ func (s *stale) breaks(ctx context.Context) error {
 			return f.Usual()
 		},
 	}, func(ctx context.Context) error {
-		_, err := target.Break(ctx, lease.Natural, lease.Conditions{})
+		_, err := s.file.Break(ctx, lease.Natural, lease.Conditions{})
 		return err
 	})
 	if err != nil && sent.Ambiguous > 0 && !azerr.Named(err) {
@@ -109,7 +108,7 @@ func (s *stale) breaks(ctx context.Context) error {
 func (s *stale) look(ctx context.Context) error {
 	var seen lease.Observation
 	_, err := s.call.repeat(ctx, "", func(ctx context.Context) (err error) {
-		seen, err = filelease.NewFile(s.client).Look(ctx, "")
+		seen, err = s.file.Look(ctx, "")
 		return err
 	})
 	if err != nil {

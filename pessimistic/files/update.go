@@ -49,8 +49,7 @@ type UpdateOptions struct {
 	// Hooks observe the operation. Defaults to none.
 	Hooks observe.Hooks
 
-	span     int64 // see call
-	parallel int   // likewise
+	ranges ranges
 
 	_ struct{}
 }
@@ -73,7 +72,7 @@ type UpdateOptions struct {
 func Update(ctx context.Context, client *file.Client, change func(ctx context.Context, old []byte) ([]byte, error), opts *UpdateOptions) (WriteResult, error) {
 	o := ptr.Value(opts)
 	o.Limit = cmp.Or(o.Limit, 64<<20)
-	c, err := fileCall("update", client, o.Hooks, o.Wait, o.span, o.parallel)
+	c, err := fileCall("update", client, o.Hooks, o.Wait, o.ranges)
 	if err != nil {
 		return WriteResult{}, err
 	}

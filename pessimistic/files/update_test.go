@@ -53,7 +53,7 @@ func TestAnUpdateOfAFileSendsExactlyTheseRequests(t *testing.T) {
 	} {
 		fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 			fill(t, s, f, tt.old)
-			out, err := Update(t.Context(), f, to(tt.content), &UpdateOptions{span: testSpan})
+			out, err := Update(t.Context(), f, to(tt.content), &UpdateOptions{ranges: ranges{span: testSpan}})
 			want := join(fileAcquire, tt.sent, fileRelease)
 			if err != nil || !slices.Equal(fileOps(s), want) || out.Requests != len(want) {
 				t.Errorf("%s: %+v, %v, sent %q, want %q", name, out, err, fileOps(s), want)
@@ -79,12 +79,12 @@ func TestAnUpdateUnderTheCallersLeaseLeavesItThere(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.Reset()
-		out, err := Update(t.Context(), f, to([]byte("xyz")), &UpdateOptions{span: testSpan, LeaseID: l.ID()})
+		out, err := Update(t.Context(), f, to([]byte("xyz")), &UpdateOptions{ranges: ranges{span: testSpan}, LeaseID: l.ID()})
 		if err != nil || out.Requests != 2 || s.Requests() != 2 || l.Err() != nil {
 			t.Errorf("%+v, %v, sent %q", out, err, fileOps(s))
 		}
 		released(t, l)
-		_, err = Update(t.Context(), f, to([]byte("abc")), &UpdateOptions{span: testSpan, LeaseID: l.ID()})
+		_, err = Update(t.Context(), f, to([]byte("abc")), &UpdateOptions{ranges: ranges{span: testSpan}, LeaseID: l.ID()})
 		if !errors.Is(err, pessimistic.ErrLost) || errors.Is(err, ErrTorn) || string(stored(t, s, f)) != "xyz" {
 			t.Errorf("with an id that is over: %v", err)
 		}
@@ -105,7 +105,7 @@ func TestNoUpdateOfAFileIsLost(t *testing.T) {
 		for range workers {
 			go func() {
 				for range each {
-					_, err := Update(t.Context(), f, increment, &UpdateOptions{span: testSpan})
+					_, err := Update(t.Context(), f, increment, &UpdateOptions{ranges: ranges{span: testSpan}})
 					failed <- err
 				}
 			}()
@@ -140,7 +140,7 @@ func TestAnUpdateOfAFileSurvivesAnyFaultOfAnyRequest(t *testing.T) {
 						t.Errorf("%s at %d: change was given something else", kind, k)
 					}
 					return content, nil
-				}, &UpdateOptions{span: testSpan})
+				}, &UpdateOptions{ranges: ranges{span: testSpan}})
 				if err != nil || out.Left != nil || calls != 1 || out.Requests != s.Requests() {
 					t.Errorf("%s at %d: %+v, %v, %d calls, sent %q", kind, k, out, err, calls, fileOps(s))
 				}
@@ -178,7 +178,7 @@ func TestAnUpdateOfAFileThatIsCancelledAtAnyRequestLeavesNoLeaseAndSaysIfItIsTor
 					}
 					return n == k+1
 				}})
-				out, err := Update(ctx, f, to(content), &UpdateOptions{parallel: 1, span: testSpan})
+				out, err := Update(ctx, f, to(content), &UpdateOptions{ranges: ranges{testSpan, 1}})
 				s.SetFaults()
 				torn, isTorn := errors.AsType[*TornError](err)
 				if !errors.Is(err, cause) || isTorn != (k >= first) || out.Left != nil {
@@ -224,7 +224,7 @@ func TestALeaseThatIsBrokenWhileWritingTearsTheFileAndSaysSo(t *testing.T) {
 					}
 				}
 				seen := 0
-				out, err := Update(t.Context(), f, to(content), &UpdateOptions{parallel: 1, span: testSpan, Hooks: observe.Hooks{Span: func(ctx context.Context, s observe.Span) (context.Context, func(error)) {
+				out, err := Update(t.Context(), f, to(content), &UpdateOptions{ranges: ranges{testSpan, 1}, Hooks: observe.Hooks{Span: func(ctx context.Context, s observe.Span) (context.Context, func(error)) {
 					if s.Name == "Put Range" || s.Name == "Set File Properties" {
 						if seen++; seen == k+1 {
 							brk()
@@ -252,14 +252,14 @@ func TestAWriteOfOneRequestWithoutAResponseIsUnknown(t *testing.T) {
 		for kind, want := range map[aztest.FaultKind]string{aztest.LoseAnswer: "xyz", aztest.LoseRequest: "abc"} {
 			fill(t, s, f, []byte("abc"))
 			s.SetFaults(aztest.Fault{Kind: kind, Match: aztest.Op("Put Range")})
-			out, err := Update(t.Context(), f, to([]byte("xyz")), &UpdateOptions{span: testSpan})
+			out, err := Update(t.Context(), f, to([]byte("xyz")), &UpdateOptions{ranges: ranges{span: testSpan}})
 			if !errors.Is(err, pessimistic.ErrOutcomeUnknown) || errors.Is(err, ErrTorn) || out.Left != nil || string(stored(t, s, f)) != want {
 				t.Errorf("%s: %+v, %v", kind, out, err)
 			}
 		}
 		fill(t, s, f, []byte("abc"))
 		s.SetFaults(aztest.Fault{Kind: aztest.Refuse, Match: aztest.Op("Put Range")})
-		if _, err := Update(t.Context(), f, to([]byte("xyz")), &UpdateOptions{span: testSpan}); err == nil || errors.Is(err, pessimistic.ErrOutcomeUnknown) || errors.Is(err, ErrTorn) {
+		if _, err := Update(t.Context(), f, to([]byte("xyz")), &UpdateOptions{ranges: ranges{span: testSpan}}); err == nil || errors.Is(err, pessimistic.ErrOutcomeUnknown) || errors.Is(err, ErrTorn) {
 			t.Errorf("nothing arrived: %v", err)
 		}
 	})
@@ -268,7 +268,7 @@ func TestAWriteOfOneRequestWithoutAResponseIsUnknown(t *testing.T) {
 func TestALeaseWhoseReleaseIsNotConfirmedIsMentioned(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 		s.SetFaults(aztest.Fault{Kind: aztest.LoseRequest, Match: aztest.Op("Release File Lease")})
-		out, err := Update(t.Context(), f, to([]byte("xyz")), &UpdateOptions{span: testSpan})
+		out, err := Update(t.Context(), f, to([]byte("xyz")), &UpdateOptions{ranges: ranges{span: testSpan}})
 		if err != nil || !errors.Is(out.Left, pessimistic.ErrOutcomeUnknown) {
 			t.Fatalf("%+v, %v", out, err)
 		}

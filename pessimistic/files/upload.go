@@ -39,8 +39,7 @@ type UploadOptions struct {
 	// Hooks observe the operation. Defaults to none.
 	Hooks observe.Hooks
 
-	span     int64 // see call
-	parallel int   // likewise
+	ranges ranges
 
 	_ struct{}
 }
@@ -63,7 +62,7 @@ func Upload(ctx context.Context, client *file.Client, content io.Reader, size in
 	if size < 0 {
 		return WriteResult{}, fmt.Errorf("upload: size: %d is negative", size)
 	}
-	c, err := fileCall("upload", client, o.Hooks, o.Wait, o.span, o.parallel)
+	c, err := fileCall("upload", client, o.Hooks, o.Wait, o.ranges)
 	if err != nil {
 		return WriteResult{}, err
 	}
@@ -96,7 +95,7 @@ func Upload(ctx context.Context, client *file.Client, content io.Reader, size in
 // leased or opened it. After a lost response the file is created again: its content is about to be replaced anyway.
 func (c *call) create(ctx context.Context, client *file.Client, size int64, headers *file.HTTPHeaders) (made bool, err error) {
 	made = true
-	again := wire.Again{Try: c.try, Budget: budget(), Judge: func(_ context.Context, f wire.Failed) (wire.Verdict, error) {
+	again := wire.Again{Try: tryTimeout, Budget: budget(), Judge: func(_ context.Context, f wire.Failed) (wire.Verdict, error) {
 		if f.Outcome.Kind == azerr.Held {
 			made = false
 			return wire.Final, nil

@@ -44,7 +44,7 @@ func TestAnUploadSendsExactlyTheseRequests(t *testing.T) {
 			} else {
 				fill(t, s, f, tt.old)
 			}
-			o := &UploadOptions{span: testSpan, Create: made, Headers: headers()}
+			o := &UploadOptions{ranges: ranges{span: testSpan}, Create: made, Headers: headers()}
 			out, err := Upload(t.Context(), f, bytes.NewReader(tt.content), int64(len(tt.content)), o)
 			want := join(tt.sent, fileRelease)
 			if err != nil || !slices.Equal(fileOps(s), want) || out.Requests != len(want) {
@@ -87,7 +87,7 @@ func TestAnUploadOfAFileSurvivesAnyFaultOfAnyRequest(t *testing.T) {
 						fill(t, s, f, []byte("abc"))
 					}
 					s.SetFaults(aztest.Fault{Kind: kind, Skip: k, Count: 1, Delay: 7 * time.Second})
-					out, err := Upload(t.Context(), f, bytes.NewReader(content), int64(len(content)), &UploadOptions{span: testSpan, Create: made})
+					out, err := Upload(t.Context(), f, bytes.NewReader(content), int64(len(content)), &UploadOptions{ranges: ranges{span: testSpan}, Create: made})
 					if err != nil || out.Left != nil || out.Requests != s.Requests() || out.Created != made {
 						t.Errorf("%s at %d: %+v, %v, sent %q", kind, k, out, err, fileOps(s))
 					}
@@ -107,7 +107,7 @@ func TestTheLastUploadDeterminesTheFile(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, _ *file.Client) {
 		f := s.File("box", "new")
 		s.SetFaults(aztest.Fault{Kind: aztest.RepeatLater, Match: aztest.Op("Create File"), Count: 1, Delay: time.Hour})
-		if _, err := Upload(t.Context(), f, bytes.NewReader([]byte("xyz")), 3, &UploadOptions{span: testSpan, Create: true}); err != nil {
+		if _, err := Upload(t.Context(), f, bytes.NewReader([]byte("xyz")), 3, &UploadOptions{ranges: ranges{span: testSpan}, Create: true}); err != nil {
 			t.Fatal(err)
 		}
 		l, err := pessimistic.Acquire(t.Context(), NewFile(f), nil)
@@ -129,7 +129,7 @@ func TestTwoConcurrentUploadsLeaveOneWholeContent(t *testing.T) {
 		failed := make(chan error, len(contents))
 		for _, content := range contents {
 			go func() {
-				_, err := Upload(t.Context(), f, bytes.NewReader(content), int64(len(content)), &UploadOptions{span: testSpan, Create: true})
+				_, err := Upload(t.Context(), f, bytes.NewReader(content), int64(len(content)), &UploadOptions{ranges: ranges{span: testSpan}, Create: true})
 				failed <- err
 			}()
 		}
@@ -169,7 +169,7 @@ func TestAReadErrorBeforeTheFirstRangeChangesNothingAndALaterOneTears(t *testing
 	} {
 		fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 			fill(t, s, f, []byte("abc"))
-			out, err := Upload(t.Context(), f, tt.content, tt.size, &UploadOptions{span: testSpan})
+			out, err := Upload(t.Context(), f, tt.content, tt.size, &UploadOptions{ranges: ranges{span: testSpan}})
 			torn, isTorn := errors.AsType[*TornError](err)
 			if err == nil || isTorn != tt.torn || out.Changed != tt.torn || out.Left != nil || leaseState(t, NewFile(f)) != lease.Available {
 				t.Errorf("%s: %+v, %v", name, out, err)
@@ -204,7 +204,7 @@ func TestAnUploadThatIsCancelledAtAnyRequestLeavesNoLease(t *testing.T) {
 				}
 				return n == k+1
 			}})
-			out, err := Upload(ctx, f, bytes.NewReader(content), int64(len(content)), &UploadOptions{span: testSpan, Create: true})
+			out, err := Upload(ctx, f, bytes.NewReader(content), int64(len(content)), &UploadOptions{ranges: ranges{span: testSpan}, Create: true})
 			s.SetFaults()
 			if !errors.Is(err, cause) || out.Left != nil || errors.Is(err, ErrTorn) != (k >= 5) {
 				t.Errorf("%d: %+v, %v", k, out, err)
@@ -220,19 +220,19 @@ func TestAnUploadThatIsCancelledAtAnyRequestLeavesNoLease(t *testing.T) {
 func TestAnUploadIsRefusedWithoutAFileOrItsDirectory(t *testing.T) {
 	fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 		none := func() io.Reader { return bytes.NewReader(nil) }
-		out, err := Upload(t.Context(), s.File("box", "missing"), none(), 0, &UploadOptions{span: testSpan})
+		out, err := Upload(t.Context(), s.File("box", "missing"), none(), 0, &UploadOptions{ranges: ranges{span: testSpan}})
 		if !errors.Is(err, pessimistic.ErrNotFound) || out.Requests != 1 {
 			t.Errorf("without Create: %+v, %v", out, err)
 		}
 		inside := s.Share("box").NewDirectoryClient("none").NewFileClient("f")
-		out, err = Upload(t.Context(), inside, none(), 0, &UploadOptions{span: testSpan, Create: true})
+		out, err = Upload(t.Context(), inside, none(), 0, &UploadOptions{ranges: ranges{span: testSpan}, Create: true})
 		if !errors.Is(err, pessimistic.ErrNotFound) || azerr.Classify(err).Code != "ParentNotFound" || out.Requests != 2 || out.Created {
 			t.Errorf("without a directory: %+v, %v", out, err)
 		}
-		if _, err := Upload(t.Context(), f, none(), -1, &UploadOptions{span: testSpan}); err == nil {
+		if _, err := Upload(t.Context(), f, none(), -1, &UploadOptions{ranges: ranges{span: testSpan}}); err == nil {
 			t.Error("a negative size is taken")
 		}
-		if _, err := Upload(t.Context(), nil, none(), 0, &UploadOptions{span: testSpan}); err == nil {
+		if _, err := Upload(t.Context(), nil, none(), 0, &UploadOptions{ranges: ranges{span: testSpan}}); err == nil {
 			t.Error("no client is taken")
 		}
 	})
@@ -314,7 +314,7 @@ func TestZerosAreNotSent(t *testing.T) {
 	} {
 		fileWorld(t, func(t *testing.T, s *aztest.Service, f *file.Client) {
 			fill(t, s, f, tt.old)
-			out, err := Upload(t.Context(), f, bytes.NewReader(tt.content), int64(len(tt.content)), &UploadOptions{span: testSpan})
+			out, err := Upload(t.Context(), f, bytes.NewReader(tt.content), int64(len(tt.content)), &UploadOptions{ranges: ranges{span: testSpan}})
 			want := join(fileAcquire, []string{lookAtFile}, tt.sent, fileRelease)
 			if sent := fileOps(s); err != nil || !slices.Equal(sent, want) || !bytes.Equal(stored(t, s, f), tt.content) {
 				t.Errorf("%s: %+v, %v, sent %v, want %v", name, out, err, sent, want)

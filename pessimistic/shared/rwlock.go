@@ -27,7 +27,6 @@ import (
 // An RWLock binds only clients that use it. It is safe for concurrent use.
 type RWLock struct {
 	locker  *pessimistic.Locker
-	gate    string
 	readers *Semaphore
 }
 
@@ -47,7 +46,7 @@ func NewRWLock(k *pessimistic.Locker, name string, opts *RWLockOptions) (*RWLock
 	if err != nil {
 		return nil, fmt.Errorf("RWLockOptions.Readers: %w", err)
 	}
-	return &RWLock{locker: k, gate: name + "/gate", readers: readers}, nil
+	return &RWLock{locker: k, readers: readers}, nil
 }
 
 // Lock waits until it holds the lock alone. Errors are those of Locker.Lock; on any error nothing is left behind. The
@@ -55,7 +54,7 @@ func NewRWLock(k *pessimistic.Locker, name string, opts *RWLockOptions) (*RWLock
 //
 // Requests: those of Locker.Lock, and 1 per poll of the readers while there are any.
 func (w *RWLock) Lock(ctx context.Context, opts *pessimistic.LockOptions) (*pessimistic.Hold, error) {
-	h, err := w.locker.Lock(ctx, w.gate, opts)
+	h, err := w.locker.LockGate(ctx, w.readers.all, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +82,7 @@ func (w *RWLock) RLock(ctx context.Context, opts *pessimistic.LockOptions) (_ *S
 	if err != nil {
 		return nil, err
 	}
-	writer, err := w.locker.Show(ctx, w.gate)
+	writer, err := w.locker.Show(ctx, w.readers.all.Gate())
 	switch {
 	case errors.Is(err, pessimistic.ErrNotFound): // it was never used
 		return slot, nil
@@ -105,7 +104,7 @@ func (w *RWLock) RLock(ctx context.Context, opts *pessimistic.LockOptions) (_ *S
 		if o.MaxWait > 0 {
 			o.MaxWait = max(o.MaxWait-time.Since(began), time.Nanosecond)
 		}
-		h, err := w.locker.Lock(ctx, w.gate, &o)
+		h, err := w.locker.LockGate(ctx, w.readers.all, &o)
 		if err != nil {
 			return nil, err
 		}
@@ -142,7 +141,7 @@ func (w *RWLock) Do(ctx context.Context, opts *pessimistic.LockOptions, fn func(
 	if err != nil {
 		return err
 	}
-	return locks.Do(ctx, h, pessimistic.ErrLost, func(ctx context.Context) error { return fn(ctx, h) })
+	return locks.Do(ctx, h, pessimistic.ErrLost, fn)
 }
 
 // RDo runs fn as one of the readers. Errors are those of the package's Do.
@@ -151,5 +150,5 @@ func (w *RWLock) RDo(ctx context.Context, opts *pessimistic.LockOptions, fn func
 	if err != nil {
 		return err
 	}
-	return locks.Do(ctx, s, pessimistic.ErrLost, func(ctx context.Context) error { return fn(ctx, s) })
+	return locks.Do(ctx, s, pessimistic.ErrLost, fn)
 }

@@ -95,5 +95,5 @@ func (s *Semaphore) Do(ctx context.Context, opts *pessimistic.LockOptions, fn fu
 	if err != nil {
 		return err
 	}
-	return locks.Do(ctx, slot, pessimistic.ErrLost, func(ctx context.Context) error { return fn(ctx, slot) })
+	return locks.Do(ctx, slot, pessimistic.ErrLost, fn)
 }

@@ -52,7 +52,9 @@ func TestAWaitCountsAllOfItsParts(t *testing.T) {
 						})
 					}
 					hold(tt.slot, func() (Access, error) { return theirs.readers.Acquire(context.Background(), nil) })
-					hold(tt.gate, func() (Access, error) { return theirs.locker.Lock(context.Background(), theirs.gate, nil) })
+					hold(tt.gate, func() (Access, error) {
+						return theirs.locker.Lock(context.Background(), theirs.readers.all.Gate(), nil)
+					})
 					bubble.Sleep(2 * time.Second) // until a new lock is held
 					began := time.Now()
 					got, err := tt.wait(t.Context(), mine, &pessimistic.LockOptions{MaxWait: most})

@@ -38,23 +38,27 @@ var ErrTooLarge = errors.New("too large without a ClaimCheck")
 
 // Message is a decoded message. For messages of other senders only body is known.
 type Message struct {
-	Version  int               `json:"azconc"`
-	ID       string            `json:"id"`
-	Sent     time.Time         `json:"sent"`
-	Headers  map[string]string `json:"headers,omitempty"`
-	Attempts int               `json:"attempts,omitempty"`
-	Excused  int               `json:"excused,omitempty"` // deliveries that were not the message's fault
-	// Unfinished counts starts of the handler whose outcome is unknown.
-	Unfinished int     `json:"unfinished,omitempty"`
-	LastError  string  `json:"last_error,omitempty"`
-	Buried     bool    `json:"buried,omitempty"` // a copy of it may be in the poison queue
-	Poison     *Poison `json:"poison,omitempty"`
-	Text       string  `json:"text,omitempty"`   // the body if it is UTF-8
-	Binary     []byte  `json:"binary,omitempty"` // otherwise
-	Packed     *Packed `json:"packed,omitempty"` // in place of both if the body is too large
+	Version int               `json:"azconc"`
+	ID      string            `json:"id"`
+	Sent    time.Time         `json:"sent"`
+	Headers map[string]string `json:"headers,omitempty"`
+	Counts
+	LastError string  `json:"last_error,omitempty"`
+	Buried    bool    `json:"buried,omitempty"` // a copy of it may be in the poison queue
+	Poison    *Poison `json:"poison,omitempty"`
+	Text      string  `json:"text,omitempty"`   // the body if it is UTF-8
+	Binary    []byte  `json:"binary,omitempty"` // otherwise
+	Packed    *Packed `json:"packed,omitempty"` // in place of both if the body is too large
 
 	Body []byte   `json:"-"`
 	As   Encoding `json:"-"` // what it was decoded from
+}
+
+// Counts are what has happened to a message. Its marker stores those of a message that cannot carry them.
+type Counts struct {
+	Attempts   int `json:"attempts,omitempty"`
+	Excused    int `json:"excused,omitempty"`    // deliveries that were not the message's fault
+	Unfinished int `json:"unfinished,omitempty"` // starts of the handler whose outcome is unknown
 }
 
 // Decode decodes the text of a message. After an error, no retry will help.
@@ -175,7 +179,7 @@ func (e Message) HasRoom(text string) bool {
 	if 2*len(text) <= MaxText-2*Room { // Encode may escape characters, and add a time
 		return true
 	}
-	e.Attempts, e.Excused, e.Unfinished, e.LastError, e.Buried = 0, 0, 0, "", false
+	e.Counts, e.LastError, e.Buried = Counts{}, "", false
 	_, err := e.EncodeNew(Envelope)
 	return err == nil
 }

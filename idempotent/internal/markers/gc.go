@@ -56,7 +56,7 @@ func Expired() string {
 // counted. Requests: 1 per 1000 that match, and 1 per 100 deleted.
 func DeleteExpired(ctx context.Context, table *Table, filter string, meant func(Key) bool) (deleted int, err error) {
 	var next aztables.ListEntitiesOptions
-	for first := true; first || next.NextPartitionKey != nil; first = false {
+	for more := true; more; more = next.NextPartitionKey != nil {
 		expired, err := table.page(ctx, &next, filter, meant)
 		if err != nil {
 			return deleted, err

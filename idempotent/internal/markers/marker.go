@@ -13,9 +13,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 	"github.com/google/uuid"
 
+	"github.com/azconc/azconc/idempotent/internal/format"
 	"github.com/azconc/azconc/optimistic/tables"
 )
 
@@ -28,20 +28,13 @@ const (
 
 // Marker is the stored entity.
 type Marker struct {
-	Owner   string    `json:"owner"` // the service's id of the message
-	State   string    `json:"state"`
-	Expires time.Time `json:"expires"`        // when no copy of the owner can arrive any more
-	Until   time.Time `json:"until,omitzero"` // when the claim ends, by the queue's clock
-	Buried  bool      `json:"buried,omitempty"`
-	Result  []byte    `json:"result,omitempty"`
-	Ledger
-}
-
-// Ledger holds the counts that a marker stores for a message that cannot carry them.
-type Ledger struct {
-	Attempts   int `json:"attempts,omitempty"`
-	Excused    int `json:"excused,omitempty"`
-	Unfinished int `json:"unfinished,omitempty"`
+	Owner         string    `json:"owner"` // the service's id of the message
+	State         string    `json:"state"`
+	Expires       time.Time `json:"expires"`        // when no copy of the owner can arrive any more
+	Until         time.Time `json:"until,omitzero"` // when the claim ends, by the queue's clock
+	Buried        bool      `json:"buried,omitempty"`
+	Result        []byte    `json:"result,omitempty"`
+	format.Counts           // of a message that cannot carry them
 }
 
 // Encode returns the entity, without a lineage: its owner shows who wrote it.
@@ -63,12 +56,6 @@ func (m Marker) Encode(partition, row string) ([]byte, error) {
 		}
 	}
 	return json.Marshal(stored)
-}
-
-// tablePath returns the path of a table.
-func tablePath(table *aztables.Client) string {
-	partition, _, _ := strings.Cut(tables.NewEntity[Marker](table, "p", "r").Resource(), "/")
-	return partition
 }
 
 // PartitionOf returns the partition of a key's marker.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 
@@ -24,7 +25,8 @@ type Table struct {
 
 // NewTable returns the markers in a table. hooks receive its requests.
 func NewTable(client *aztables.Client, hooks observe.Hooks) *Table {
-	return &Table{client, tablePath(client), hooks}
+	path, _, _ := strings.Cut(tables.NewEntity[Marker](client, "p", "r").Resource(), "/")
+	return &Table{client, path, hooks}
 }
 
 // Observed returns the same table with other hooks.
@@ -57,14 +59,14 @@ func (t *Table) Rewriting() optimistic.SendOptions {
 	return t.Sending(optimistic.SendOptions{Tries: Tries, TryTimeout: send.TryTimeout})
 }
 
-// Read returns a marker, if it exists.
-func (t *Table) Read(ctx context.Context, partition, row string) (m Marker, found bool, err error) {
-	v, err := optimistic.Read(ctx, t.Entity(partition, row), &optimistic.ReadOptions{SendOptions: t.Reading()})
+// Find returns an entity, if it exists. That the table does not is an error. Requests: 1.
+func Find[T any](ctx context.Context, at tables.Entity[T], o optimistic.SendOptions) (value T, found bool, err error) {
+	v, err := optimistic.Read(ctx, at, &optimistic.ReadOptions{SendOptions: o})
 	switch {
-	case errors.Is(err, optimistic.ErrNotFound):
-		return Marker{}, false, nil
+	case errors.Is(err, optimistic.ErrNotFound) && !Missing(err):
+		return value, false, nil
 	case err != nil:
-		return Marker{}, false, err
+		return value, false, err
 	}
 	return v.Value, true, nil
 }

@@ -38,6 +38,9 @@ type Slots struct {
 // Lock returns the name of one of the locks.
 func (s Slots) Lock(i int) string { return s.Prefix() + strconv.Itoa(i) }
 
+// Gate returns the name of the lock that keeps others from acquiring any of them.
+func (s Slots) Gate() string { return s.Name + "/gate" }
+
 // Prefix returns what the names of all locks begin with.
 func (s Slots) Prefix() string { return s.Name + "/slot/" }
 
@@ -78,7 +81,7 @@ type Holding interface {
 // Do runs fn under h, and releases h when fn has returned or panicked. If the context of the work or the release ended
 // with an error that is lost, the result is one too. Any other error of the release is not the work's: the lease expires
 // by itself.
-func Do(ctx context.Context, h Holding, lost error, fn func(ctx context.Context) error) (err error) {
+func Do[H Holding](ctx context.Context, h H, lost error, fn func(ctx context.Context, h H) error) (err error) {
 	defer func() { // also after a panic or runtime.Goexit, before it continues
 		over := context.Cause(h.Context())
 		if released := h.Release(ctx); !errors.Is(over, lost) {
@@ -92,7 +95,7 @@ func Do(ctx context.Context, h Holding, lost error, fn func(ctx context.Context)
 			err = fmt.Errorf("%w; the work returned: %w", over, err)
 		}
 	}()
-	return fn(h.Context())
+	return fn(h.Context(), h)
 }
 
 // PollDefaults fills the fields that are not set: from 250 ms to 5 s.
@@ -100,12 +103,6 @@ func PollDefaults(b retry.Backoff) retry.Backoff {
 	b.Base = cmp.Or(b.Base, 250*time.Millisecond)
 	b.Cap = max(cmp.Or(b.Cap, 5*time.Second), b.Base)
 	return b
-}
-
-// AfterFault returns the wait before the look that follows n+1 failed ones: a lost response must not cost a waiter its
-// place.
-func AfterFault(ctx context.Context, n int) time.Duration {
-	return retry.Backoff{Base: 500 * time.Millisecond, Cap: 2 * time.Second}.In(ctx).Wait(n)
 }
 
 // Pace draws the intervals between checks of something that another client holds from the upper half of a range that doubles up
