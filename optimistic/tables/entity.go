@@ -1,7 +1,6 @@
 package tables
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -277,9 +276,7 @@ func (e entityTarget[T]) Clone(value T) (T, error) {
 		return value, fmt.Errorf("encode: %w", err)
 	}
 	var clone T
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber() // keeps integers beyond 2^53
-	if err := d.Decode(&clone); err != nil {
+	if err := unmarshal(data, &clone); err != nil {
 		return clone, fmt.Errorf("decode: %w", err)
 	}
 	return clone, nil
