@@ -105,7 +105,7 @@ func (t *transaction) passed(r *txRow) int {
 
 // untouched reports whether the writes to a row have restored what was read.
 func (r *txRow) untouched() bool {
-	return r.known && r.base.Exists && r.op == txReplace && maps.Equal(r.after, r.stored)
+	return r.known && r.stored != nil && r.op == txReplace && maps.Equal(r.after, r.stored)
 }
 
 func (r *txRow) creates() bool {
@@ -166,7 +166,7 @@ func (r *txRow) action() (kind aztables.TransactionType, d entityDiff, whole boo
 		if r.after == nil {
 			r.after = r.stored // only asserted
 		}
-		if d.compare(r.stored, r.after); d.removed {
+		if d.compare(r.stored, r.after); d.removed || r.stored == nil {
 			return aztables.TransactionTypeUpdateReplace, d, true
 		}
 		return aztables.TransactionTypeUpdateMerge, d, false

@@ -35,7 +35,7 @@ type txRow struct {
 	known  bool           // it was read: base and stored are set
 	assert bool           // it was read with Get
 	base   protocol.State // as read
-	stored Properties     // as read
+	stored Properties     // as read; nil if there is none, or if only the version is known, by DeleteVersion
 	op     txOp
 	set    Properties // the properties that a merge sends, if the row was not read
 	after  Properties // the content of the row afterwards; nil if it depends on the unread content
