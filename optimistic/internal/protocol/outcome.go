@@ -74,8 +74,7 @@ func (c *Call) StampAs(id string, base State, op Intent, passed int) (string, Li
 	if base.LastModified.After(now) {
 		now = base.LastModified
 	}
-	lineage := base.Lineage.Perform(op, now).Push(c.S.LineageSize, Entry{ID: id, Base: Over(base.ETag), Passed: passed})
-	return id, lineage
+	return id, base.Lineage.Perform(op, now).Push(c.S.LineageSize, Entry{ID: id, Base: Over(base.ETag), Passed: passed})
 }
 
 // Applied records in the result that w was applied and produced the version etag. etag is empty if the version is not
