@@ -164,7 +164,10 @@ func fromLiteral(value any, annotation EDM) (Property, error) {
 		annotation = looksLike(text, quoted)
 	}
 	if !annotation.spelled(quoted) {
-		return Property{}, fmt.Errorf("%q is not a value of type %s", text, annotation)
+		if quoted {
+			text = strconv.Quote(text)
+		}
+		return Property{}, fmt.Errorf("%s is not a value of type %s", text, annotation)
 	}
 	return typed(annotation, text)
 }
