@@ -81,21 +81,13 @@ func (c *Counter) creating() *optimistic.WriteOptions {
 
 // fill creates all shards of a generation but the first. What exists of it was created by an earlier request of this call.
 func (c *Counter) fill(ctx context.Context, ch *Change, generation string, shards int) error {
-	requests := make([]int, shards)
-	err := each(ctx, 1, shards, func(ctx context.Context, shard int) error {
+	requests, err := each(ctx, 1, shards, func(ctx context.Context, shard int) (int, error) {
 		res, err := optimistic.Create(ctx, c.target(generation, shard), Part{}, c.creating())
-		requests[shard] = res.Requests
 		if errors.Is(err, optimistic.ErrExists) {
-			return nil
+			err = nil
 		}
-		return err
+		return res.Requests, err
 	})
-	ch.add(requests)
+	ch.Requests += requests
 	return err
-}
-
-func (ch *Change) add(requests []int) {
-	for _, n := range requests {
-		ch.Requests += n
-	}
 }

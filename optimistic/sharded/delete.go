@@ -45,16 +45,14 @@ func (c *Counter) Delete(ctx context.Context) (Change, error) {
 
 // clear removes all shards of a generation but the first. No other counter ever has them.
 func (c *Counter) clear(ctx context.Context, ch *Change, generation string, shards int) error {
-	requests := make([]int, shards)
-	err := each(ctx, 1, shards, func(ctx context.Context, shard int) error {
+	requests, err := each(ctx, 1, shards, func(ctx context.Context, shard int) (int, error) {
 		res, err := optimistic.Delete(ctx, c.target(generation, shard), optimistic.State{}, c.removing())
-		requests[shard] = res.Requests
 		if errors.Is(err, optimistic.ErrNotFound) {
-			return nil // by an earlier try, or another process
+			err = nil // by an earlier try, or another process
 		}
-		return err
+		return res.Requests, err
 	})
-	ch.add(requests)
+	ch.Requests += requests
 	return err
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -76,15 +77,15 @@ func (c *Counter) Get(ctx context.Context) (Total, error) {
 func (c *Counter) read(ctx context.Context, generation string, from, to int) (parts []Part, missing int, err error) {
 	parts = make([]Part, to-from)
 	found := make([]bool, to-from)
-	err = each(ctx, from, to, func(ctx context.Context, shard int) error {
+	_, err = each(ctx, from, to, func(ctx context.Context, shard int) (int, error) {
 		v, err := optimistic.Read(ctx, c.target(generation, shard), c.reading())
 		if shard > 0 && errors.Is(err, optimistic.ErrNotFound) {
-			return nil
+			return 1, nil
 		}
 		if err == nil {
 			parts[shard-from], found[shard-from] = v.Value, true
 		}
-		return err
+		return 1, err
 	})
 	if i := slices.Index(found, false); i >= 0 {
 		missing = from + i
@@ -106,9 +107,10 @@ func (c *Counter) without(ctx context.Context, op, generation string, shard int)
 // parallel bounds how many shards are read or written at a time.
 const parallel = 16
 
-// each runs do for the shards from one to before another, some at a time, and returns when all have ended. The first error
-// ends those under way and is returned.
-func each(ctx context.Context, from, to int, do func(ctx context.Context, shard int) error) error {
+// each runs do for the shards from one to before another, some at a time, and returns when all have ended, with the sum of
+// their requests. The first error ends those under way and is returned.
+func each(ctx context.Context, from, to int, do func(ctx context.Context, shard int) (requests int, err error)) (requests int, err error) {
+	var sum atomic.Int64
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallel)
 	for shard := from; shard < to; shard++ {
@@ -116,8 +118,11 @@ func each(ctx context.Context, from, to int, do func(ctx context.Context, shard 
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			return do(ctx, shard)
+			requests, err := do(ctx, shard)
+			sum.Add(int64(requests))
+			return err
 		})
 	}
-	return group.Wait()
+	err = group.Wait()
+	return int(sum.Load()), err
 }

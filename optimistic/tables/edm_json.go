@@ -97,34 +97,41 @@ type storedEntity struct {
 
 // parseEntity reads an entity's JSON without passing numbers through floating point.
 func parseEntity(data []byte) (storedEntity, error) {
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(data, &members); err != nil {
+	var members map[string]any
+	if err := unmarshal(data, &members); err != nil {
 		return storedEntity{}, fmt.Errorf("not an entity: %w", err)
 	}
 	e := storedEntity{properties: make(Properties, len(members))}
-	for name, raw := range members {
+	for name, value := range members {
 		if to := e.system(name); to != nil {
-			if err := json.Unmarshal(raw, to); err != nil {
-				return e, fmt.Errorf("%s: %w", name, err)
+			text, ok := value.(string)
+			if !ok && value != nil {
+				return e, fmt.Errorf("%s is %v, not a string", name, value)
 			}
+			*to = text
 			continue
 		}
-		if ownedByProtocol(name) || isNull(raw) {
+		if ownedByProtocol(name) || value == nil {
 			continue
 		}
-		var annotation EDM
-		if a := members[name+typeSuffix]; a != nil {
-			if err := json.Unmarshal(a, &annotation); err != nil {
-				return e, fmt.Errorf("property %q: its type: %w", name, err)
-			}
+		annotation, ok := members[name+typeSuffix].(string)
+		if !ok && members[name+typeSuffix] != nil {
+			return e, fmt.Errorf("property %q: its type is %v, not a string", name, members[name+typeSuffix])
 		}
-		p, err := fromLiteral(raw, annotation)
+		p, err := fromLiteral(value, EDM(annotation))
 		if err != nil {
 			return e, fmt.Errorf("property %q: %w", name, err)
 		}
 		e.properties[name] = p
 	}
 	return e, nil
+}
+
+// unmarshal is json.Unmarshal, but numbers in interfaces keep their digits.
+func unmarshal(data []byte, to any) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	return d.Decode(to)
 }
 
 // system returns where the member of a name belongs that is not a property.
@@ -147,11 +154,9 @@ func ownedByProtocol(name string) bool {
 	return strings.HasPrefix(name, "odata.") || strings.HasSuffix(name, typeSuffix)
 }
 
-func isNull(raw json.RawMessage) bool { return string(raw) == "null" }
-
-// fromLiteral returns the Property for a JSON literal: by its annotation, or by its form.
-func fromLiteral(raw json.RawMessage, annotation EDM) (Property, error) {
-	text, quoted, err := literalText(raw)
+// fromLiteral returns the Property for a decoded JSON literal: by its annotation, or by its form.
+func fromLiteral(value any, annotation EDM) (Property, error) {
+	text, quoted, err := literalText(value)
 	if err != nil {
 		return Property{}, err
 	}
@@ -159,7 +164,10 @@ func fromLiteral(raw json.RawMessage, annotation EDM) (Property, error) {
 		annotation = looksLike(text, quoted)
 	}
 	if !annotation.spelled(quoted) {
-		return Property{}, fmt.Errorf("%s is not a value of type %s", raw, annotation)
+		if quoted {
+			text = strconv.Quote(text)
+		}
+		return Property{}, fmt.Errorf("%s is not a value of type %s", text, annotation)
 	}
 	return typed(annotation, text)
 }
@@ -176,18 +184,20 @@ func (t EDM) spelled(quoted bool) bool {
 	return quoted
 }
 
-// literalText returns a literal without its quotes.
-func literalText(raw json.RawMessage) (text string, quoted bool, err error) {
-	text = string(raw)
-	switch {
-	case strings.HasPrefix(text, `"`):
-		err = json.Unmarshal(raw, &text)
-		return text, true, err
-	case strings.HasPrefix(text, "{"), strings.HasPrefix(text, "["):
-		kind := map[byte]string{'{': "an object", '[': "a list"}[text[0]]
-		return "", false, fmt.Errorf("a property holds a single value, not %s; store the JSON as text, or its members as properties of their own", kind)
+// literalText returns the text of a decoded JSON literal, and whether it was a string.
+func literalText(value any) (text string, quoted bool, err error) {
+	kind := "an object"
+	switch v := value.(type) {
+	case string:
+		return v, true, nil
+	case json.Number:
+		return v.String(), false, nil
+	case bool:
+		return strconv.FormatBool(v), false, nil
+	case []any:
+		kind = "a list"
 	}
-	return text, false, nil
+	return "", false, fmt.Errorf("a property holds a single value, not %s; store the JSON as text, or its members as properties of their own", kind)
 }
 
 // looksLike returns the type that the service gives to a literal without an annotation, except that an integer beyond

@@ -1,9 +1,7 @@
 package tables
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -264,33 +262,20 @@ func (e entityTarget[T]) diff(base *sealed.Version[T], value T) (entityDiff, err
 	return changeOf(carry.properties, base.Exists, value, e.PartitionKey, e.RowKey)
 }
 
-// Clone copies Properties and maps directly, and other values through JSON.
-func (e entityTarget[T]) Clone(value T) (T, error) {
+// Clone copies a value through its properties if it is a map, because JSON would drop their types, and else through JSON.
+func (e entityTarget[T]) Clone(value T) (clone T, err error) {
 	switch v := any(value).(type) {
 	case Properties:
 		return any(maps.Clone(v)).(T), nil
 	case map[string]any:
-		return any(cloneValues(v)).(T), nil
+		p, err := encodeValue(v, nil)
+		if err == nil {
+			err = decodeInto(storedEntity{properties: p}, &clone)
+		}
+		return clone, err
 	}
-	data, err := json.Marshal(value)
-	if err != nil {
-		return value, fmt.Errorf("encode: %w", err)
-	}
-	var clone T
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber() // keeps integers beyond 2^53
-	if err := d.Decode(&clone); err != nil {
-		return clone, fmt.Errorf("decode: %w", err)
+	if _, err := throughJSON(value, &clone); err != nil {
+		return clone, fmt.Errorf("copy: %w", err)
 	}
 	return clone, nil
-}
-
-func cloneValues(m map[string]any) map[string]any {
-	out := maps.Clone(m)
-	for name, value := range out {
-		if data, ok := value.([]byte); ok {
-			out[name] = append([]byte(nil), data...)
-		}
-	}
-	return out
 }

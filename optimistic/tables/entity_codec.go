@@ -1,7 +1,6 @@
 package tables
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -10,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 )
@@ -44,11 +44,9 @@ func decodeInto(e storedEntity, to any) error {
 	}
 	members := map[string]json.RawMessage{}
 	for name, p := range e.properties {
-		field, ok := fields.find(name)
-		if !ok {
-			continue
+		if field, ok := fields.find(name); ok {
+			members[name] = p.literalFor(field)
 		}
-		members[name] = p.literalFor(field)
 	}
 	for i, text := range []string{e.partition, e.row, e.timestamp} {
 		if _, named := fields.byName[systemProperties[i]]; named && text != "" {
@@ -59,9 +57,7 @@ func decodeInto(e storedEntity, to any) error {
 	if err != nil {
 		return err
 	}
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	if err := d.Decode(to); err != nil {
+	if err := unmarshal(data, to); err != nil {
 		return fmt.Errorf("the entity does not fit %v: %w", at, err)
 	}
 	return nil
@@ -125,22 +121,19 @@ func encodeStruct(v reflect.Value, known Properties) (Properties, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := json.Marshal(v.Interface())
+	var members map[string]any
+	lossy, err := throughJSON(v.Interface(), &members)
 	if err != nil {
-		return nil, err
-	}
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(data, &members); err != nil {
-		return nil, fmt.Errorf("%v does not encode to a JSON object", v.Type())
+		return nil, fmt.Errorf("%v does not encode to a JSON object: %w", v.Type(), err)
 	}
 	out := make(Properties, len(members))
 	var failed error
-	for name, raw := range members {
-		if strings.HasPrefix(name, "odata.") || name == "Timestamp" || isNull(raw) {
+	for name, literal := range members {
+		if strings.HasPrefix(name, "odata.") || name == "Timestamp" || literal == nil {
 			continue
 		}
 		field, _ := fields.find(name)
-		if p, err := propertyAs(raw, field.t, known[name]); err == nil {
+		if p, err := propertyAs(literal, lossy, field.t, known[name]); err == nil {
 			out[name] = p
 		} else {
 			failed = fmt.Errorf("property %q: %w", name, err)
@@ -159,24 +152,37 @@ func propertyFrom(value any, known Property) (Property, error) {
 			return Property{EDMDouble, formatDouble(v)}, nil // JSON has no such number
 		}
 	}
-	raw, err := json.Marshal(value)
-	if err != nil || isNull(raw) {
+	var literal any
+	lossy, err := throughJSON(value, &literal)
+	if err != nil || literal == nil {
 		return Property{}, err
 	}
-	return propertyAs(raw, reflect.TypeOf(value), known)
+	return propertyAs(literal, lossy, reflect.TypeOf(value), known)
 }
 
-// propertyAs returns the Property for a literal. Its type is that of the property that it replaces if the value fits, or
-// else the type for its Go type.
-func propertyAs(raw json.RawMessage, t reflect.Type, known Property) (Property, error) {
-	// encoding/json writes this escape, whose backslash follows no other, in place of an invalid byte only.
-	const replaced = `\ufffd`
-	if s := string(raw); strings.Contains(s, replaced) && strings.Contains(strings.ReplaceAll(s, `\\`, ""), replaced) {
-		return Property{}, fmt.Errorf("%s is not valid text; store bytes as a Binary", raw)
+// throughJSON decodes the JSON of value into to. It is lossy if bytes that are not valid text were replaced: encoding/json
+// writes this escape, whose backslash follows no other, for nothing else.
+func throughJSON(value, to any) (lossy bool, err error) {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return false, err
 	}
-	text, quoted, err := literalText(raw)
+	const replaced = `\ufffd`
+	if text := string(data); strings.Contains(text, replaced) {
+		lossy = strings.Contains(strings.ReplaceAll(text, `\\`, ""), replaced)
+	}
+	return lossy, unmarshal(data, to)
+}
+
+// propertyAs returns the Property for a decoded literal. Its type is that of the property that it replaces if the value
+// fits, or else the type for its Go type. lossy means that a text may have lost bytes.
+func propertyAs(literal any, lossy bool, t reflect.Type, known Property) (Property, error) {
+	text, quoted, err := literalText(literal)
 	if err != nil {
 		return Property{}, err
+	}
+	if lossy && strings.ContainsRune(text, utf8.RuneError) {
+		return Property{}, fmt.Errorf("%q is not valid text; store bytes as a Binary", text)
 	}
 	natural := naturalType(t, text, quoted)
 	if known.Type != "" && known.Type.spelled(quoted) && !(known.Type == EDMDouble && quoted) {

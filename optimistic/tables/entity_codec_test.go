@@ -186,6 +186,14 @@ func TestCopiesShareNoMemory(t *testing.T) {
 	if !reflect.DeepEqual(value, map[string]any{"raw": []byte{1}, "n": int32(1)}) {
 		t.Error("the clone is the same map")
 	}
+	text, raw := "a", aztables.EDMBinary{1}
+	if clone, err = e.Protocol().(sealed.Cloner[map[string]any]).Clone(map[string]any{"text": &text, "raw": raw}); err != nil {
+		t.Fatal(err)
+	}
+	text, raw[0] = "b", 2
+	if want := (map[string]any{"text": "a", "raw": []byte{1}}); !reflect.DeepEqual(clone, want) {
+		t.Errorf("the clone is %v, want %v", clone, want)
+	}
 	var p Entity[Properties]
 	properties := Properties{"n": {EDMInt32, "1"}}
 	copied, _ := p.Protocol().(sealed.Cloner[Properties]).Clone(properties)

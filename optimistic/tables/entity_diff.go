@@ -98,24 +98,16 @@ func takeKeys(p Properties, partition, row string) error {
 // the room that they leave in the 1 MiB. A shorter lineage proves less, but never anything wrong. The operations are
 // not shortened.
 func (d entityDiff) body(partition, row string, lineage protocol.Lineage, whole bool) ([]byte, error) {
-	own := 0
-	if len(lineage.Writes) > 0 {
-		own++
-	}
-	if len(lineage.Operations) > 0 {
-		own++
-	}
+	own := min(len(lineage.Writes), 1) + min(len(lineage.Operations), 1)
 	size, err := checkEntity(partition, row, d.after, own)
 	if err != nil {
 		return nil, err
 	}
-	send := d.set
+	send := Properties{}
 	if whole {
-		send = d.after
-	}
-	send = maps.Clone(send)
-	if send == nil {
-		send = Properties{}
+		maps.Copy(send, d.after)
+	} else {
+		maps.Copy(send, d.set)
 	}
 	if len(lineage.Operations) > 0 {
 		p := Property{EDMString, lineage.OperationsString()}
@@ -139,14 +131,8 @@ func (d entityDiff) body(partition, row string, lineage protocol.Lineage, whole 
 // checkEntity returns an error for an entity that the service would refuse, with its size or count and the limit. It
 // returns the size in bytes without the lineage. own is the number of properties that azconc adds.
 func checkEntity(partition, row string, p Properties, own int) (int, error) {
-	switch {
-	case len(p)+own <= maxProperties:
-	case own == 2:
-		return 0, fmt.Errorf("the entity has %d properties; the service takes %d, and the lineage and the operations are two of them", len(p), maxProperties)
-	case own == 1:
-		return 0, fmt.Errorf("the entity has %d properties; the service takes %d, and the lineage is one of them (SendOptions.LineageSize -1 does without)", len(p), maxProperties)
-	default:
-		return 0, fmt.Errorf("the entity has %d properties; the service takes %d", len(p), maxProperties)
+	if len(p)+own > maxProperties {
+		return 0, fmt.Errorf("the entity has %d properties, and %d for the lineage and the operations; the service takes %d (SendOptions.LineageSize -1 does without a lineage)", len(p), own, maxProperties)
 	}
 	size := 4 + utf16Size(partition) + utf16Size(row)
 	for name, one := range p {

@@ -186,7 +186,7 @@ func TestAnEntityThatTheServiceWouldRefuseIsNotSent(t *testing.T) {
 		change func(*Properties)
 		want   string
 	}{
-		"too many properties":  {fill(251, ""), "lineage is one of them"},
+		"too many properties":  {fill(251, ""), "252 properties, and 1 for the lineage"},
 		"a text too long":      {fill(1, text+"x"), "65538 bytes"},
 		"bytes too long":       {func(p *Properties) { (*p)["b"] = binary(64<<10 + 1) }, "65537 bytes"},
 		"too large":            {fill(16, text), "1048576"},

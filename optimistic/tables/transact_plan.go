@@ -36,7 +36,6 @@ type member struct {
 type submission struct {
 	call      *protocol.Call
 	members   []*member
-	actions   []aztables.TransactionAction
 	stamp     string            // the id in the lineages; empty if they are switched off
 	witnesses []*member         // the members, the most conclusive first
 	Change    protocol.Change   // the whole transaction as one write
@@ -53,37 +52,29 @@ type submission struct {
 func (t *transaction) plan(tx *Tx) (*submission, error) {
 	s := &submission{call: t.Call, etags: map[string]azcore.ETag{}, lost: t.Res.Ambiguous}
 	id := protocol.NewWriteID()
-	guarded, creates, writes := false, false, false
-	var reads []*txRow
+	var rows, reads []*txRow
+	guarded, creates := false, false
 	for _, r := range tx.order {
-		if t.guard != "" && r.row == t.guard && r.op == txNone {
-			continue
-		}
-		if r.op == txNone || r.untouched() {
-			if r.known && r.assert {
-				reads = append(reads, r)
-			}
-			continue
-		}
-		writes = true
-		creates = creates || r.creates()
-		if err := t.join(s, r, id); err != nil {
-			return nil, tx.fail(r, err)
+		switch {
+		case t.guard != "" && r.row == t.guard && r.op == txNone:
+		case r.op != txNone && !r.untouched():
+			rows = append(rows, r)
+			creates = creates || r.creates()
+		case r.known && r.assert:
+			reads = append(reads, r)
 		}
 	}
-	if !writes {
+	if len(rows) == 0 {
 		return nil, nil
 	}
 	for _, r := range reads {
-		if !r.base.Exists {
-			if t.guard == "" {
-				return nil, tx.fail(r, "it was read as absent and is not written, and the service cannot assert that: Insert it, Peek instead, or name a Guard")
-			}
+		switch {
+		case r.base.Exists:
+			rows = append(rows, r)
+		case t.guard == "":
+			return nil, tx.fail(r, "it was read as absent and is not written, and the service cannot assert that: Insert it, Peek instead, or name a Guard")
+		default:
 			guarded = true
-			continue
-		}
-		if err := t.join(s, r, id); err != nil {
-			return nil, tx.fail(r, err)
 		}
 	}
 	if g := tx.rows[t.guard]; t.guard != "" && (guarded || creates || g.assert) && g.op == txNone {
@@ -91,8 +82,11 @@ func (t *transaction) plan(tx *Tx) (*submission, error) {
 		if !g.base.Exists {
 			g.op, g.after = txInsert, Properties{}
 		}
-		if err := t.join(s, g, id); err != nil {
-			return nil, tx.fail(g, err)
+		rows = append(rows, g)
+	}
+	for _, r := range rows {
+		if err := t.join(s, r, id); err != nil {
+			return nil, tx.fail(r, err)
 		}
 	}
 	return s, t.close(s)
@@ -111,7 +105,7 @@ func (t *transaction) passed(r *txRow) int {
 
 // untouched reports whether the writes to a row have restored what was read.
 func (r *txRow) untouched() bool {
-	return r.known && r.base.Exists && r.op == txReplace && maps.Equal(r.after, r.stored)
+	return r.known && r.stored != nil && r.op == txReplace && maps.Equal(r.after, r.stored)
 }
 
 func (r *txRow) creates() bool {
@@ -172,7 +166,7 @@ func (r *txRow) action() (kind aztables.TransactionType, d entityDiff, whole boo
 		if r.after == nil {
 			r.after = r.stored // only asserted
 		}
-		if d.compare(r.stored, r.after); d.removed {
+		if d.compare(r.stored, r.after); d.removed || r.stored == nil {
 			return aztables.TransactionTypeUpdateReplace, d, true
 		}
 		return aztables.TransactionTypeUpdateMerge, d, false
@@ -201,23 +195,24 @@ func (t *transaction) close(s *submission) error {
 	if len(s.members) > maxMembers {
 		return t.Fail(fmt.Errorf("%d entities are read or written; the service takes %d in a transaction (Peek does not count)", len(s.members), maxMembers))
 	}
-	size, conditional, pinned := 0, false, false
+	var actions []aztables.TransactionAction
+	size, inserts, pinned := 0, false, false
 	for _, m := range s.members {
-		s.actions = append(s.actions, m.action)
+		actions = append(actions, m.action)
 		size += len(m.action.Entity) + memberOverhead
 		pinned = pinned || m.action.IfMatch != nil && *m.action.IfMatch != azcore.ETagAny
-		conditional = conditional || m.action.ActionType == aztables.TransactionTypeAdd || m.action.IfMatch != nil && *m.action.IfMatch != azcore.ETagAny
+		inserts = inserts || m.action.ActionType == aztables.TransactionTypeAdd
 	}
 	if size > maxTransaction {
 		return t.Fail(fmt.Errorf("the entities take %d bytes; the service takes %d in a transaction", size, maxTransaction))
 	}
 	s.witnesses = slices.SortedStableFunc(slices.Values(s.members), func(a, b *member) int { return silence(a.witness) - silence(b.witness) })
 	s.Change = protocol.Change{
-		Base: s.witnesses[0].witness.Base, ID: s.stamp, AnyBase: !conditional, Pinned: pinned, Silent: true, Look: s.look,
+		Base: s.witnesses[0].witness.Base, ID: s.stamp, AnyBase: !pinned && !inserts, Pinned: pinned, Silent: true, Look: s.look,
 		Traced: s.stamp != "", Op: t.intent,
 		Send: func(ctx context.Context) (azcore.ETag, error) {
 			etags, err := wire.Request(ctx, "Entity Group Transaction", func(ctx context.Context) ([]azcore.ETag, error) {
-				return Submit(ctx, t.table, s.actions)
+				return Submit(ctx, t.table, actions)
 			})
 			s.answer = err
 			for i, etag := range etags {

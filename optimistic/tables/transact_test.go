@@ -422,3 +422,24 @@ func TestTransactWithoutLineage(t *testing.T) {
 		t.Errorf("%v, %v", p, state)
 	}
 }
+
+// TestAMergeIntoANewEntityIsSent: it follows writes of the same transaction to a row that was not read.
+func TestAMergeIntoANewEntityIsSent(t *testing.T) {
+	for name, write := range map[string]func(*Tx, string, any) error{"Insert": (*Tx).Insert, "Put": (*Tx).Put} {
+		_, client := bank(t)
+		_, err := Transact(t.Context(), client, "p", func(ctx context.Context, tx *Tx) error {
+			return errors.Join(
+				write(tx, "new", map[string]any{"balance": 1}),
+				tx.Update("new", map[string]any{"balance": 2}),
+				tx.Merge("new", map[string]any{"owner": "Ann"}),
+			)
+		}, nil)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		v, err := optimistic.Read(t.Context(), NewEntity[account](client, "p", "new"), nil)
+		if want := (account{2, "Ann"}); err != nil || v.Value != want {
+			t.Errorf("%s: %+v, want %+v; %v", name, v, want, err)
+		}
+	}
+}

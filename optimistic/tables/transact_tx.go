@@ -35,9 +35,9 @@ type txRow struct {
 	known  bool           // it was read: base and stored are set
 	assert bool           // it was read with Get
 	base   protocol.State // as read
-	stored Properties     // as read
+	stored Properties     // as read; nil if there is none, or if only the version is known, by DeleteVersion
 	op     txOp
-	set    Properties // the properties that a merge sends
+	set    Properties // the properties that a merge sends, if the row was not read
 	after  Properties // the content of the row afterwards; nil if it depends on the unread content
 }
 
@@ -265,11 +265,12 @@ func (tx *Tx) write(op txOp, row string, value any) error {
 	}
 	merges := op == txMerge || op == txUpsert
 	switch {
-	case r.op == txNone:
+	case r.op == txNone && merges:
 		r.op, r.set = op, set
-		if !merges {
-			r.after = set
-		}
+	case r.op == txNone:
+		r.op, r.after = op, set
+	case merges && r.after != nil:
+		maps.Copy(r.after, set)
 	case merges && r.op != txDelete:
 		maps.Copy(r.set, set)
 	default:

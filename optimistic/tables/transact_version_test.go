@@ -3,6 +3,7 @@ package tables
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"testing"
 
@@ -53,6 +54,27 @@ func TestDeleteVersionDeletesOnlyThatVersion(t *testing.T) {
 		s.Reset()
 		if _, err := Transact(t.Context(), client, "p", change, nil); err == nil || slices.ContainsFunc(s.Log(), func(r aztest.Request) bool { return aztest.Writes(&r) }) {
 			t.Errorf("%s: %v\n%v", name, err, s.Log())
+		}
+	}
+}
+
+// TestAnEntityInPlaceOfADeletedVersionKeepsNothingOfIt: what the version held is not known to the transaction.
+func TestAnEntityInPlaceOfADeletedVersionKeepsNothingOfIt(t *testing.T) {
+	for name, value := range map[string]Properties{"some properties": {"owner": {EDMString, "Ann"}}, "none": {}} {
+		_, client := bank(t)
+		target := NewEntity[Properties](client, "p", "a")
+		v, err := optimistic.Read(t.Context(), target, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = Transact(t.Context(), client, "p", func(_ context.Context, tx *Tx) error {
+			return errors.Join(tx.DeleteVersion("a", v.ETag), tx.Insert("a", value))
+		}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v, err = optimistic.Read(t.Context(), target, nil); err != nil || !maps.Equal(v.Value, value) {
+			t.Errorf("%s: the entity is %v, want %v; %v", name, v.Value, value, err)
 		}
 	}
 }

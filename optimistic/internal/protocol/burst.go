@@ -22,15 +22,6 @@ const (
 	burstTime   = 16 * time.Millisecond // a burst that would take longer at the shortest round trip is not begun
 )
 
-// newestBurst returns the number of writes of the newest burst so far.
-func (l Lineage) newestBurst() int {
-	n := min(len(l.Writes), 1)
-	for n > 0 && n < len(l.Writes) && l.Writes[n-1].Passed == l.Writes[n].Passed+1 {
-		n++
-	}
-	return n
-}
-
 // placeInBurst returns how many writes of the same burst come before the write at an index.
 func (l Lineage) placeInBurst(i int) int {
 	n := 0
@@ -56,7 +47,7 @@ func (p *pace) look(l Lineage, crowd float64) (wait time.Duration, again bool) {
 		return 0, false
 	}
 	p.looked = l.count
-	n := max(length-float64(l.newestBurst()), 0)
+	n := max(length-1-float64(l.placeInBurst(0)), 0)
 	if ahead := crowd - 1 - float64(p.passed(l)); ahead > max(length, crowd/4) {
 		n = max(n, ahead)
 	}

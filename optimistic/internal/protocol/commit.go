@@ -91,7 +91,7 @@ func (c *Call) Commit(ctx context.Context, w Change) (azcore.ETag, error) {
 	for {
 		if ctx.Err() != nil {
 			if ambiguous {
-				return c.lastLook(ctx, w, ended())
+				return "", c.lastLook(ctx, w, ended())
 			}
 			return "", c.Fail(ended())
 		}
@@ -112,7 +112,7 @@ func (c *Call) Commit(ctx context.Context, w Change) (azcore.ETag, error) {
 		}
 		switch {
 		case ambiguous && ctx.Err() != nil:
-			return c.lastLook(ctx, w, ended())
+			return "", c.lastLook(ctx, w, ended())
 		case ctx.Err() != nil:
 			return "", c.Fail(ended())
 		case out.Ambiguous() || out.Transient():
@@ -124,14 +124,13 @@ func (c *Call) Commit(ctx context.Context, w Change) (azcore.ETag, error) {
 			}
 			if pauses.NextAfter(ctx, wait) != nil {
 				if ambiguous {
-					return c.lastLook(ctx, w, err)
+					return "", c.lastLook(ctx, w, err)
 				}
 				return "", c.Fail(err)
 			}
 			if w.creates() && gone {
-				etag, again, err := c.findCreated(ctx, w, pauses, err)
-				if !again {
-					return etag, err
+				if again, err := c.findCreated(ctx, w, pauses, err); !again {
+					return "", err
 				}
 			}
 			if w.AnyBase && ambiguous {
@@ -152,7 +151,7 @@ func (c *Call) Commit(ctx context.Context, w Change) (azcore.ETag, error) {
 		now, lookErr := c.Look(ctx, w.Look)
 		if lookErr != nil {
 			if ctx.Err() != nil {
-				return c.lastLook(ctx, w, ended())
+				return "", c.lastLook(ctx, w, ended())
 			}
 			return "", c.Unknown(w, whyUnread, errors.Join(azerr.Clean(err), azerr.Clean(lookErr)))
 		}
@@ -202,15 +201,15 @@ func (c *Call) lookEarly(ctx context.Context, w Change, cause error) (done bool,
 
 // lastLook judges w if there is no time or budget left to send it again. It also runs if ctx has ended, for at most
 // Grace, because a caller that stops waiting still needs to know the outcome.
-func (c *Call) lastLook(ctx context.Context, w Change, cause error) (azcore.ETag, error) {
+func (c *Call) lastLook(ctx context.Context, w Change, cause error) error {
 	detached, cancel := c.detached(ctx)
 	defer cancel()
 	now, err := c.Look(detached, w.Look)
 	if err != nil {
-		return "", c.Unknown(w, whyUnread, errors.Join(azerr.Clean(cause), azerr.Clean(err)))
+		return c.Unknown(w, whyUnread, errors.Join(azerr.Clean(cause), azerr.Clean(err)))
 	}
 	f, why := c.Judge(w, now)
-	return "", c.concluded(ctx, w, now, f, why, cause)
+	return c.concluded(ctx, w, now, f, why, cause)
 }
 
 // concluded returns the result of a write after a look that shows its fate, or after the last look.

@@ -35,28 +35,26 @@ const (
 // findCreated looks for a resource whose create may have been applied. It does not send the request again: if another
 // client has consumed the resource, it would be created a second time. It looks until the pauses are spent, because the
 // request may still be under way. again is true if Recreate is set and the resource is not there.
-func (c *Call) findCreated(ctx context.Context, w Change, pauses *retry.Loop, cause error) (etag azcore.ETag, again bool, err error) {
+func (c *Call) findCreated(ctx context.Context, w Change, pauses *retry.Loop, cause error) (again bool, err error) {
 	for {
 		now, err := c.Look(ctx, w.Look)
 		if ctx.Err() != nil {
-			etag, err = c.lastLook(ctx, w, context.Cause(ctx))
-			return etag, false, err
+			return false, c.lastLook(ctx, w, context.Cause(ctx))
 		}
 		if err != nil {
-			return "", false, c.Unknown(w, whyUnread, errors.Join(azerr.Clean(cause), azerr.Clean(err)))
+			return false, c.Unknown(w, whyUnread, errors.Join(azerr.Clean(cause), azerr.Clean(err)))
 		}
 		f, why := c.Judge(w, now)
 		switch {
 		case f != Undecided:
-			return "", false, c.concluded(ctx, w, now, f, why, cause)
+			return false, c.concluded(ctx, w, now, f, why, cause)
 		case c.S.Recreate:
-			return "", true, nil
-		case pauses.Next(ctx, 0) != nil:
-			if ctx.Err() != nil {
-				etag, err = c.lastLook(ctx, w, context.Cause(ctx))
-				return etag, false, err
-			}
-			return "", false, c.Unknown(w, WhyAbsent, cause)
+			return true, nil
+		case pauses.Next(ctx, 0) == nil:
+		case ctx.Err() != nil:
+			return false, c.lastLook(ctx, w, context.Cause(ctx))
+		default:
+			return false, c.Unknown(w, WhyAbsent, cause)
 		}
 	}
 }

@@ -71,12 +71,7 @@ func LineageOf(entries ...Entry) Lineage {
 
 // Has reports whether Writes has an entry with the id.
 func (l Lineage) Has(id string) bool {
-	for _, e := range l.Writes {
-		if e.ID == id {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(l.Writes, func(e Entry) bool { return e.ID == id })
 }
 
 // Push returns the lineage with e in front, and with at most size entries in Writes. It does not change l.
@@ -184,12 +179,7 @@ func (l Lineage) holds(id string) bool { return l.Has(id) || l.first.ID == id }
 // replaced reports whether the lineage has the write that replaced the version base; "" means that there was none.
 func (l Lineage) replaced(base azcore.ETag) bool {
 	over := Over(base)
-	for _, e := range l.Writes {
-		if e.Base == over {
-			return true
-		}
-	}
-	return l.first.ID != "" && l.first.Base == over
+	return l.first.ID != "" && l.first.Base == over || slices.ContainsFunc(l.Writes, func(e Entry) bool { return e.Base == over })
 }
 
 // fate judges the write id over base by the write that follows the base's newest one. If it was applied, it is that write.

@@ -68,17 +68,13 @@ func (c *Call) StampAs(id string, base State, op Intent, passed int) (string, Li
 	if c.S.LineageSize < 0 {
 		return "", Lineage{Operations: base.Lineage.Operations}
 	}
-	lineage := base.Lineage.Perform(op, later(time.Now(), base.LastModified)).Push(c.S.LineageSize, Entry{ID: id, Base: Over(base.ETag), Passed: passed})
-	return id, lineage
-}
-
-// later returns the later of two times. An operation that a clock far behind dates would count as old at once, and be
-// forgotten by the next writer; the version that it replaces is of the service's clock.
-func later(t, u time.Time) time.Time {
-	if u.After(t) {
-		return u
+	// An operation that a clock far behind dates would count as old at once, and be forgotten by the next writer. The version
+	// that it replaces is of the service's clock.
+	now := time.Now()
+	if base.LastModified.After(now) {
+		now = base.LastModified
 	}
-	return t
+	return id, base.Lineage.Perform(op, now).Push(c.S.LineageSize, Entry{ID: id, Base: Over(base.ETag), Passed: passed})
 }
 
 // Applied records in the result that w was applied and produced the version etag. etag is empty if the version is not
