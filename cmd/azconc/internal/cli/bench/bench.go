@@ -142,7 +142,7 @@ func run(ctx context.Context, f *cli.Factory, opts *options) (cli.Result, error)
 			return nil, problem
 		}
 	}
-	return nil, &endedError{err, r}
+	return nil, fail.WithFacts(err, map[string]any{"service": r.Service, "cells": r.Cells, "requests": r.Requests, "elapsed_ms": r.ElapsedMS})
 }
 
 // roundTrip is the least time that a request to the service in memory takes, as over a network.
@@ -185,20 +185,6 @@ func agreed(ctx context.Context, f *cli.Factory, opts *options, where string) (b
 		return false, fail.WithHint(fail.Usagef("stdin is not a terminal, so nobody can be asked"), "--yes answers the question; azconc dev run -- azconc bench measures the service in memory")
 	}
 	return f.Confirmed(ctx, "Go on? Only yes sends them: ")
-}
-
-// endedError is the end of a run that has not measured every cell.
-type endedError struct {
-	err    error
-	result result
-}
-
-func (e *endedError) Error() string { return e.err.Error() }
-func (e *endedError) Unwrap() error { return e.err }
-
-// Facts has the figures.
-func (e *endedError) Facts() map[string]any {
-	return map[string]any{"service": e.result.Service, "cells": e.result.Cells, "requests": e.result.Requests, "elapsed_ms": e.result.ElapsedMS}
 }
 
 type result struct {

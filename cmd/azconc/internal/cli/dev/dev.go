@@ -3,7 +3,6 @@ package dev
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -83,7 +82,11 @@ func up(ctx context.Context, f *cli.Factory, e engine.Options) (err error) {
 		}
 	}()
 	// Nothing is redacted: the connection string is the result, and the keys of an emulator are no secrets.
-	if err := f.PrintAsIs(connections(server, e.Engine)); err != nil {
+	at := server.Account
+	if err := f.PrintAsIs(upResult{
+		Outcome: "running", ConnectionString: server.ConnectionString(), Engine: e.Engine,
+		BlobEndpoint: at.BlobURL, QueueEndpoint: at.QueueURL, TableEndpoint: at.TableURL, FileEndpoint: at.FileURL,
+	}); err != nil {
 		return err
 	}
 	note := server.Name + " is up until interrupted"
@@ -98,7 +101,7 @@ func up(ctx context.Context, f *cli.Factory, e engine.Options) (err error) {
 	case <-server.Done():
 		return nil // Stop says why
 	case <-ctx.Done():
-		if signalled(ctx) {
+		if fail.Signalled(ctx) {
 			return nil
 		}
 		return context.Cause(ctx)
@@ -107,14 +110,6 @@ func up(ctx context.Context, f *cli.Factory, e engine.Options) (err error) {
 
 func (r upResult) Text(w io.Writer) {
 	fmt.Fprintf(w, "export %s='%s'\n", connectionVariable, r.ConnectionString)
-}
-
-func connections(server *engine.Running, name string) upResult {
-	at := server.Account
-	return upResult{
-		Outcome: "running", ConnectionString: server.ConnectionString(), Engine: name,
-		BlobEndpoint: at.BlobURL, QueueEndpoint: at.QueueURL, TableEndpoint: at.TableURL, FileEndpoint: at.FileURL,
-	}
 }
 
 func newRunCmd(f *cli.Factory) *cobra.Command {
@@ -181,7 +176,7 @@ func run(ctx context.Context, f *cli.Factory, e engine.Options, command []string
 		for {
 			select {
 			case <-ended:
-				if ended = nil; signalled(ctx) {
+				if ended = nil; fail.Signalled(ctx) {
 					continue
 				}
 			case <-server.Done():
@@ -201,12 +196,6 @@ func run(ctx context.Context, f *cli.Factory, e engine.Options, command []string
 		return lock.NotStarted(err)
 	}
 	return lock.Ended(ctx, status)
-}
-
-// signalled reports whether a signal has ended ctx.
-func signalled(ctx context.Context) bool {
-	_, ok := errors.AsType[*fail.SignalError](context.Cause(ctx))
-	return ok
 }
 
 // withoutAccount returns env without the variables that could name another account than the connection string.

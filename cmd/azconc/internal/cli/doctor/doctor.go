@@ -227,20 +227,7 @@ func (p *patient) conclude() (cli.Result, error) {
 			return nil, err
 		}
 	}
-	return nil, &unhealthy{r}
-}
-
-// unhealthy is the end of an examination that has found something wrong.
-type unhealthy struct{ result }
-
-func (e *unhealthy) Error() string {
-	return fmt.Sprintf("%d of %d checks failed; the cause: %s: %s", e.Failed, len(e.Checks), e.Cause, e.Checks[0].Found)
-}
-
-func (*unhealthy) Verdict() fail.Verdict {
-	return fail.Verdict{Code: fail.ExitFailed, Outcome: "failed"}
-}
-
-func (e *unhealthy) Facts() map[string]any {
-	return map[string]any{"cause": e.Cause, "checks": e.Checks, "failed": e.Failed, "warnings": e.Warnings, "requests": e.Requests, "elapsed_ms": e.ElapsedMS}
+	return nil, fail.WithFacts(fmt.Errorf("%d of %d checks failed; the cause: %s: %s", r.Failed, len(r.Checks), r.Cause, r.Checks[0].Found), map[string]any{
+		"cause": r.Cause, "checks": r.Checks, "failed": r.Failed, "warnings": r.Warnings, "requests": r.Requests, "elapsed_ms": r.ElapsedMS,
+	})
 }

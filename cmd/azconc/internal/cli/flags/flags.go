@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -68,26 +69,14 @@ func CheckGiven(cmd *cobra.Command, args []string) error {
 }
 
 func isEmpty(f *pflag.Flag) bool {
-	values, list := valuesOf(f)
-	if list {
-		for _, v := range values {
-			if strings.TrimSpace(v) == "" {
-				return true
-			}
-		}
-		return len(values) == 0
-	}
-	return f.Value.Type() == "string" && strings.TrimSpace(f.Value.String()) == ""
-}
-
-func valuesOf(f *pflag.Flag) (values []string, list bool) {
+	blank := func(text string) bool { return strings.TrimSpace(text) == "" }
 	switch v := f.Value.(type) {
 	case pflag.SliceValue:
-		return v.GetSlice(), true
+		return len(v.GetSlice()) == 0 || slices.ContainsFunc(v.GetSlice(), blank)
 	case *pairsValue:
-		return v.given, true
+		return slices.ContainsFunc(v.given, blank)
 	}
-	return nil, false
+	return f.Value.Type() == "string" && blank(f.Value.String())
 }
 
 // FlagError is the usage error of a command line that pflag refused.

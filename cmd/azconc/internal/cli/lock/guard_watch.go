@@ -90,7 +90,7 @@ func (w *watch) run(ctx context.Context, changed <-chan struct{}) {
 			w.stopInTime(ctx)
 		case <-over:
 			over = nil
-			if _, ok := errors.AsType[*fail.SignalError](context.Cause(ctx)); !ok {
+			if !fail.Signalled(ctx) {
 				w.order(max(w.killAfter, time.Millisecond))
 			}
 		}

@@ -2,7 +2,6 @@ package lock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -89,7 +88,7 @@ func untilRelease(ctx context.Context, most time.Duration, in io.Reader) error {
 	case <-over:
 	case <-closed:
 	case <-ctx.Done():
-		if _, ok := errors.AsType[*fail.SignalError](context.Cause(ctx)); !ok {
+		if !fail.Signalled(ctx) {
 			return context.Cause(ctx)
 		}
 	}

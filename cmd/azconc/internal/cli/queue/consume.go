@@ -3,7 +3,6 @@ package queue
 import (
 	"cmp"
 	"context"
-	"errors"
 	"os"
 	"os/signal"
 	"syscall"
@@ -226,10 +225,8 @@ func (opts *consumeOptions) consume(ctx context.Context, f *cli.Factory) error {
 	signal.Stop(signals)
 	ended()
 	counts.progress.End()
-	if err == nil {
-		if _, signalled := errors.AsType[*fail.SignalError](context.Cause(ctx)); !signalled && ctx.Err() != nil {
-			err = context.Cause(ctx) // the time was up
-		}
+	if err == nil && !fail.Signalled(ctx) {
+		err = context.Cause(ctx) // the time was up
 	}
 	if err != nil {
 		return err

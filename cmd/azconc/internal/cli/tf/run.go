@@ -133,7 +133,7 @@ func (r *runner) runCommand(ctx context.Context, server *tfstate.Server, signals
 	c := lock.Job(r.f, r.command, monitor.Environ(ctx, slices.Concat(r.f.Env, server.Environ())))
 	c.Signals, c.KillAfter = signals.out, killAfter
 	stop := context.AfterFunc(ctx, func() {
-		if _, ok := errors.AsType[*fail.SignalError](context.Cause(ctx)); !ok { // signals has those
+		if !fail.Signalled(ctx) { // signals has those
 			signals.interrupt()
 		}
 	})
