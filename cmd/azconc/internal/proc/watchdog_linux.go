@@ -157,11 +157,7 @@ func (w *watchdog) run(in *json.Decoder, argv []string) {
 		}
 	}()
 	relayed, children := make(chan os.Signal, 8), make(chan os.Signal, 1)
-	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2} {
-		if !signal.Ignored(s) {
-			signal.Notify(relayed, s)
-		}
-	}
+	Notify(relayed, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2)
 	signal.Notify(children, syscall.SIGCHLD)
 	err := w.launch(argv)
 	// The command stays in azconc's session, for its terminal. A group leader cannot create its own session. No key suspends this process

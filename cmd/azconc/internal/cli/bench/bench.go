@@ -178,13 +178,7 @@ const pricePerWrite = 0.05 / 10_000
 func agreed(ctx context.Context, f *cli.Factory, opts *options, where string) (bool, error) {
 	f.Notef("%s on %s: up to %d requests, which may cost up to $%.2f if all were writes of blobs at $0.05 for 10,000",
 		show.Plural(len(opts.cells()), "cell"), where, opts.most(), float64(opts.most())*pricePerWrite)
-	if opts.Yes {
-		return true, nil
-	}
-	if !f.InTerminal {
-		return false, fail.WithHint(fail.Usagef("stdin is not a terminal, so nobody can be asked"), "--yes answers the question; azconc dev run -- azconc bench measures the service in memory")
-	}
-	return f.Confirmed(ctx, "Go on? Only yes sends them: ")
+	return f.Agreed(ctx, opts.Yes, "Go on? Only yes sends them: ", "azconc dev run -- azconc bench measures the service in memory")
 }
 
 type result struct {

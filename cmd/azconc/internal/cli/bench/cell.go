@@ -227,8 +227,7 @@ func (r *recorder) result(c cell) measured {
 	slices.Sort(took)
 	m.P50MS, m.P99MS = ms(took[len(took)/2]), ms(took[len(took)*99/100])
 	if c.Clients > 1 && len(counted) >= 4*c.Clients {
-		least := rounded(float64(slices.Min(done)*c.Clients) / float64(len(counted)))
-		m.Least = &least
+		m.Least = new(rounded(float64(slices.Min(done)*c.Clients) / float64(len(counted))))
 	}
 	return m
 }

@@ -143,7 +143,7 @@ func (u *updating) spooled(ctx context.Context, command *change.Exec, content bl
 		}
 		before, size := io.NopCloser(bytes.NewReader(content.Data)), int64(len(content.Data))
 		if content.Path != "" {
-			if before, size, err = u.f.OpenContent(ctx, content.Path); err != nil {
+			if before, size, err = u.f.OpenContent(ctx, "--exec", content.Path); err != nil {
 				return err
 			}
 		}

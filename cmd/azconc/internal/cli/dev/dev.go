@@ -82,10 +82,9 @@ func up(ctx context.Context, f *cli.Factory, e engine.Options) (err error) {
 		}
 	}()
 	// Nothing is redacted: the connection string is the result, and the keys of an emulator are no secrets.
-	at := server.Account
 	if err := f.PrintAsIs(upResult{
 		Outcome: "running", ConnectionString: server.ConnectionString(), Engine: e.Engine,
-		BlobEndpoint: at.BlobURL, QueueEndpoint: at.QueueURL, TableEndpoint: at.TableURL, FileEndpoint: at.FileURL,
+		BlobEndpoint: server.BlobURL, QueueEndpoint: server.QueueURL, TableEndpoint: server.TableURL, FileEndpoint: server.FileURL,
 	}); err != nil {
 		return err
 	}
@@ -157,7 +156,7 @@ func run(ctx context.Context, f *cli.Factory, e engine.Options, command []string
 	}
 	// The frame has caught the signal that ends ctx. From here on no signal ends azconc before the command, which gets them all.
 	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	proc.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
 	server, err := engine.Start(ctx, f, e)
 	if err != nil {

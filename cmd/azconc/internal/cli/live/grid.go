@@ -118,7 +118,7 @@ func (g *grid) shorten(column int) {
 		differs := 0
 		for _, other := range sorted[max(0, at-1):min(len(sorted), at+2)] {
 			if other != name {
-				differs = max(differs, alike(name, other))
+				differs = max(differs, show.InCommon(name, other))
 			}
 		}
 		// The difference is to the right, because names differ before it too, from others.
@@ -127,15 +127,6 @@ func (g *grid) shorten(column int) {
 		}
 		cells[column] = ansi.Truncate(name, width, "…")
 	}
-}
-
-// alike returns how many bytes at the beginning of a name are those of another.
-func alike(name, other string) int {
-	n := 0
-	for n < min(len(name), len(other)) && name[n] == other[n] {
-		n++
-	}
-	return n
 }
 
 // padded returns a cell of a column, on the right if it is a number.

@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -176,6 +177,6 @@ func WaitingNote(f *cli.Factory) observe.Hooks {
 		if !e.Since.IsZero() {
 			since = " since " + show.Time(e.Since)
 		}
-		f.Notef("waiting for %s, held by %s%s", e.Resource, show.OrAnother(e.Holder), since)
+		f.Notef("waiting for %s, held by %s%s", e.Resource, cmp.Or(e.Holder, "another"), since)
 	}}
 }

@@ -1,6 +1,7 @@
 package once
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -115,7 +116,7 @@ const maxPayload = 4 << 20
 func (r *runner) run(ctx context.Context, k *pessimistic.Locker) (err error) {
 	payload := []byte(strings.Join(r.Command, "\x00"))
 	if r.payload != "" {
-		if payload, err = r.f.WholeContent(ctx, r.payload, maxPayload); err != nil {
+		if payload, err = r.f.ContentUpTo(ctx, "--payload", r.payload, maxPayload, "the limit of what identifies an operation"); err != nil {
 			return err
 		}
 	}
@@ -229,7 +230,7 @@ func (r *runner) wait() idem.Wait {
 		}
 		why := "the service does not answer"
 		if busy {
-			why = "in progress at " + show.OrAnother(held.Holder)
+			why = "in progress at " + cmp.Or(held.Holder, "another")
 		}
 		if noted != why && r.f.ErrTerminal && !r.f.Quiet {
 			r.f.Notef("waiting for %s, %s", r.key, why)

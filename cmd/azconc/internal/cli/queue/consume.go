@@ -16,6 +16,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/lock"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
+	"github.com/azconc/azconc/cmd/azconc/internal/proc"
 	"github.com/azconc/azconc/idempotent"
 	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/retry"
@@ -206,7 +207,7 @@ func (opts *consumeOptions) consume(ctx context.Context, f *cli.Factory) error {
 	}
 	// The frame has made the first signal the end of ctx, and would let the second one end azconc.
 	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	proc.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	ended := lock.Until(func(ended <-chan struct{}) {
 		for n := 0; ; n++ {
 			select {

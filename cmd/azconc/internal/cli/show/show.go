@@ -98,11 +98,12 @@ func Quote(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-func OrAnother(holder string) string {
-	if holder == "" {
-		return "another"
+// InCommon returns how many bytes at the beginning of a are those of b.
+func InCommon(a, b string) (n int) {
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
 	}
-	return holder
+	return n
 }
 
 // Cell returns s as one line of printable characters: what is stored by other writers may hold sequences that a terminal obeys, or
