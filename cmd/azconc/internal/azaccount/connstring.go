@@ -1,8 +1,10 @@
 package azaccount
 
 import (
+	"cmp"
 	"encoding/base64"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -48,16 +50,9 @@ func parseConnectionString(s string) (*Account, error) {
 	if err := validSAS("connection string: SharedAccessSignature", a.sas); err != nil {
 		return nil, err
 	}
-	protocol, suffix := fields["DefaultEndpointsProtocol"], fields["EndpointSuffix"]
-	switch protocol {
-	case "":
-		protocol = "https"
-	case "http", "https":
-	default:
+	protocol, suffix := cmp.Or(fields["DefaultEndpointsProtocol"], "https"), cmp.Or(fields["EndpointSuffix"], "core.windows.net")
+	if protocol != "http" && protocol != "https" {
 		return nil, invalid("connection string: DefaultEndpointsProtocol %q is neither http nor https", protocol)
-	}
-	if suffix == "" {
-		suffix = "core.windows.net"
 	}
 	if strings.ContainsFunc(suffix, notInHost) {
 		return nil, invalid("connection string: EndpointSuffix is not the end of a host name, such as core.windows.net")
@@ -96,16 +91,12 @@ func splitConnectionString(s string) (map[string]string, error) {
 		if !ok {
 			return nil, invalid("connection string: field %d has no %q", i+1, "=")
 		}
-		known := ""
-		for _, k := range connectionFields {
-			if strings.EqualFold(k, strings.TrimSpace(name)) {
-				known = k
-			}
-		}
-		if known == "" {
+		at := slices.IndexFunc(connectionFields, func(known string) bool { return strings.EqualFold(known, strings.TrimSpace(name)) })
+		if at < 0 {
 			return nil, hinted("the names are "+strings.Join(connectionFields, ", "),
 				"connection string: field %d has an unknown name", i+1)
 		}
+		known := connectionFields[at]
 		if _, twice := fields[known]; twice {
 			return nil, invalid("connection string: %s is given twice", known)
 		}

@@ -113,7 +113,7 @@ func (p *patient) reach(ctx context.Context, account *azaccount.Account) (reacha
 		}
 		// A proxy resolves names, and connects, itself.
 		p.trusted(u)
-		if proxy != nil || p.named(ctx, s, u.Hostname()) && p.connected(ctx, u) {
+		if proxy != nil || p.named(ctx, u.Hostname()) && p.connected(ctx, u) {
 			reachable = append(reachable, s)
 		}
 	}
@@ -121,7 +121,7 @@ func (p *patient) reach(ctx context.Context, account *azaccount.Account) (reacha
 }
 
 // named reports whether the host of a service has an address.
-func (p *patient) named(ctx context.Context, s azaccount.Service, host string) bool {
+func (p *patient) named(ctx context.Context, host string) bool {
 	if azaccount.PathStyle(host) {
 		return true
 	}

@@ -147,8 +147,7 @@ func AddEnding(set *pflag.FlagSet) func() (grace time.Duration, now bool, err er
 
 func (c *call) breakLease(ctx context.Context, grace time.Duration, now bool) (result, error) {
 	left, err := pessimistic.Break(ctx, c.lease, &pessimistic.BreakOptions{Grace: grace, Now: now, Conditions: c.options.Conditions, Hooks: c.options.Hooks})
-	remaining := left.Milliseconds()
-	r := result{Outcome: "broken", RemainingMS: &remaining}
+	r := result{Outcome: "broken", RemainingMS: new(left.Milliseconds())}
 	switch {
 	case azerr.NotLeased(err): // nothing to break: a success, as for azconc lock break
 		r.Outcome, err = "free", nil

@@ -10,7 +10,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -111,7 +110,7 @@ func newPeekCmd(f *cli.Factory) *cobra.Command {
 	var o reading
 	o.add(cmd.Flags(), "look at")
 	return cli.On(f, cmd, o.parse, f.Queue, func(ctx context.Context, on string, queue *azqueue.QueueClient) (cli.Result, error) {
-		answer, err := queue.PeekMessages(ctx, &azqueue.PeekMessagesOptions{NumberOfMessages: to.Ptr(int32(o.most))})
+		answer, err := queue.PeekMessages(ctx, &azqueue.PeekMessagesOptions{NumberOfMessages: new(int32(o.most))})
 		var all []messageShown
 		for _, m := range answer.Messages {
 			one := messageShown{
