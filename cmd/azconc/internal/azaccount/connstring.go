@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/base64"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -20,6 +21,11 @@ var connectionFields = []string{
 	"BlobSecondaryEndpoint", "TableSecondaryEndpoint", "QueueSecondaryEndpoint", "FileSecondaryEndpoint",
 	"UseDevelopmentStorage",
 }
+
+var (
+	hostSuffix  = regexp.MustCompile(`^[A-Za-z0-9.-]+$`)
+	accountName = regexp.MustCompile(`^[a-z0-9]{3,24}(-secondary)?$`) // a secondary endpoint has the account's name with a suffix
+)
 
 // parseConnectionString returns the account of a connection string, with the endpoints that the string names and those
 // that follow from the name and the suffix. An error names the invalid field. It never repeats a value that may be
@@ -54,7 +60,7 @@ func parseConnectionString(s string) (*Account, error) {
 	if protocol != "http" && protocol != "https" {
 		return nil, invalid("connection string: DefaultEndpointsProtocol %q is neither http nor https", protocol)
 	}
-	if strings.ContainsFunc(suffix, notInHost) {
+	if !hostSuffix.MatchString(suffix) {
 		return nil, invalid("connection string: EndpointSuffix is not the end of a host name, such as core.windows.net")
 	}
 	for _, service := range services {
@@ -74,11 +80,6 @@ func parseConnectionString(s string) (*Account, error) {
 		return nil, invalid("connection string: neither AccountName nor an endpoint is given")
 	}
 	return a, nil
-}
-
-// notInHost reports whether a character is not allowed in the name of a host.
-func notInHost(c rune) bool {
-	return c != '.' && c != '-' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z')
 }
 
 func splitConnectionString(s string) (map[string]string, error) {
@@ -147,12 +148,7 @@ func validSAS(field, sas string) error {
 }
 
 func validAccount(field, name string) error {
-	ok := len(name) >= 3 && len(name) <= 24
-	for _, c := range name {
-		ok = ok && (c >= 'a' && c <= 'z' || c >= '0' && c <= '9')
-	}
-	// A secondary endpoint has the account's name with a suffix.
-	if !ok && (len(name) < 13 || !strings.HasSuffix(name, "-secondary") || validAccount(field, strings.TrimSuffix(name, "-secondary")) != nil) {
+	if !accountName.MatchString(name) {
 		return invalid("%s is not an account name: 3 to 24 lower-case letters and digits", field)
 	}
 	return nil

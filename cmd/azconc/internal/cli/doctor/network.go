@@ -77,15 +77,11 @@ func (p *patient) account() *azaccount.Account {
 		p.refused("account", "", err)
 		return nil
 	}
-	name := account.Name()
-	if name == "" {
-		name = "an account without a name"
-	}
 	if account.Endpoint(azaccount.Blob) == "" && account.Endpoint(azaccount.Queue) == "" && account.Endpoint(azaccount.Table) == "" {
 		p.add("account", failed, "give --account-name or --connection-string, or set AZURE_STORAGE_CONNECTION_STRING", "no account is given")
 		return nil
 	}
-	p.add("account", ok, "", "%s, by %s", name, account.Credential())
+	p.add("account", ok, "", "%s, by %s", cmp.Or(account.Name(), "an account without a name"), account.Credential())
 	return account
 }
 
@@ -159,10 +155,7 @@ func (p *patient) trusted(u *url.URL) {
 // closes the connection, or answers with an error that nobody would take for that.
 func (p *patient) connected(ctx context.Context, u *url.URL) bool {
 	secure := u.Scheme == "https"
-	port := u.Port()
-	if port == "" {
-		port = map[bool]string{true: "443", false: "80"}[secure]
-	}
+	port := cmp.Or(u.Port(), map[bool]string{true: "443", false: "80"}[secure])
 	issuers, err := p.network.issuers(ctx, net.JoinHostPort(u.Hostname(), port), u.Hostname())
 	_, wrong := errors.AsType[*tls.CertificateVerificationError](err)
 	switch {

@@ -22,13 +22,9 @@ import (
 // EmptyAllowed annotates a flag for which an empty value says something that leaving the flag out says, too.
 const EmptyAllowed = "azconc-empty-allowed"
 
-// AllowEmpty lets flags of cmd be given as an empty string. It is only for flags whose absence can do no harm: an empty
+// AllowEmpty lets a flag be given as an empty string. It is only for flags whose absence can do no harm: an empty
 // condition, id or credential comes from a variable that is not set, and must not be taken for none.
-func AllowEmpty(set *pflag.FlagSet, names ...string) {
-	for _, name := range names {
-		annotate(set, name, EmptyAllowed, "true")
-	}
-}
+func AllowEmpty(set *pflag.FlagSet, name string) { annotate(set, name, EmptyAllowed, "true") }
 
 // Listing adds the flags of a list of nouns: --prefix and --max.
 func Listing(set *pflag.FlagSet, nouns string) (prefix *string, most *int) {

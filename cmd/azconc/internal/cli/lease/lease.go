@@ -23,7 +23,6 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/observe"
-	"github.com/azconc/azconc/pkg/ptr"
 )
 
 // noun is a kind of resource that can be leased.
@@ -209,5 +208,3 @@ func AddDuration(set *pflag.FlagSet, to *time.Duration, byDefault, usage string)
 	flags.Text(set, to, "duration", usage, parse)
 	set.Lookup("duration").DefValue = byDefault
 }
-
-func Text[S ~string](s *S) string { return string(ptr.Value(s)) }

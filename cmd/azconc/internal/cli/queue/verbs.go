@@ -74,11 +74,7 @@ type listResult struct {
 	Queues  []string `json:"queues"`
 }
 
-func (r listResult) Text(w io.Writer) {
-	for _, name := range r.Queues {
-		fmt.Fprintln(w, name)
-	}
-}
+func (r listResult) Text(w io.Writer) { cli.PrintLines(w, r.Queues) }
 
 func newListCmd(f *cli.Factory) *cobra.Command {
 	cmd := &cobra.Command{

@@ -2,6 +2,7 @@
 package show
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -96,6 +97,15 @@ func Quote(s string) string {
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// JSON prints a document that can be edited.
+func JSON(w io.Writer, document any) {
+	data, err := json.MarshalIndent(document, "", "  ")
+	if err != nil {
+		data = fmt.Appendf(nil, "{} (%v)", err)
+	}
+	fmt.Fprintf(w, "%s\n", data)
 }
 
 // InCommon returns how many bytes at the beginning of a are those of b.

@@ -20,6 +20,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/tables"
 )
@@ -92,13 +93,7 @@ type entityResult struct {
 	Entity    tables.Properties `json:"entity"`
 }
 
-func (r entityResult) Text(w io.Writer) {
-	data, err := json.MarshalIndent(r.Entity, "", "  ")
-	if err != nil {
-		data = fmt.Appendf(nil, "{} (%v)", err)
-	}
-	fmt.Fprintf(w, "%s\n", data)
-}
+func (r entityResult) Text(w io.Writer) { show.JSON(w, r.Entity) }
 
 // flat returns the entity as one object: its keys, its ETag and its properties.
 func (r entityResult) flat() map[string]any {
