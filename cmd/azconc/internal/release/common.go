@@ -25,9 +25,7 @@ func (r *release) common(ctx context.Context) (map[string][]byte, error) {
 	if err := r.completions(files); err != nil {
 		return nil, err
 	}
-	tree := root.Documented()
-	escape(tree)
-	return files, r.pages(files, tree)
+	return files, r.manual(files)
 }
 
 // completionNames are the names under which the shells look for the scripts.
@@ -44,7 +42,14 @@ func (r *release) completions(files map[string][]byte) error {
 	return nil
 }
 
-// pages makes a page of a command's help, and those of the commands below it.
+// manual makes a page of each command's help.
+func (r *release) manual(files map[string][]byte) error {
+	tree := root.Documented()
+	escape(tree)
+	return r.pages(files, tree)
+}
+
+// pages makes the page of a command, and those of the commands below it.
 func (r *release) pages(files map[string][]byte, cmd *cobra.Command) error {
 	var page bytes.Buffer
 	header := &doc.GenManHeader{Section: "1", Date: &r.time, Source: "azconc " + r.number(), Manual: "azconc"}
