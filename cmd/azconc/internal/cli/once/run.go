@@ -59,8 +59,7 @@ A key stands for one operation: with another command line, or another --payload,
 
 ` + slotLong + `
 
-The command gets AZCONC_ONCE_KEY, AZCONC_LOCK_NAME, AZCONC_LOCK_FENCE and AZCONC_LEASE_ID in its environment, and with --slot
-AZCONC_ONCE_SLOT, the time of the slot.
+AZCONC_ONCE_KEY has the key for the command, and AZCONC_ONCE_SLOT the time of the slot.
 
 ` + lock.UnderLong,
 		Example: `  azconc once run jobs/deploy-42 -- ./deploy 42
