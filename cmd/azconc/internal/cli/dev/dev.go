@@ -2,6 +2,7 @@
 package dev
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -76,11 +77,7 @@ func up(ctx context.Context, f *cli.Factory, e engine.Options) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if stopped := server.Stop(); err == nil {
-			err = stopped
-		}
-	}()
+	defer func() { err = cmp.Or(err, server.Stop()) }()
 	// Nothing is redacted: the connection string is the result, and the keys of an emulator are no secrets.
 	if err := f.PrintAsIs(upResult{
 		Outcome: "running", ConnectionString: server.ConnectionString(), Engine: e.Engine,
@@ -158,11 +155,7 @@ func run(ctx context.Context, f *cli.Factory, e engine.Options, command []string
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if stopped := server.Stop(); stopped != nil {
-			err = stopped
-		}
-	}()
+	defer func() { err = cmp.Or(server.Stop(), err) }()
 	job := lock.Job(f, command, append(monitor.Environ(ctx, withoutAccount(f.Env)), connectionVariable+"="+server.ConnectionString()))
 	job.Signals, job.KillAfter = signals, commandGrace
 	stop := make(chan time.Duration)

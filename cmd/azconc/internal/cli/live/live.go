@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
@@ -24,13 +25,8 @@ func once(ctx context.Context, f *cli.Factory, v View) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	known := 0
-	for _, p := range b.parts {
-		if !p.at.IsZero() {
-			known++
-		}
-	}
-	if len(b.faults) > 0 && known == 0 {
+	known := slices.ContainsFunc(b.parts, func(p part) bool { return !p.at.IsZero() })
+	if len(b.faults) > 0 && !known {
 		return b.faults[0].err
 	}
 	for _, e := range b.faults {

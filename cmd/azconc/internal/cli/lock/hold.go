@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -63,11 +64,7 @@ has to notice that azconc has exited.`,
 			}
 			err = untilRelease(h.Context(), most, in)
 		}
-		released := h.Release(ctx)
-		if err == nil {
-			err = released
-		}
-		return nil, err
+		return nil, cmp.Or(err, h.Release(ctx))
 	})
 }
 

@@ -134,14 +134,6 @@ func parseETag(s string) (azcore.ETag, error) {
 	return "", fail.WithHint(fail.Usagef("--if-match %s is not a table's ETag", s), `it looks like W/"datetime'2026-01-31T12%3A00%3A05.1234567Z'", as azconc table get -o json prints it`)
 }
 
-// exists is the hint for an entity that already exists.
-func exists(err error) error {
-	if errors.Is(err, optimistic.ErrExists) {
-		return fail.WithHint(err, "azconc table update changes it; azconc table upsert replaces it, last writer wins")
-	}
-	return err
-}
-
 // EntityText is an entity's properties as the JSON document that a change starts from. Int64 are strings in it, as the
 // service writes them, since most programs would round them; numbers makes them numbers, for a change that does not.
 func EntityText(p tables.Properties, numbers bool) ([]byte, error) {
