@@ -145,7 +145,6 @@ func (w *watch) order(d time.Duration) {
 	}
 }
 
-// move sets the deadline.
 func (w *watch) move(d proc.Deadline) {
 	select {
 	case w.deadlines <- d:

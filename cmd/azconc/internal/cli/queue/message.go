@@ -20,7 +20,6 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
-// held is a message that was received.
 type held struct {
 	queue    string
 	delivery manual.Delivery

@@ -55,7 +55,6 @@ func Named(f *cli.Factory, name string) live.Source {
 	return one(f, name, tooLong == nil)
 }
 
-// seen is a queue as the view prints it in JSON.
 type seen struct {
 	Queue string `json:"resource"`
 	depth

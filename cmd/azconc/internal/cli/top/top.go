@@ -28,7 +28,6 @@ type options struct {
 	Interval   time.Duration
 }
 
-// NewCmd returns azconc top.
 func NewCmd(f *cli.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "top [<container>]... [flags]",
