@@ -140,7 +140,9 @@ func run(ctx context.Context, f *cli.Factory, opts *options) (cli.Result, error)
 			return nil, problem
 		}
 	}
-	return nil, fail.WithFacts(err, map[string]any{"service": r.Service, "cells": r.Cells, "requests": r.Requests, "elapsed_ms": r.ElapsedMS})
+	return nil, fail.WithFacts(err, map[string]any{
+		"service": r.Service, "cells": r.Cells, "requests": r.Requests, "elapsed_ms": r.ElapsedMS,
+	})
 }
 
 // roundTrip is the least time that a request to the service in memory takes, as over a network.

@@ -114,8 +114,9 @@ func newRunCmd(f *cli.Factory) *cobra.Command {
 		Short: "Run a command with its own emulator",
 		Long: `Run a command with its own emulator, which starts empty and whose data is gone afterwards.
 
-The emulators are those of azconc dev up. The command gets it in AZURE_STORAGE_CONNECTION_STRING; other variables that name a storage account are removed from its
-environment. Signals are passed on to it, and its status becomes azconc's: see azconc help exit-codes.
+The emulators are those of azconc dev up. The command gets the connection in AZURE_STORAGE_CONNECTION_STRING; other variables that
+name a storage account are removed from its environment. Signals are passed on to it, and its status becomes azconc's: see azconc
+help exit-codes.
 
 --faults makes the service in memory fail, so that you see what your command does then; azconc dev up --help lists the faults.`,
 		Example: `  azconc dev run -- go test ./...

@@ -221,7 +221,8 @@ func (p *patient) conclude() (cli.Result, error) {
 			return nil, err
 		}
 	}
-	return nil, fail.WithFacts(fmt.Errorf("%d of %d checks failed; the cause: %s: %s", r.Failed, len(r.Checks), r.Cause, r.Checks[0].Found), map[string]any{
+	unhealthy := fmt.Errorf("%d of %d checks failed; the cause: %s: %s", r.Failed, len(r.Checks), r.Cause, r.Checks[0].Found)
+	return nil, fail.WithFacts(unhealthy, map[string]any{
 		"cause": r.Cause, "checks": r.Checks, "failed": r.Failed, "warnings": r.Warnings, "requests": r.Requests, "elapsed_ms": r.ElapsedMS,
 	})
 }

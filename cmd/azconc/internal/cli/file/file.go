@@ -70,7 +70,9 @@ The ETag can only be compared: no operation on files accepts a condition.`,
 		if err != nil {
 			return nil, err
 		}
-		seen := pkglease.Observation{State: pkglease.State(ptr.Value(p.LeaseState)), Term: pkglease.Term(ptr.Value(p.LeaseDuration)), Metadata: map[string]string{}}
+		seen := pkglease.Observation{
+			State: pkglease.State(ptr.Value(p.LeaseState)), Term: pkglease.Term(ptr.Value(p.LeaseDuration)), Metadata: map[string]string{},
+		}
 		for name, value := range p.Metadata {
 			seen.Metadata[strings.ToLower(name)] = ptr.Value(value)
 		}

@@ -20,8 +20,8 @@ import (
 )
 
 // UnderLong is part of the help of every verb that runs a command while holding something.
-const UnderLong = `The command gets AZCONC_LOCK_NAME, AZCONC_LEASE_ID and AZCONC_LOCK_FENCE in its environment. The fence is larger than that of every
-earlier holder of the lock.
+const UnderLong = `The command gets AZCONC_LOCK_NAME, AZCONC_LEASE_ID and AZCONC_LOCK_FENCE in its environment. The fence is larger than
+that of every earlier holder of the lock.
 
 If the lease is lost, everything that the command has started is stopped before another process can acquire the lease. azconc
 exits with the command's status, with 75 if the lock was not acquired in time, and with 76 if it was lost while the command

@@ -114,7 +114,7 @@ const maxPayload = 4 << 20
 func (r *runner) run(ctx context.Context, k *pessimistic.Locker) (err error) {
 	payload := []byte(strings.Join(r.Command, "\x00"))
 	if r.payload != "" {
-		if payload, err = r.f.ContentUpTo(ctx, "--payload", r.payload, maxPayload, "the limit of what identifies an operation"); err != nil {
+		if payload, err = r.f.ContentUpTo(ctx, "--payload", r.payload, maxPayload, "the limit of --payload"); err != nil {
 			return err
 		}
 	}

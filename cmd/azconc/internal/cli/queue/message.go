@@ -96,7 +96,8 @@ func explained(err error) error {
 	case stale && refused:
 		return answer
 	case stale:
-		return fail.Judged(fail.ExitLost, "lost", errors.New("the pop receipt is stale: the message was received or extended since, or is gone"))
+		return fail.Judged(fail.ExitLost, "lost",
+			errors.New("the pop receipt is stale: the message was received or extended since, or is gone"))
 	case azerr.Has(err, "InvalidQueryParameterValue"):
 		return fail.WithHint(err, "--pop-receipt is not as it was printed, or was used before")
 	}
