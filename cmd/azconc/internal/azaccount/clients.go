@@ -2,7 +2,6 @@ package azaccount
 
 import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 	blobs "github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
 	files "github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/service"
@@ -32,7 +31,7 @@ func (a *Account) QueueService(opts *azqueue.ClientOptions) (*azqueue.ServiceCli
 func (a *Account) FileService(opts *files.ClientOptions) (*files.Client, error) {
 	if a.login != nil {
 		intended := ptr.Value(opts)
-		intended.FileRequestIntent = to.Ptr(files.ShareTokenIntentBackup)
+		intended.FileRequestIntent = new(files.ShareTokenIntentBackup)
 		opts = &intended
 	}
 	return client(a, File, "/", opts, files.NewSharedKeyCredential, files.NewClientWithSharedKeyCredential, files.NewClientWithNoCredential, files.NewClient)

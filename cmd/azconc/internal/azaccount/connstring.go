@@ -1,8 +1,11 @@
 package azaccount
 
 import (
+	"cmp"
 	"encoding/base64"
 	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -18,6 +21,11 @@ var connectionFields = []string{
 	"BlobSecondaryEndpoint", "TableSecondaryEndpoint", "QueueSecondaryEndpoint", "FileSecondaryEndpoint",
 	"UseDevelopmentStorage",
 }
+
+var (
+	hostSuffix  = regexp.MustCompile(`^[A-Za-z0-9.-]+$`)
+	accountName = regexp.MustCompile(`^[a-z0-9]{3,24}(-secondary)?$`) // a secondary endpoint has the account's name with a suffix
+)
 
 // parseConnectionString returns the account of a connection string, with the endpoints that the string names and those
 // that follow from the name and the suffix. An error names the invalid field. It never repeats a value that may be
@@ -48,18 +56,11 @@ func parseConnectionString(s string) (*Account, error) {
 	if err := validSAS("connection string: SharedAccessSignature", a.sas); err != nil {
 		return nil, err
 	}
-	protocol, suffix := fields["DefaultEndpointsProtocol"], fields["EndpointSuffix"]
-	switch protocol {
-	case "":
-		protocol = "https"
-	case "http", "https":
-	default:
+	protocol, suffix := cmp.Or(fields["DefaultEndpointsProtocol"], "https"), cmp.Or(fields["EndpointSuffix"], "core.windows.net")
+	if protocol != "http" && protocol != "https" {
 		return nil, invalid("connection string: DefaultEndpointsProtocol %q is neither http nor https", protocol)
 	}
-	if suffix == "" {
-		suffix = "core.windows.net"
-	}
-	if strings.ContainsFunc(suffix, notInHost) {
+	if !hostSuffix.MatchString(suffix) {
 		return nil, invalid("connection string: EndpointSuffix is not the end of a host name, such as core.windows.net")
 	}
 	for _, service := range services {
@@ -81,11 +82,6 @@ func parseConnectionString(s string) (*Account, error) {
 	return a, nil
 }
 
-// notInHost reports whether a character is not allowed in the name of a host.
-func notInHost(c rune) bool {
-	return c != '.' && c != '-' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z')
-}
-
 func splitConnectionString(s string) (map[string]string, error) {
 	fields := map[string]string{}
 	for i, part := range strings.Split(s, ";") {
@@ -96,16 +92,12 @@ func splitConnectionString(s string) (map[string]string, error) {
 		if !ok {
 			return nil, invalid("connection string: field %d has no %q", i+1, "=")
 		}
-		known := ""
-		for _, k := range connectionFields {
-			if strings.EqualFold(k, strings.TrimSpace(name)) {
-				known = k
-			}
-		}
-		if known == "" {
+		at := slices.IndexFunc(connectionFields, func(known string) bool { return strings.EqualFold(known, strings.TrimSpace(name)) })
+		if at < 0 {
 			return nil, hinted("the names are "+strings.Join(connectionFields, ", "),
 				"connection string: field %d has an unknown name", i+1)
 		}
+		known := connectionFields[at]
 		if _, twice := fields[known]; twice {
 			return nil, invalid("connection string: %s is given twice", known)
 		}
@@ -156,12 +148,7 @@ func validSAS(field, sas string) error {
 }
 
 func validAccount(field, name string) error {
-	ok := len(name) >= 3 && len(name) <= 24
-	for _, c := range name {
-		ok = ok && (c >= 'a' && c <= 'z' || c >= '0' && c <= '9')
-	}
-	// A secondary endpoint has the account's name with a suffix.
-	if !ok && (len(name) < 13 || !strings.HasSuffix(name, "-secondary") || validAccount(field, strings.TrimSuffix(name, "-secondary")) != nil) {
+	if !accountName.MatchString(name) {
 		return invalid("%s is not an account name: 3 to 24 lower-case letters and digits", field)
 	}
 	return nil

@@ -26,10 +26,8 @@ type Flags struct {
 	FileEndpoint  string
 }
 
-// Resolve combines flags with the environment, which getenv reads: os.Getenv, or a function like it. A flag takes
-// precedence over the environment. Within the environment a connection string takes precedence over the other
-// variables, as for the Azure CLI. Two credentials of the same rank are refused. An account may have no endpoint at
-// all: the methods that make clients refuse that.
+// Resolve combines flags with the environment, which getenv reads: os.Getenv, or a function like it. An account may have no
+// endpoint at all: the methods that make clients refuse that.
 //
 // Errors are of type [*Error].
 func Resolve(flags Flags, getenv func(string) string) (*Account, error) {

@@ -94,13 +94,14 @@ func (f *Factory) localNames(cmd *cobra.Command, args []string) error {
 	}
 	s := azaccount.Service(words[1])
 	for i, arg := range args {
-		if !strings.HasPrefix(arg, "http://") && !strings.HasPrefix(arg, "https://") {
+		if !ref.IsURL(arg) {
 			continue
 		}
-		at, name, err := ref.SplitURL(arg)
+		_, at, name, err := ref.SplitURL(arg)
 		if err != nil {
 			return err
 		}
+		name = strings.TrimSuffix(name, "/")
 		if s == azaccount.Table {
 			name = ref.EntityPath(name)
 		}

@@ -27,8 +27,8 @@ func ContentType(name string) string {
 	return "application/octet-stream"
 }
 
-// OpenContent opens the file that --file names, or stdin for "-", and returns its size, -1 if that is unknown.
-func (f *Factory) OpenContent(ctx context.Context, name string) (io.ReadCloser, int64, error) {
+// OpenContent opens the file that a flag names, or stdin for "-", and returns its size, -1 if that is unknown.
+func (f *Factory) OpenContent(ctx context.Context, flag, name string) (io.ReadCloser, int64, error) {
 	if name == "-" {
 		return untilEnd(ctx, f.In), -1, nil
 	}
@@ -38,7 +38,7 @@ func (f *Factory) OpenContent(ctx context.Context, name string) (io.ReadCloser, 
 	}
 	info, err := file.Stat()
 	if err == nil && info.IsDir() {
-		err = fail.Usagef("--file %s is a directory", name)
+		err = fail.Usagef("%s %s is a directory", flag, name)
 	}
 	switch {
 	case err != nil:
@@ -52,12 +52,12 @@ func (f *Factory) OpenContent(ctx context.Context, name string) (io.ReadCloser, 
 
 // WholeContent reads the file that --file names, up to limit bytes, for requests that carry all content at once.
 func (f *Factory) WholeContent(ctx context.Context, name string, limit int64) ([]byte, error) {
-	return f.ContentUpTo(ctx, name, limit, "the limit of one request")
+	return f.ContentUpTo(ctx, "--file", name, limit, "the limit of one request")
 }
 
-// ContentUpTo reads the file that --file names, up to limit bytes. A longer file is a usage error, which says what has the limit.
-func (f *Factory) ContentUpTo(ctx context.Context, name string, limit int64, what string) ([]byte, error) {
-	content, size, err := f.OpenContent(ctx, name)
+// ContentUpTo reads the file that a flag names, up to limit bytes. A longer file is a usage error, which says what has the limit.
+func (f *Factory) ContentUpTo(ctx context.Context, flag, name string, limit int64, what string) ([]byte, error) {
+	content, size, err := f.OpenContent(ctx, flag, name)
 	if err != nil {
 		return nil, err
 	}
@@ -70,14 +70,14 @@ func (f *Factory) ContentUpTo(ctx context.Context, name string, limit int64, wha
 		size = int64(len(data))
 	}
 	if size > limit {
-		return nil, fail.Usagef("--file %s is longer than %d bytes, %s", name, limit, what)
+		return nil, fail.Usagef("%s %s is longer than %d bytes, %s", flag, name, limit, what)
 	}
 	return data, nil
 }
 
 // WholeFile reads the file that --file names, however long it is.
 func (f *Factory) WholeFile(ctx context.Context, name string) ([]byte, error) {
-	return f.ContentUpTo(ctx, name, math.MaxInt64-1, "")
+	return f.ContentUpTo(ctx, "--file", name, math.MaxInt64-1, "")
 }
 
 // ReadSized reads everything, into one buffer if it is as long as expected. The size is negative if it is unknown.

@@ -44,11 +44,11 @@ func suggestions(cmd *cobra.Command, word string) []string {
 	cmd.SuggestionsMinimumDistance = 2
 	s := cmd.SuggestionsFor(word)
 	for _, c := range cmd.Commands() {
-		if c.IsAdditionalHelpTopicCommand() && inCommon(c.Name(), word) > 2 || c.Name() == others[word] {
+		if c.IsAdditionalHelpTopicCommand() && show.InCommon(c.Name(), word) > 2 || c.Name() == others[word] {
 			s = append(s, c.Name())
 		}
 	}
-	slices.SortStableFunc(s, func(a, b string) int { return cmp.Compare(inCommon(b, word), inCommon(a, word)) })
+	slices.SortStableFunc(s, func(a, b string) int { return cmp.Compare(show.InCommon(b, word), show.InCommon(a, word)) })
 	for _, c := range cmd.Commands() {
 		if len(s) > 0 && !strings.Contains(s[0], " ") {
 			break
@@ -58,14 +58,6 @@ func suggestions(cmd *cobra.Command, word string) []string {
 		}
 	}
 	return s[:min(len(s), 3)]
-}
-
-// inCommon returns the length of the common prefix of a and b.
-func inCommon(a, b string) (n int) {
-	for n < min(len(a), len(b)) && a[n] == b[n] {
-		n++
-	}
-	return n
 }
 
 // ResourceArgs accepts exactly the arguments in the usage line.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
+	"github.com/azconc/azconc/cmd/azconc/internal/proc"
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
@@ -121,6 +122,17 @@ func (r *redactor) redact(s string) string {
 	return azerr.Redact(s)
 }
 
+// Agreed reports whether the user agrees to what was said: by --yes, or to a question. Without a terminal the hint names the way out.
+func (f *Factory) Agreed(ctx context.Context, yes bool, question, hint string) (bool, error) {
+	switch {
+	case yes:
+		return true, nil
+	case !f.InTerminal:
+		return false, fail.WithHint(fail.Usagef("stdin is not a terminal, so nobody can be asked"), "--yes answers the question; "+hint)
+	}
+	return f.Confirmed(ctx, question)
+}
+
 // Confirmed asks a question on stderr, and reports whether the line that follows on stdin is yes. It ends with ctx, and reads no more
 // than that line: what follows may be for an editor.
 func (f *Factory) Confirmed(ctx context.Context, question string) (bool, error) {
@@ -201,17 +213,12 @@ func (p *Progress) Say(what string) {
 }
 
 // WithSignals returns a context that SIGINT, SIGTERM or SIGHUP ends with a *SignalError. Only the first signal is
-// caught, so that a second one ends a process that hangs while it cleans up. Signals that were ignored at the start
-// stay ignored.
+// caught, so that a second one ends a process that hangs while it cleans up.
 func WithSignals(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	ch := make(chan os.Signal, 1)
 	done := make(chan struct{})
-	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
-		if !signal.Ignored(s) {
-			signal.Notify(ch, s)
-		}
-	}
+	proc.Notify(ch, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		select {

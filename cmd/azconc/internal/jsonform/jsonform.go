@@ -5,7 +5,9 @@ package jsonform
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/itchyny/gojq"
@@ -93,26 +95,10 @@ func same(a, b any) bool {
 	switch b := b.(type) {
 	case map[string]any:
 		a, ok := a.(map[string]any)
-		if !ok || len(a) != len(b) {
-			return false
-		}
-		for name, value := range b {
-			if old, there := a[name]; !there || !same(old, value) {
-				return false
-			}
-		}
-		return true
+		return ok && maps.EqualFunc(a, b, same)
 	case []any:
 		a, ok := a.([]any)
-		if !ok || len(a) != len(b) {
-			return false
-		}
-		for i, value := range b {
-			if !same(a[i], value) {
-				return false
-			}
-		}
-		return true
+		return ok && slices.EqualFunc(a, b, same)
 	case json.Number:
 		if a, ok := a.(json.Number); ok && (len(a) > 15 || len(b) > 15) {
 			return a == b

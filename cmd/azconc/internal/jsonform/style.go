@@ -19,8 +19,7 @@ func styleOf(root *hujson.Value) (s style) {
 	var colon, comma *string
 	for v := range root.All() {
 		if o, ok := v.Value.(*hujson.Object); ok && colon == nil && len(o.Members) > 0 {
-			text := space(o.Members[0].Value.BeforeExtra)
-			colon = &text
+			colon = new(space(o.Members[0].Value.BeforeExtra))
 		}
 		for i, extra := range extras(v.Value) {
 			text := space(*extra)

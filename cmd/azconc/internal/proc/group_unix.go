@@ -28,7 +28,8 @@ func newGroup(cmd *exec.Cmd, terminal *os.File) *group {
 		cmd.SysProcAttr.Foreground, cmd.SysProcAttr.Ctty = true, int(terminal.Fd())
 		signal.Notify(g.suspensions, syscall.SIGCHLD)
 	}
-	g.catchSuspensions()
+	// A Ctrl-Z must not suspend azconc alone: the lease would not be renewed while the command continues.
+	Notify(g.suspensions, syscall.SIGTSTP)
 	return g
 }
 
@@ -87,14 +88,6 @@ func (g *group) give(pgrp int) {
 	// A background process is stopped by this call unless it ignores the signal. The signal stays ignored.
 	signal.Ignore(syscall.SIGTTOU)
 	_ = unix.IoctlSetPointerInt(int(g.terminal.Fd()), unix.TIOCSPGRP, pgrp)
-}
-
-// catchSuspensions keeps a Ctrl-Z from suspending azconc alone: the lease would not be renewed while the command
-// continues.
-func (g *group) catchSuspensions() {
-	if !signal.Ignored(syscall.SIGTSTP) {
-		signal.Notify(g.suspensions, syscall.SIGTSTP)
-	}
 }
 
 // suspend suspends the group and then azconc, as the shell expects it. It returns when they continue.

@@ -23,6 +23,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"os/signal"
 	"slices"
 	"syscall"
 	"time"
@@ -78,6 +79,15 @@ func (s Sent) String() string { return syscall.Signal(s).String() }
 // Signal implements os.Signal.
 func (s Sent) Signal() {}
 
+// Notify catches signals, but for those that this process was started to ignore, as by nohup: they stay ignored.
+func Notify(c chan<- os.Signal, signals ...os.Signal) {
+	for _, s := range signals {
+		if !signal.Ignored(s) {
+			signal.Notify(c, s)
+		}
+	}
+}
+
 // Status is how a command ended.
 type Status struct {
 	Code   int    // its exit status; 128+n if signal n has killed it
@@ -94,7 +104,6 @@ type StartError struct {
 
 func (e *StartError) Error() string { return e.Err.Error() }
 
-// Unwrap returns the reason.
 func (e *StartError) Unwrap() error { return e.Err }
 
 const (

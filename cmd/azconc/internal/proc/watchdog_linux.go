@@ -48,7 +48,6 @@ type endedEvent struct {
 	Cut    bool
 }
 
-// statusOf reads how a command ended.
 func statusOf(w syscall.WaitStatus) endedEvent {
 	if w.Signaled() {
 		return endedEvent{Code: 128 + int(w.Signal()), Signal: w.Signal()}
@@ -157,11 +156,7 @@ func (w *watchdog) run(in *json.Decoder, argv []string) {
 		}
 	}()
 	relayed, children := make(chan os.Signal, 8), make(chan os.Signal, 1)
-	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2} {
-		if !signal.Ignored(s) {
-			signal.Notify(relayed, s)
-		}
-	}
+	Notify(relayed, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2)
 	signal.Notify(children, syscall.SIGCHLD)
 	err := w.launch(argv)
 	// The command stays in azconc's session, for its terminal. A group leader cannot create its own session. No key suspends this process
@@ -187,7 +182,6 @@ func (w *watchdog) run(in *json.Decoder, argv []string) {
 	w.tell(event{Ended: w.ended})
 }
 
-// launch starts the command.
 func (w *watchdog) launch(argv []string) (err error) {
 	sys := &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if w.Job {

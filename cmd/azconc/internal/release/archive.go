@@ -12,7 +12,6 @@ import (
 	"time"
 )
 
-// entry is a file of an archive.
 type entry struct {
 	name string
 	data []byte
@@ -57,7 +56,6 @@ func tarred(entries []entry, at time.Time) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// gzipped is a tar in gzip.
 func gzipped(entries []entry, at time.Time) ([]byte, error) {
 	packed, err := tarred(entries, at)
 	if err != nil {

@@ -3,8 +3,8 @@ package main
 import (
 	"bytes"
 	"encoding/pem"
+	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -49,16 +49,13 @@ func (r *release) image(binaries map[string][]byte) error {
 		return err
 	}
 	var entries []entry
-	if err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+	written := os.DirFS(dir)
+	if err := fs.WalkDir(written, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		name, err := filepath.Rel(dir, path)
-		entries = append(entries, entry{filepath.ToSlash(name), data, 0o644})
+		data, err := fs.ReadFile(written, name)
+		entries = append(entries, entry{name, data, 0o644})
 		return err
 	}); err != nil {
 		return err

@@ -212,7 +212,7 @@ func (w *world) wired() (*Server, *aztest.Injector) {
 	opts := w.service.ClientOptions()
 	opts.Transport = wire
 	c := containerOf(w.t, opts)
-	s := New(w.t.Context(), c, "prod", Options{Name: "tfstate/prod",
+	s := New(w.t.Context(), c, "prod", Options{Name: "tfstate/prod", Duration: 45 * time.Second,
 		Note: func(format string, args ...any) {
 			w.mu.Lock()
 			defer w.mu.Unlock()

@@ -70,17 +70,12 @@ const drain = 30 * time.Second
 
 // Close stops the server, and closes its session: see Session.Close.
 func (v *Server) Close() (id string, lost error) {
-	v.stop()
+	v.Abandon()
 	return v.session.Close()
 }
 
-// Abandon stops the server, and abandons its session: see Session.Abandon.
+// Abandon stops the server, and leaves the lock of its session to end by itself, when this process ends.
 func (v *Server) Abandon() {
-	v.stop()
-	v.session.Abandon()
-}
-
-func (v *Server) stop() {
 	v.session.close()
 	ctx, cancel := context.WithTimeout(context.Background(), drain)
 	defer cancel()

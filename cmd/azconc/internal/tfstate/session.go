@@ -20,17 +20,16 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
-// Options configures a Session. The zero value selects the defaults.
+// Options configures a Session. All of them are needed.
 type Options struct {
 	// Name is the state's name for people.
 	Name string
 
-	// Duration is that of the lease: 15 s to 60 s in whole seconds. A lock whose run has died ends within that time. Defaults
-	// to 45 s.
+	// Duration is that of the lease: 15 s to 60 s in whole seconds. A lock whose run has died ends within that time.
 	Duration time.Duration
 
 	// Lost is called, from a goroutine of the Session, when a lock may end although the client has not unlocked: it could not be
-	// renewed in time, or the service reports that it is over. Defaults to nothing.
+	// renewed in time, or the service reports that it is over.
 	Lost func(error)
 
 	// Note is called with lines for the user, each without line breaks and control characters, whatever a holder calls itself:
@@ -65,7 +64,6 @@ type Session struct {
 	lost     error  // why a lock was over before it was released
 }
 
-// held is a lock that the client has.
 type held struct {
 	info    Info
 	lease   *pessimistic.Lease
@@ -82,14 +80,8 @@ type base struct {
 // New returns a Session for a blob, which need not exist. It sends no request. Close must be called. ctx bounds the Session and
 // its locks.
 func New(ctx context.Context, c *container.Client, name string, opts Options) *Session {
-	if opts.Duration == 0 {
-		opts.Duration = 45 * time.Second
-	}
 	note := opts.Note
 	opts.Note = func(format string, args ...any) { note("%s", oneLine(fmt.Sprintf(format, args...))) }
-	if opts.Lost == nil {
-		opts.Lost = func(error) {}
-	}
 	s := &Session{container: c, name: name, client: c.NewBlobClient(name), opts: opts, ctx: ctx}
 	content := blobs.NewBytes(c.NewBlockBlobClient(name))
 	s.content = blobs.Blob[[]byte]{Client: content.Client, Codec: stateCodec{}}
@@ -165,7 +157,7 @@ func (s *Session) follow(from, to azcore.ETag) {
 }
 
 // Close ends the session, and releases the lock if the client has died without UNLOCK. It must not be called while a process of
-// the client may still be running: see Abandon. It returns the ID of the lock that it has released, and why a lock was lost.
+// the client may still be running: see Server.Abandon. It returns the ID of the lock that it has released, and why a lock was lost.
 func (s *Session) Close() (id string, lost error) {
 	s.close()
 	s.turn.Lock()
@@ -175,6 +167,3 @@ func (s *Session) Close() (id string, lost error) {
 	}
 	return id, s.lost
 }
-
-// Abandon ends the session, and leaves its lock to end by itself, when this process ends.
-func (s *Session) Abandon() { s.close() }

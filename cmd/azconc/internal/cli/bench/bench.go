@@ -32,7 +32,6 @@ type options struct {
 	Yes         bool
 }
 
-// NewCmd returns azconc bench.
 func NewCmd(f *cli.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
@@ -68,7 +67,6 @@ acquisitions is not counted. All clients run in this process, so on an emulator 
 	return cli.OnAccount(f, cmd, parse, func(ctx context.Context, opts *options) (cli.Result, error) { return run(ctx, f, opts) })
 }
 
-// workloadHelp describes the workloads.
 func workloadHelp() string {
 	var b strings.Builder
 	for _, w := range workloads {
@@ -142,7 +140,9 @@ func run(ctx context.Context, f *cli.Factory, opts *options) (cli.Result, error)
 			return nil, problem
 		}
 	}
-	return nil, &endedError{err, r}
+	return nil, fail.WithFacts(err, map[string]any{
+		"service": r.Service, "cells": r.Cells, "requests": r.Requests, "elapsed_ms": r.ElapsedMS,
+	})
 }
 
 // roundTrip is the least time that a request to the service in memory takes, as over a network.
@@ -178,27 +178,7 @@ const pricePerWrite = 0.05 / 10_000
 func agreed(ctx context.Context, f *cli.Factory, opts *options, where string) (bool, error) {
 	f.Notef("%s on %s: up to %d requests, which may cost up to $%.2f if all were writes of blobs at $0.05 for 10,000",
 		show.Plural(len(opts.cells()), "cell"), where, opts.most(), float64(opts.most())*pricePerWrite)
-	if opts.Yes {
-		return true, nil
-	}
-	if !f.InTerminal {
-		return false, fail.WithHint(fail.Usagef("stdin is not a terminal, so nobody can be asked"), "--yes answers the question; azconc dev run -- azconc bench measures the service in memory")
-	}
-	return f.Confirmed(ctx, "Go on? Only yes sends them: ")
-}
-
-// endedError is the end of a run that has not measured every cell.
-type endedError struct {
-	err    error
-	result result
-}
-
-func (e *endedError) Error() string { return e.err.Error() }
-func (e *endedError) Unwrap() error { return e.err }
-
-// Facts has the figures.
-func (e *endedError) Facts() map[string]any {
-	return map[string]any{"service": e.result.Service, "cells": e.result.Cells, "requests": e.result.Requests, "elapsed_ms": e.result.ElapsedMS}
+	return f.Agreed(ctx, opts.Yes, "Go on? Only yes sends them: ", "azconc dev run -- azconc bench measures the service in memory")
 }
 
 type result struct {
@@ -230,7 +210,6 @@ func (r result) Text(w io.Writer) {
 	fmt.Fprintf(w, "%s on %s, from a machine with %s\n", show.Plural(int(r.Requests), "request"), r.Service, show.Plural(r.CPUs, "processor"))
 }
 
-// unknown stands for a figure that is not known.
 const unknown = "–"
 
 func inMS(v float64) string {

@@ -27,13 +27,11 @@ type workload struct {
 	prepare    func(s *site, ctx context.Context, c cell) (work, error)
 }
 
-// workloads are the workloads that can be measured.
 var workloads = []workload{
 	{"blob", "an increment of a counter in one blob", []string{azconc, shared, plain, jitter, leased}, (*site).counters},
 	{"lock", "an acquisition of one lock and its release", []string{azconc, shared, leased}, (*site).locks},
 }
 
-// cell is one measurement.
 type cell struct {
 	Workload string `json:"workload"`
 	Way      string `json:"way"`
@@ -117,7 +115,6 @@ type recorder struct {
 	failed  int
 }
 
-// end ends the cell.
 func (r *recorder) end() {
 	r.mu.Lock()
 	r.over = true
@@ -125,7 +122,6 @@ func (r *recorder) end() {
 	r.stop()
 }
 
-// committed records a commit.
 func (r *recorder) committed(client int, took time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -227,8 +223,7 @@ func (r *recorder) result(c cell) measured {
 	slices.Sort(took)
 	m.P50MS, m.P99MS = ms(took[len(took)/2]), ms(took[len(took)*99/100])
 	if c.Clients > 1 && len(counted) >= 4*c.Clients {
-		least := rounded(float64(slices.Min(done)*c.Clients) / float64(len(counted)))
-		m.Least = &least
+		m.Least = new(rounded(float64(slices.Min(done)*c.Clients) / float64(len(counted))))
 	}
 	return m
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
@@ -82,7 +81,6 @@ func again(ctx context.Context, pause retry.Backoff, try func() error) error {
 	}
 }
 
-// underLease runs do under the lease of a blob.
 func underLease(ctx context.Context, client *blockblob.Client, do func(leaseID *string) error) error {
 	l, err := lease.NewBlobClient(client, nil)
 	if err != nil {
@@ -91,7 +89,7 @@ func underLease(ctx context.Context, client *blockblob.Client, do func(leaseID *
 	if err := again(ctx, fullJitter, func() error { _, err := l.AcquireLease(ctx, 15, nil); return err }); err != nil {
 		return err
 	}
-	err = do(to.Ptr(*l.LeaseID()))
+	err = do(l.LeaseID())
 	ended, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	if _, problem := l.ReleaseLease(ended, nil); err == nil {

@@ -47,7 +47,7 @@ them. A file is then sent again; stdin cannot be, so the command ends with exit 
 	headers.Add(set)
 	flags.WriteConditions(set, &conditions, flags.CondAll)
 	return cli.On(f, cmd, ref.ParseWritable, f.BlockBlob, func(ctx context.Context, on ref.Blob, client *blockblob.Client) (cli.Result, error) {
-		content, size, err := f.OpenContent(ctx, file)
+		content, size, err := f.OpenContent(ctx, "--file", file)
 		if err != nil {
 			return nil, err
 		}
@@ -157,7 +157,6 @@ condition ends with exit code 5, because another client may have deleted it; a d
 	})
 }
 
-// listsSnapshots returns the command that lists a blob's snapshots.
 func listsSnapshots(on ref.Blob) string {
 	return "azconc blob list " + show.Quote(on.Container) + " --snapshots --prefix " + show.Quote(on.Blob)
 }

@@ -142,9 +142,7 @@ type snapshotResult struct {
 	Twins    []string `json:"twins,omitempty"`
 }
 
-func (r snapshotResult) Text(w io.Writer) {
-	fmt.Fprintln(w, r.Snapshot)
-}
+func (r snapshotResult) Text(w io.Writer) { fmt.Fprintln(w, r.Snapshot) }
 
 func newSnapshotCmd(f *cli.Factory) *cobra.Command {
 	cmd := &cobra.Command{

@@ -19,7 +19,6 @@ import (
 	"github.com/azconc/azconc/optimistic/blobs"
 )
 
-// updating is an update of a blob, as its flags describe it.
 type updating struct {
 	f      *cli.Factory
 	on     ref.Blob
@@ -143,7 +142,7 @@ func (u *updating) spooled(ctx context.Context, command *change.Exec, content bl
 		}
 		before, size := io.NopCloser(bytes.NewReader(content.Data)), int64(len(content.Data))
 		if content.Path != "" {
-			if before, size, err = u.f.OpenContent(ctx, content.Path); err != nil {
+			if before, size, err = u.f.OpenContent(ctx, "--exec", content.Path); err != nil {
 				return err
 			}
 		}

@@ -29,49 +29,45 @@ type assignment struct {
 }
 
 func newSetChange(args []string) (*SetChange, error) {
-	c := &SetChange{}
-	for _, arg := range args {
-		path, text, ok := strings.Cut(arg, "=")
-		if !ok || path == "" {
-			return nil, fail.Usagef("--set %q is not path=value", arg)
-		}
-		steps, err := parsePath(path)
-		if err != nil {
-			return nil, fail.WithHint(fail.Usagef("--set %q: %w", arg, err), `a path looks like a.b or a[0].b; a dot or a bracket in a name is written \. or \[`)
-		}
-		c.add(path, steps, text)
-	}
-	return c, nil
+	return newAssignments("path", args, parsePath, `a path looks like a.b or a[0].b; a dot or a bracket in a name is written \. or \[`)
 }
 
 // NewSetProperties returns a SetChange for an entity, whose properties have names instead of paths.
 func NewSetProperties(args []string) (*SetChange, error) {
+	return newAssignments("name", args, parseProperty, "a name has letters, digits and underscores, and does not begin with a digit")
+}
+
+// newAssignments reads assignments to what parse reads: what=value, where the value is JSON, or else a string without its quotes.
+func newAssignments(what string, args []string, parse func(string) ([]jsonform.Step, error), hint string) (*SetChange, error) {
 	c := &SetChange{}
 	for _, arg := range args {
-		name, text, ok := strings.Cut(arg, "=")
-		if !ok || name == "" {
-			return nil, fail.Usagef("--set %q is not name=value", arg)
+		to, text, ok := strings.Cut(arg, "=")
+		if !ok || to == "" {
+			return nil, fail.Usagef("--set %q is not %s=value", arg, what)
 		}
-		name = strings.ReplaceAll(name, `\.`, ".")
-		for i, r := range strings.TrimSuffix(name, TypeSuffix) {
-			if r != '_' && !unicode.IsLetter(r) && (i == 0 || !unicode.IsDigit(r)) {
-				return nil, fail.WithHint(fail.Usagef("--set %q: a property's name cannot have %q there", arg, r), "a name has letters, digits and underscores, and does not begin with a digit")
-			}
+		path, err := parse(to)
+		if err != nil {
+			return nil, fail.WithHint(fail.Usagef("--set %q: %w", arg, err), hint)
 		}
-		c.add(name, []jsonform.Step{{Name: name}}, text)
+		value := any(text)
+		if json.Valid([]byte(text)) {
+			d := json.NewDecoder(strings.NewReader(text))
+			d.UseNumber()
+			_ = d.Decode(&value) // it is valid
+		}
+		c.assignments = append(c.assignments, assignment{path: path, value: value, as: to})
 	}
 	return c, nil
 }
 
-// add adds an assignment of text, which is a JSON value, or else a string without its quotes.
-func (c *SetChange) add(as string, path []jsonform.Step, text string) {
-	value := any(text)
-	if json.Valid([]byte(text)) {
-		d := json.NewDecoder(strings.NewReader(text))
-		d.UseNumber()
-		_ = d.Decode(&value) // it is valid
+func parseProperty(name string) ([]jsonform.Step, error) {
+	name = strings.ReplaceAll(name, `\.`, ".")
+	for i, r := range strings.TrimSuffix(name, TypeSuffix) {
+		if r != '_' && !unicode.IsLetter(r) && (i == 0 || !unicode.IsDigit(r)) {
+			return nil, fmt.Errorf("a property's name cannot have %q there", r)
+		}
 	}
-	c.assignments = append(c.assignments, assignment{path: path, value: value, as: as})
+	return []jsonform.Step{{Name: name}}, nil
 }
 
 var (

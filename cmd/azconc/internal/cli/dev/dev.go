@@ -2,8 +2,8 @@
 package dev
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -77,13 +77,12 @@ func up(ctx context.Context, f *cli.Factory, e engine.Options) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if stopped := server.Stop(); err == nil {
-			err = stopped
-		}
-	}()
+	defer func() { err = cmp.Or(err, server.Stop()) }()
 	// Nothing is redacted: the connection string is the result, and the keys of an emulator are no secrets.
-	if err := f.PrintAsIs(connections(server, e.Engine)); err != nil {
+	if err := f.PrintAsIs(upResult{
+		Outcome: "running", ConnectionString: server.ConnectionString(), Engine: e.Engine,
+		BlobEndpoint: server.BlobURL, QueueEndpoint: server.QueueURL, TableEndpoint: server.TableURL, FileEndpoint: server.FileURL,
+	}); err != nil {
 		return err
 	}
 	note := server.Name + " is up until interrupted"
@@ -98,7 +97,7 @@ func up(ctx context.Context, f *cli.Factory, e engine.Options) (err error) {
 	case <-server.Done():
 		return nil // Stop says why
 	case <-ctx.Done():
-		if signalled(ctx) {
+		if fail.Signalled(ctx) {
 			return nil
 		}
 		return context.Cause(ctx)
@@ -109,26 +108,15 @@ func (r upResult) Text(w io.Writer) {
 	fmt.Fprintf(w, "export %s='%s'\n", connectionVariable, r.ConnectionString)
 }
 
-func connections(server *engine.Running, name string) upResult {
-	at := server.Account
-	return upResult{
-		Outcome: "running", ConnectionString: server.ConnectionString(), Engine: name,
-		BlobEndpoint: at.BlobURL, QueueEndpoint: at.QueueURL, TableEndpoint: at.TableURL, FileEndpoint: at.FileURL,
-	}
-}
-
 func newRunCmd(f *cli.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run -- <command> [<arg>...]",
 		Short: "Run a command with its own emulator",
 		Long: `Run a command with its own emulator, which starts empty and whose data is gone afterwards.
 
-It is a service in memory with blobs, queues, tables and files, which starts at once and keeps nothing. --engine azurite runs
-Microsoft's Azurite instead, which needs Node.js and has no files.
-
-The command gets it in AZURE_STORAGE_CONNECTION_STRING; other variables that name a storage account are removed from its
-environment. Signals are passed on to it. azconc exits with its status: 128+n if a signal killed it, 126 or 127 if it could
-not be started.
+The emulators are those of azconc dev up. The command gets the connection in AZURE_STORAGE_CONNECTION_STRING; other variables that
+name a storage account are removed from its environment. Signals are passed on to it, and its status becomes azconc's: see azconc
+help exit-codes.
 
 --faults makes the service in memory fail, so that you see what your command does then; azconc dev up --help lists the faults.`,
 		Example: `  azconc dev run -- go test ./...
@@ -162,17 +150,13 @@ func run(ctx context.Context, f *cli.Factory, e engine.Options, command []string
 	}
 	// The frame has caught the signal that ends ctx. From here on no signal ends azconc before the command, which gets them all.
 	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	proc.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
 	server, err := engine.Start(ctx, f, e)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if stopped := server.Stop(); stopped != nil {
-			err = stopped
-		}
-	}()
+	defer func() { err = cmp.Or(server.Stop(), err) }()
 	job := lock.Job(f, command, append(monitor.Environ(ctx, withoutAccount(f.Env)), connectionVariable+"="+server.ConnectionString()))
 	job.Signals, job.KillAfter = signals, commandGrace
 	stop := make(chan time.Duration)
@@ -181,7 +165,7 @@ func run(ctx context.Context, f *cli.Factory, e engine.Options, command []string
 		for {
 			select {
 			case <-ended:
-				if ended = nil; signalled(ctx) {
+				if ended = nil; fail.Signalled(ctx) {
 					continue
 				}
 			case <-server.Done():
@@ -201,12 +185,6 @@ func run(ctx context.Context, f *cli.Factory, e engine.Options, command []string
 		return lock.NotStarted(err)
 	}
 	return lock.Ended(ctx, status)
-}
-
-// signalled reports whether a signal has ended ctx.
-func signalled(ctx context.Context) bool {
-	_, ok := errors.AsType[*fail.SignalError](context.Cause(ctx))
-	return ok
 }
 
 // withoutAccount returns env without the variables that could name another account than the connection string.

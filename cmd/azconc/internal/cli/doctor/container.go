@@ -8,7 +8,6 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
@@ -41,7 +40,7 @@ func (p *patient) container(ctx context.Context) {
 	}
 	p.permitted("container show", name, err)
 	err = p.ask(ctx, func(ctx context.Context) error {
-		_, err := client.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{MaxResults: to.Ptr(int32(1))}).NextPage(ctx)
+		_, err := client.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{MaxResults: new(int32(1))}).NextPage(ctx)
 		return err
 	})
 	p.permitted("blob list", name, err)
@@ -96,7 +95,7 @@ func (p *patient) probe(ctx context.Context, in *container.Client) {
 }
 
 func create() *blob.AccessConditions {
-	return &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfNoneMatch: to.Ptr(azcore.ETagAny)}}
+	return &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfNoneMatch: new(azcore.ETagAny)}}
 }
 
 // conditional changes the blob under its ETag, and tries to change it under the old one.

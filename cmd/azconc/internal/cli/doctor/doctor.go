@@ -27,7 +27,6 @@ type options struct {
 	ReadOnly  bool
 }
 
-// NewCmd returns azconc doctor.
 func NewCmd(f *cli.Factory) *cobra.Command { return newCmd(f, machine{}) }
 
 func newCmd(f *cli.Factory, on network) *cobra.Command {
@@ -78,7 +77,6 @@ The exit code is 1 if a check has failed. Warnings do not change it.`,
 	})
 }
 
-// Status is how a check ended.
 type status string
 
 const (
@@ -87,7 +85,6 @@ const (
 	failed  status = "failed"
 )
 
-// finding is the result of a check.
 type finding struct {
 	Check  string `json:"check"`
 	Status status `json:"status"`
@@ -110,7 +107,6 @@ func (f finding) follows(cause finding) bool {
 	return f.blocked && slices.Contains(way, cause.Check) || f.Found == cause.Found || f.Cure == cause.Cure && f.Cure != ""
 }
 
-// widest is as wide as the longest name of a check.
 const widest = len("blob put --if-match")
 
 // Text prints a line, and another one with what to do about a failure that nothing else explains.
@@ -138,7 +134,6 @@ type patient struct {
 	ahead    []time.Duration // of the service's clock: that of this machine, by each response
 }
 
-// add reports what a check has found.
 func (p *patient) add(check string, s status, cure, format string, args ...any) {
 	p.note(finding{Check: check, Status: s, Found: fmt.Sprintf(format, args...), Cure: cure})
 }
@@ -205,7 +200,6 @@ func (r result) Text(w io.Writer) {
 	fmt.Fprintf(w, "%s, none failed, %s\n", show.Plural(len(r.Checks), "check"), show.Plural(r.Warnings, "warning"))
 }
 
-// conclude returns the result, with the cause first.
 func (p *patient) conclude() (cli.Result, error) {
 	r := result{Outcome: "healthy", Cause: p.cause.Check, Checks: p.findings, Cost: p.f.Cost()}
 	if at := slices.Index(r.Checks, p.cause); at > 0 {
@@ -227,20 +221,8 @@ func (p *patient) conclude() (cli.Result, error) {
 			return nil, err
 		}
 	}
-	return nil, &unhealthy{r}
-}
-
-// unhealthy is the end of an examination that has found something wrong.
-type unhealthy struct{ result }
-
-func (e *unhealthy) Error() string {
-	return fmt.Sprintf("%d of %d checks failed; the cause: %s: %s", e.Failed, len(e.Checks), e.Cause, e.Checks[0].Found)
-}
-
-func (*unhealthy) Verdict() fail.Verdict {
-	return fail.Verdict{Code: fail.ExitFailed, Outcome: "failed"}
-}
-
-func (e *unhealthy) Facts() map[string]any {
-	return map[string]any{"cause": e.Cause, "checks": e.Checks, "failed": e.Failed, "warnings": e.Warnings, "requests": e.Requests, "elapsed_ms": e.ElapsedMS}
+	unhealthy := fmt.Errorf("%d of %d checks failed; the cause: %s: %s", r.Failed, len(r.Checks), r.Cause, r.Checks[0].Found)
+	return nil, fail.WithFacts(unhealthy, map[string]any{
+		"cause": r.Cause, "checks": r.Checks, "failed": r.Failed, "warnings": r.Warnings, "requests": r.Requests, "elapsed_ms": r.ElapsedMS,
+	})
 }

@@ -34,7 +34,6 @@ type network interface {
 	proxy(u *url.URL) (*url.URL, error)
 }
 
-// machine is the network of this machine.
 type machine struct{}
 
 func (machine) lookup(ctx context.Context, host string) (string, []netip.Addr, error) {
@@ -77,15 +76,11 @@ func (p *patient) account() *azaccount.Account {
 		p.refused("account", "", err)
 		return nil
 	}
-	name := account.Name()
-	if name == "" {
-		name = "an account without a name"
-	}
 	if account.Endpoint(azaccount.Blob) == "" && account.Endpoint(azaccount.Queue) == "" && account.Endpoint(azaccount.Table) == "" {
 		p.add("account", failed, "give --account-name or --connection-string, or set AZURE_STORAGE_CONNECTION_STRING", "no account is given")
 		return nil
 	}
-	p.add("account", ok, "", "%s, by %s", name, account.Credential())
+	p.add("account", ok, "", "%s, by %s", cmp.Or(account.Name(), "an account without a name"), account.Credential())
 	return account
 }
 
@@ -113,7 +108,7 @@ func (p *patient) reach(ctx context.Context, account *azaccount.Account) (reacha
 		}
 		// A proxy resolves names, and connects, itself.
 		p.trusted(u)
-		if proxy != nil || p.named(ctx, s, u.Hostname()) && p.connected(ctx, u) {
+		if proxy != nil || p.named(ctx, u.Hostname()) && p.connected(ctx, u) {
 			reachable = append(reachable, s)
 		}
 	}
@@ -121,7 +116,7 @@ func (p *patient) reach(ctx context.Context, account *azaccount.Account) (reacha
 }
 
 // named reports whether the host of a service has an address.
-func (p *patient) named(ctx context.Context, s azaccount.Service, host string) bool {
+func (p *patient) named(ctx context.Context, host string) bool {
 	if azaccount.PathStyle(host) {
 		return true
 	}
@@ -159,10 +154,7 @@ func (p *patient) trusted(u *url.URL) {
 // closes the connection, or answers with an error that nobody would take for that.
 func (p *patient) connected(ctx context.Context, u *url.URL) bool {
 	secure := u.Scheme == "https"
-	port := u.Port()
-	if port == "" {
-		port = map[bool]string{true: "443", false: "80"}[secure]
-	}
+	port := cmp.Or(u.Port(), map[bool]string{true: "443", false: "80"}[secure])
 	issuers, err := p.network.issuers(ctx, net.JoinHostPort(u.Hostname(), port), u.Hostname())
 	_, wrong := errors.AsType[*tls.CertificateVerificationError](err)
 	switch {

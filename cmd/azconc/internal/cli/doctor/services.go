@@ -11,7 +11,6 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 	fileservice "github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/service"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
@@ -151,7 +150,7 @@ func (p *patient) answers(ctx context.Context, check string, err error, send fun
 func (p *patient) queues(ctx context.Context) {
 	service, err := p.f.QueueService()
 	p.answers(ctx, "queue", err, func(ctx context.Context) error {
-		_, err := service.NewListQueuesPager(&azqueue.ListQueuesOptions{MaxResults: to.Ptr(int32(1))}).NextPage(ctx)
+		_, err := service.NewListQueuesPager(&azqueue.ListQueuesOptions{MaxResults: new(int32(1))}).NextPage(ctx)
 		return err
 	})
 	if p.opts.Queue == "" {
@@ -167,7 +166,7 @@ func (p *patient) queues(ctx context.Context) {
 func (p *patient) files(ctx context.Context) {
 	service, err := p.f.FileService()
 	p.answers(ctx, "file", err, func(ctx context.Context) error {
-		_, err := service.NewListSharesPager(&fileservice.ListSharesOptions{MaxResults: to.Ptr(int32(1))}).NextPage(ctx)
+		_, err := service.NewListSharesPager(&fileservice.ListSharesOptions{MaxResults: new(int32(1))}).NextPage(ctx)
 		return err
 	})
 }
@@ -175,7 +174,7 @@ func (p *patient) files(ctx context.Context) {
 func (p *patient) tables(ctx context.Context) {
 	service, err := p.f.TableService()
 	p.answers(ctx, "table", err, func(ctx context.Context) error {
-		_, err := service.NewListTablesPager(&aztables.ListTablesOptions{Top: to.Ptr(int32(1))}).NextPage(ctx)
+		_, err := service.NewListTablesPager(&aztables.ListTablesOptions{Top: new(int32(1))}).NextPage(ctx)
 		return err
 	})
 	if p.opts.Table == "" {
@@ -183,14 +182,13 @@ func (p *patient) tables(ctx context.Context) {
 	}
 	if err == nil {
 		err = p.ask(ctx, func(ctx context.Context) error {
-			_, err := service.NewClient(p.opts.Table).NewListEntitiesPager(&aztables.ListEntitiesOptions{Top: to.Ptr(int32(1))}).NextPage(ctx)
+			_, err := service.NewClient(p.opts.Table).NewListEntitiesPager(&aztables.ListEntitiesOptions{Top: new(int32(1))}).NextPage(ctx)
 			return err
 		})
 	}
 	p.permitted("table query", p.opts.Table, err)
 }
 
-// permitted adds how an operation on a resource has ended.
 func (p *patient) permitted(check, on string, err error) bool {
 	if err != nil {
 		p.refused(check, on, err)

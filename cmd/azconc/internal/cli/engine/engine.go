@@ -74,8 +74,6 @@ func (o *Options) Check() error {
 
 // Server is a running emulator.
 type Server interface {
-	// ConnectionString returns that of its account.
-	ConnectionString() string
 	// Done returns a channel that is closed when the emulator has ended, by Stop or by itself.
 	Done() <-chan struct{}
 	// Stop ends it. The error is why it had ended by itself.
@@ -85,7 +83,7 @@ type Server interface {
 // Running is a started emulator and its account, the well-known one.
 type Running struct {
 	Server
-	Account emulator.Account
+	emulator.Account
 	// Name names the emulator in messages.
 	Name string
 }
@@ -123,7 +121,6 @@ func startAzurite(ctx context.Context, f *cli.Factory, o Options) (*Running, err
 	return &Running{Server: &process{server, f}, Account: account, Name: "Azurite " + azurite.Version}, nil
 }
 
-// process is an Azurite whose errors are explained.
 type process struct {
 	*azurite.Server
 	f *cli.Factory

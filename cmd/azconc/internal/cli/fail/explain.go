@@ -94,7 +94,7 @@ func Message(err error, v Verdict, command, on string) string {
 			ExitLost: "the lease is not valid: ", ExitUnauthorised: "not authorised: ",
 		}
 		if azerr.StaleReceipt(err) {
-			meaning[ExitLost] = "the pop receipt is stale: the message was received again since, or is gone: "
+			meaning[ExitLost] = "the pop receipt is stale: the message was received or extended since, or is gone: "
 		}
 		text = meaning[v.Code] + text
 	}

@@ -40,7 +40,13 @@ type hintError struct {
 func (e *hintError) Error() string { return e.err.Error() }
 func (e *hintError) Unwrap() error { return e.err }
 
-func WithHint(err error, hint string) error { return &hintError{err: err, hint: hint} }
+// WithHint adds a hint to err, unless the hint is empty.
+func WithHint(err error, hint string) error {
+	if hint == "" {
+		return err
+	}
+	return &hintError{err: err, hint: hint}
+}
 
 func HintOf(err error) string {
 	if h, ok := errors.AsType[*hintError](err); ok {
@@ -62,18 +68,10 @@ type UnknownError struct {
 }
 
 func (e *UnknownError) Error() string {
-	if e.Err == nil {
-		return "outcome unknown: " + e.Why
-	}
 	return fmt.Sprintf("outcome unknown: %s: %s", e.Why, azerr.Summary(e.Err))
 }
 
-func (e *UnknownError) Unwrap() []error {
-	if e.Err == nil {
-		return []error{optimistic.ErrOutcomeUnknown}
-	}
-	return []error{optimistic.ErrOutcomeUnknown, e.Err}
-}
+func (e *UnknownError) Unwrap() []error { return []error{optimistic.ErrOutcomeUnknown, e.Err} }
 
 // ProxyError reports that a proxy refuses to connect to the service: nothing was sent.
 type ProxyError struct {
@@ -163,6 +161,12 @@ func (e *SignalError) Error() string {
 	return "interrupted"
 }
 
+// Signalled reports whether a signal has ended ctx.
+func Signalled(ctx context.Context) bool {
+	_, ok := errors.AsType[*SignalError](context.Cause(ctx))
+	return ok
+}
+
 // exitCode is 128 + the signal's number, as a shell reports it.
 func (e *SignalError) exitCode() int {
 	if s, ok := e.Signal.(syscall.Signal); ok {
@@ -249,15 +253,7 @@ func BadDocument(err error) error {
 	case !ok:
 		return err
 	case bad.Err == nil:
-		return keepHint(Usagef("%s", bad.What), err)
+		return WithHint(Usagef("%s", bad.What), HintOf(err))
 	}
-	return keepHint(Usagef("%s: %s", bad.What, show.OneLine(PlainJSON(bad.Err))), err)
-}
-
-// keepHint adds the hint of another error, if there is one.
-func keepHint(err, of error) error {
-	if hint := HintOf(of); hint != "" {
-		return WithHint(err, hint)
-	}
-	return err
+	return WithHint(Usagef("%s: %s", bad.What, show.OneLine(PlainJSON(bad.Err))), HintOf(err))
 }

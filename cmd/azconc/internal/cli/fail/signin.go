@@ -1,6 +1,7 @@
 package fail
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -23,10 +24,7 @@ func signInFailure(err error) string {
 	failed, ok := errors.AsType[*azidentity.AuthenticationFailedError](err)
 	switch {
 	case ok && failed.RawResponse != nil:
-		said = entraReason(failed.RawResponse)
-		if said == "" {
-			said = show.FirstLine(failed.Error())
-		}
+		said = cmp.Or(entraReason(failed.RawResponse), show.FirstLine(failed.Error()))
 	case ok:
 		said = failed.Error()
 	case azerr.Classify(err).Kind == azerr.Unauthorised && azerr.Classify(err).Status == 0:

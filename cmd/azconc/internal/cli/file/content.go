@@ -149,7 +149,7 @@ can see a partly written file.`,
 	flags.File(cmd.Flags(), &name, "`file` with the content; - is stdin, up to 64 MiB")
 	write.add(cmd.Flags())
 	return cli.On(f, cmd, ref.ParseFile, f.File, func(ctx context.Context, on ref.File, client *file.Client) (cli.Result, error) {
-		content, size, err := f.OpenContent(ctx, name)
+		content, size, err := f.OpenContent(ctx, "--file", name)
 		if err != nil {
 			return nil, err
 		}

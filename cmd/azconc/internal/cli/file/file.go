@@ -51,7 +51,6 @@ func NewShareCmd(f *cli.Factory) *cobra.Command {
 	)
 }
 
-// waited is the result of a verb that waits for SMB clients.
 type waited struct {
 	cli.Done
 	WaitedMS int64 `json:"waited_ms"`
@@ -71,7 +70,9 @@ The ETag can only be compared: no operation on files accepts a condition.`,
 		if err != nil {
 			return nil, err
 		}
-		seen := pkglease.Observation{State: pkglease.State(lease.Text(p.LeaseState)), Term: pkglease.Term(lease.Text(p.LeaseDuration)), Metadata: map[string]string{}}
+		seen := pkglease.Observation{
+			State: pkglease.State(ptr.Value(p.LeaseState)), Term: pkglease.Term(ptr.Value(p.LeaseDuration)), Metadata: map[string]string{},
+		}
 		for name, value := range p.Metadata {
 			seen.Metadata[strings.ToLower(name)] = ptr.Value(value)
 		}
@@ -164,7 +165,6 @@ func waitingFor(f *cli.Factory, wait time.Duration) *files.WaitOptions {
 	return &files.WaitOptions{MaxWait: wait, Waiting: waiting(f)}
 }
 
-// waiting reports the clients waited for.
 func waiting(f *cli.Factory) func(files.InUseError) {
 	return func(e files.InUseError) {
 		if !f.Quiet {
@@ -230,7 +230,7 @@ func newShareShowCmd(f *cli.Factory) *cobra.Command {
 		p, err := client.GetProperties(ctx, nil)
 		return shareShowResult{
 			Outcome: "found", Share: on.String(), ETag: string(ptr.Value(p.ETag)), LastModified: ptr.Value(p.LastModified).UTC(),
-			LeaseState: lease.Text(p.LeaseState), QuotaGiB: ptr.Value(p.Quota), Metadata: cli.OwnMetadata(p.Metadata),
+			LeaseState: string(ptr.Value(p.LeaseState)), QuotaGiB: ptr.Value(p.Quota), Metadata: cli.OwnMetadata(p.Metadata),
 		}, err
 	})
 }
@@ -267,7 +267,7 @@ func newShareListCmd(f *cli.Factory) *cobra.Command {
 				item := shareItem{Name: ptr.Value(s.Name)}
 				if p := s.Properties; p != nil {
 					item.ETag, item.LastModified = flags.Quoted(ptr.Value(p.ETag)), ptr.Value(p.LastModified).UTC()
-					item.LeaseState, item.QuotaGiB = lease.Text(p.LeaseState), ptr.Value(p.Quota)
+					item.LeaseState, item.QuotaGiB = string(ptr.Value(p.LeaseState)), ptr.Value(p.Quota)
 				}
 				items = append(items, item)
 			}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -21,13 +22,9 @@ import (
 // EmptyAllowed annotates a flag for which an empty value says something that leaving the flag out says, too.
 const EmptyAllowed = "azconc-empty-allowed"
 
-// AllowEmpty lets flags of cmd be given as an empty string. It is only for flags whose absence can do no harm: an empty
+// AllowEmpty lets a flag be given as an empty string. It is only for flags whose absence can do no harm: an empty
 // condition, id or credential comes from a variable that is not set, and must not be taken for none.
-func AllowEmpty(set *pflag.FlagSet, names ...string) {
-	for _, name := range names {
-		annotate(set, name, EmptyAllowed, "true")
-	}
-}
+func AllowEmpty(set *pflag.FlagSet, name string) { annotate(set, name, EmptyAllowed, "true") }
 
 // Listing adds the flags of a list of nouns: --prefix and --max.
 func Listing(set *pflag.FlagSet, nouns string) (prefix *string, most *int) {
@@ -68,26 +65,14 @@ func CheckGiven(cmd *cobra.Command, args []string) error {
 }
 
 func isEmpty(f *pflag.Flag) bool {
-	values, list := valuesOf(f)
-	if list {
-		for _, v := range values {
-			if strings.TrimSpace(v) == "" {
-				return true
-			}
-		}
-		return len(values) == 0
-	}
-	return f.Value.Type() == "string" && strings.TrimSpace(f.Value.String()) == ""
-}
-
-func valuesOf(f *pflag.Flag) (values []string, list bool) {
+	blank := func(text string) bool { return strings.TrimSpace(text) == "" }
 	switch v := f.Value.(type) {
 	case pflag.SliceValue:
-		return v.GetSlice(), true
+		return len(v.GetSlice()) == 0 || slices.ContainsFunc(v.GetSlice(), blank)
 	case *pairsValue:
-		return v.given, true
+		return slices.ContainsFunc(v.given, blank)
 	}
-	return nil, false
+	return f.Value.Type() == "string" && blank(f.Value.String())
 }
 
 // FlagError is the usage error of a command line that pflag refused.
@@ -146,7 +131,6 @@ func Pairs(set *pflag.FlagSet, to *map[string]string, name, usage string, parse 
 	set.Var(&pairsValue{to: to, parse: parse}, name, usage+"; may be repeated")
 }
 
-// pairsValue is a flag that collects name=value pairs.
 type pairsValue struct {
 	given []string
 	to    *map[string]string

@@ -3,6 +3,7 @@ package flags
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -144,10 +145,8 @@ func OneOf(set *pflag.FlagSet, to *string, name, usage string, words ...string) 
 	*to = words[0]
 	last := len(words) - 1
 	v := Text(set, to, name, usage+": {"+strings.Join(words, " | ")+"}", func(text string) (string, error) {
-		for _, w := range words {
-			if text == w {
-				return text, nil
-			}
+		if slices.Contains(words, text) {
+			return text, nil
 		}
 		return "", fail.Usagef("--%s %q is neither %s nor %s", name, text, strings.Join(words[:last], ", "), words[last])
 	})
@@ -174,9 +173,7 @@ func Check(set *pflag.FlagSet) (err error) {
 		switch {
 		case err != nil:
 		case needed && f.Value.String() == "":
-			if err = fail.Usagef("--%s is missing", f.Name); hint[0] != "" {
-				err = fail.WithHint(err, hint[0])
-			}
+			err = fail.WithHint(fail.Usagef("--%s is missing", f.Name), hint[0])
 		case checks:
 			err = v.done()
 		}

@@ -23,10 +23,8 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/observe"
-	"github.com/azconc/azconc/pkg/ptr"
 )
 
-// noun is a kind of resource that can be leased.
 type noun struct {
 	name, arg, example string
 	conditions         flags.ConditionSet // that the service takes on a lease operation, without the lease's own id
@@ -163,7 +161,6 @@ func judge(err error) error {
 	return err
 }
 
-// result completes the result of the call.
 func (c *call) result(r result) result {
 	r.Resource, r.Ambiguous, r.Cost = c.on.String(), c.ambiguous, c.f.Cost()
 	return r
@@ -209,5 +206,3 @@ func AddDuration(set *pflag.FlagSet, to *time.Duration, byDefault, usage string)
 	flags.Text(set, to, "duration", usage, parse)
 	set.Lookup("duration").DefValue = byDefault
 }
-
-func Text[S ~string](s *S) string { return string(ptr.Value(s)) }

@@ -125,30 +125,28 @@ func (n noun) newBreakCmd() *cobra.Command {
 By default its remaining time runs out first (an infinite lease ends at once), so that a holder that tracks its time has
 stopped by then. With --now it ends at once, and the holder learns of it only from its next request. Breaking a lease that is
 already broken or free changes nothing.`, "--period 10s")
-	ends := AddEnding(cmd.Flags())
 	var grace time.Duration
 	var now bool
-	check := func() (err error) { grace, now, err = ends(); return err }
+	check := AddEnding(cmd.Flags(), &grace, &now)
 	return n.verb(cmd, "Break", check, func(ctx context.Context, c *call) (result, error) { return c.breakLease(ctx, grace, now) })
 }
 
-// AddEnding adds the flags that say how long a broken lease may still last, and returns what reads them.
-func AddEnding(set *pflag.FlagSet) func() (grace time.Duration, now bool, err error) {
-	var grace time.Duration
-	flags.Within(set, &grace, "period", 0, time.Minute, "how long it may still last at most: 0s to 60s")
-	now := set.Bool("now", false, "end it at once")
-	return func() (time.Duration, bool, error) {
+// AddEnding adds the flags that say how long a broken lease may still last, and returns what checks them.
+func AddEnding(set *pflag.FlagSet, grace *time.Duration, now *bool) (check func() error) {
+	flags.Within(set, grace, "period", 0, time.Minute, "how long it may still last at most: 0s to 60s")
+	set.BoolVar(now, "now", false, "end it at once")
+	return func() error {
 		if set.Changed("period") && *now {
-			return 0, false, fail.Usagef("--period and --now cannot both be given")
+			return fail.Usagef("--period and --now cannot both be given")
 		}
-		return grace, *now || set.Changed("period") && grace == 0, nil
+		*now = *now || set.Changed("period") && *grace == 0
+		return nil
 	}
 }
 
 func (c *call) breakLease(ctx context.Context, grace time.Duration, now bool) (result, error) {
 	left, err := pessimistic.Break(ctx, c.lease, &pessimistic.BreakOptions{Grace: grace, Now: now, Conditions: c.options.Conditions, Hooks: c.options.Hooks})
-	remaining := left.Milliseconds()
-	r := result{Outcome: "broken", RemainingMS: &remaining}
+	r := result{Outcome: "broken", RemainingMS: new(left.Milliseconds())}
 	switch {
 	case azerr.NotLeased(err): // nothing to break: a success, as for azconc lock break
 		r.Outcome, err = "free", nil

@@ -87,7 +87,6 @@ func (g *grid) fit(width int) {
 	}
 }
 
-// width is that of a line.
 func (g *grid) width() int {
 	sum := -gap
 	for _, w := range g.widths {
@@ -118,7 +117,7 @@ func (g *grid) shorten(column int) {
 		differs := 0
 		for _, other := range sorted[max(0, at-1):min(len(sorted), at+2)] {
 			if other != name {
-				differs = max(differs, alike(name, other))
+				differs = max(differs, show.InCommon(name, other))
 			}
 		}
 		// The difference is to the right, because names differ before it too, from others.
@@ -127,15 +126,6 @@ func (g *grid) shorten(column int) {
 		}
 		cells[column] = ansi.Truncate(name, width, "…")
 	}
-}
-
-// alike returns how many bytes at the beginning of a name are those of another.
-func alike(name, other string) int {
-	n := 0
-	for n < min(len(name), len(other)) && name[n] == other[n] {
-		n++
-	}
-	return n
 }
 
 // padded returns a cell of a column, on the right if it is a number.
@@ -148,7 +138,6 @@ func (g *grid) padded(column int, text string) string {
 	return text + space
 }
 
-// titles returns the titles of the columns.
 func (g *grid) titles() (titles []string) {
 	for _, c := range g.columns {
 		titles = append(titles, strings.ToUpper(c.Title))
@@ -156,7 +145,6 @@ func (g *grid) titles() (titles []string) {
 	return titles
 }
 
-// line returns the cells in their columns.
 func (g *grid) line(cells []string) string {
 	var shown []string
 	for i, c := range cells {

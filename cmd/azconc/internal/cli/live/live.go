@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
@@ -24,13 +25,8 @@ func once(ctx context.Context, f *cli.Factory, v View) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	known := 0
-	for _, p := range b.parts {
-		if !p.at.IsZero() {
-			known++
-		}
-	}
-	if len(b.faults) > 0 && known == 0 {
+	known := slices.ContainsFunc(b.parts, func(p part) bool { return !p.at.IsZero() })
+	if len(b.faults) > 0 && !known {
 		return b.faults[0].err
 	}
 	for _, e := range b.faults {
@@ -44,13 +40,14 @@ func once(ctx context.Context, f *cli.Factory, v View) error {
 	if b.note != "" {
 		f.Notef("%s", b.note)
 	}
-	if len(b.faults) > 0 {
-		return &incompleteError{listing{b, v}}
+	if len(b.faults) == 0 {
+		return nil
 	}
-	return nil
+	as := fail.Judge(b.faults[0].err)
+	incomplete := fmt.Errorf("%s could not be seen", show.Plural(len(b.faults), "part"))
+	return fail.WithFacts(fail.Judged(as.Code, as.Outcome, incomplete), listing{b, v}.facts())
 }
 
-// listing is the result of a round.
 type listing struct {
 	board
 	view View
@@ -100,15 +97,6 @@ func (l listing) MarshalJSON() ([]byte, error) {
 	facts["outcome"] = "listed"
 	return json.Marshal(facts)
 }
-
-// incompleteError is the end of a view of which a part is not known.
-type incompleteError struct{ seen listing }
-
-func (e *incompleteError) Error() string {
-	return fmt.Sprintf("%s could not be seen", show.Plural(len(e.seen.faults), "part"))
-}
-func (e *incompleteError) Verdict() fail.Verdict { return fail.Judge(e.seen.faults[0].err) }
-func (e *incompleteError) Facts() map[string]any { return e.seen.facts() }
 
 // Section is a table of the view.
 type Section struct {

@@ -54,11 +54,7 @@ lock show, breaks that acquisition and no later one; if there is a new holder by
 	}
 	var o pessimistic.BreakOptions
 	flags.ETag(cmd.Flags(), &o.Conditions.IfMatch, "if-match", "`etag` of the acquisition to break")
-	ends := lease.AddEnding(cmd.Flags())
-	parse := cli.Checked(ParseLock, func() (err error) {
-		o.Grace, o.Now, err = ends()
-		return err
-	})
+	parse := cli.Checked(ParseLock, lease.AddEnding(cmd.Flags(), &o.Grace, &o.Now))
 	return cli.On(f, cmd, parse, opener(f), func(ctx context.Context, on ref.Blob, k *pessimistic.Locker) (cli.Result, error) {
 		if !o.Now {
 			o.Grace = cmp.Or(o.Grace, endlessGrace)

@@ -8,16 +8,13 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/proc"
 )
 
-// notifyForwarded catches the signals that are passed on to a command. Signals that azconc was started to ignore, by nohup
-// for example, stay ignored, by the command too.
+// notifyForwarded catches the signals that are passed on to a command.
 func notifyForwarded(c chan<- os.Signal) {
-	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2} {
-		if !signal.Ignored(s) {
-			signal.Notify(c, s)
-		}
-	}
+	proc.Notify(c, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2)
 }
 
 // endsWaiting reports whether a signal is meant to end the process.

@@ -54,12 +54,10 @@ func NotStarted(err error) error {
 // Ended returns the error of a command that has ended with s. If ctx was ended by a signal, the command has received it, and decides
 // its own status. Any other end of ctx is azconc's.
 func Ended(ctx context.Context, s proc.Status) error {
-	if cause := context.Cause(ctx); cause != nil {
-		if _, ok := errors.AsType[*fail.SignalError](cause); !ok {
-			return cause
-		}
-	}
-	if s.Code == 0 {
+	switch {
+	case ctx.Err() != nil && !fail.Signalled(ctx):
+		return context.Cause(ctx)
+	case s.Code == 0:
 		return nil
 	}
 	text := ""

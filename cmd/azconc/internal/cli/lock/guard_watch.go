@@ -90,7 +90,7 @@ func (w *watch) run(ctx context.Context, changed <-chan struct{}) {
 			w.stopInTime(ctx)
 		case <-over:
 			over = nil
-			if _, ok := errors.AsType[*fail.SignalError](context.Cause(ctx)); !ok {
+			if !fail.Signalled(ctx) {
 				w.order(max(w.killAfter, time.Millisecond))
 			}
 		}
@@ -145,7 +145,6 @@ func (w *watch) order(d time.Duration) {
 	}
 }
 
-// move sets the deadline.
 func (w *watch) move(d proc.Deadline) {
 	select {
 	case w.deadlines <- d:

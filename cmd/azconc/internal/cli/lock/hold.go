@@ -1,8 +1,8 @@
 package lock
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -64,11 +64,7 @@ has to notice that azconc has exited.`,
 			}
 			err = untilRelease(h.Context(), most, in)
 		}
-		released := h.Release(ctx)
-		if err == nil {
-			err = released
-		}
-		return nil, err
+		return nil, cmp.Or(err, h.Release(ctx))
 	})
 }
 
@@ -89,7 +85,7 @@ func untilRelease(ctx context.Context, most time.Duration, in io.Reader) error {
 	case <-over:
 	case <-closed:
 	case <-ctx.Done():
-		if _, ok := errors.AsType[*fail.SignalError](context.Cause(ctx)); !ok {
+		if !fail.Signalled(ctx) {
 			return context.Cause(ctx)
 		}
 	}

@@ -22,9 +22,6 @@ func newRunCmd(f *cli.Factory) *cobra.Command {
 		Short: "Run a command under a lock",
 		Long: `Run a command under a lock, which is renewed until the command ends.
 
-The command gets AZCONC_LOCK_NAME, AZCONC_LOCK_FENCE (larger than that of every holder before) and AZCONC_LEASE_ID in its
-environment.
-
 ` + UnderLong + `
 
 The blob of a lock is empty. A blob that has content is not locked, unless --allow-content is given.`,
@@ -37,7 +34,6 @@ The blob of a lock is empty. A blob that has content is not locked, unless --all
 	})
 }
 
-// named acquires a named lock.
 func named(u *UnderFlags, k *pessimistic.Locker, container, name string) Acquisition {
 	return Acquisition{Locker: k, What: container + "/" + name, Acquire: func(ctx context.Context) (*pessimistic.Hold, error) {
 		return k.Lock(ctx, name, &u.Lock)
@@ -50,8 +46,6 @@ func newTableRunCmd(f *cli.Factory) *cobra.Command {
 		Short: "Run a command under the lock of a table",
 		Long: `Run a command under the lock of a table, or of one partition. Tables have no leases, so a blob in --container stands for
 them; a client that writes without acquiring the lock is not stopped. The lock "container/table/<table>" is a named lock like any other.
-
-The command gets AZCONC_LOCK_NAME, AZCONC_LOCK_FENCE and AZCONC_LEASE_ID in its environment.
 
 ` + UnderLong,
 		Example: `  azconc table lock run orders --container locks -- ./recount.sh
@@ -86,8 +80,8 @@ func newSemaphoreRunCmd(f *cli.Factory) *cobra.Command {
 		Short: "Run a command as one of at most n at a time",
 		Long: `Run a command as one of at most n at a time, across all machines that use the same name and the same --slots.
 
-In addition to AZCONC_LOCK_NAME, AZCONC_LOCK_FENCE and AZCONC_LEASE_ID, the command gets the number of its slot, 0 to n-1, in
-AZCONC_SLOT. Slot 0 is the lock "<container/name>/slot/0", and so on: azconc lock list --prefix shows who holds them.
+AZCONC_SLOT has the number of the command's slot, 0 to n-1. Slot 0 is the lock "<container/name>/slot/0", and so on: azconc lock list
+--prefix shows who holds them.
 
 ` + UnderLong,
 		Example: `  azconc semaphore run jobs/encoders --slots 3 -- ./encode.sh movie.mp4
@@ -132,9 +126,6 @@ again. When the command ends by itself, azconc exits with its status, and anothe
 
 An election is a named lock: azconc lock show says who leads, since when, and with its fence the term. azconc lock break makes the
 leader step down on whichever machine it is: its command is stopped before another candidate leads, and it runs for election again.
-
-The command gets AZCONC_LOCK_NAME, AZCONC_LOCK_FENCE (the term: larger than every earlier one) and AZCONC_LEASE_ID in its
-environment.
 
 ` + UnderLong + `
 

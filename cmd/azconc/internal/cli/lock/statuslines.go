@@ -3,6 +3,7 @@ package lock
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"strconv"
 	"sync/atomic"
@@ -59,9 +60,7 @@ func (s *statusLines) write(event string, facts map[string]any) {
 		return
 	}
 	line := map[string]any{"event": event, "at": time.Now().UTC().Format(time.RFC3339Nano)}
-	for name, value := range facts {
-		line[name] = value
-	}
+	maps.Copy(line, facts)
 	text, err := json.Marshal(line)
 	if err != nil {
 		return

@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -19,7 +20,10 @@ import (
 )
 
 // UnderLong is part of the help of every verb that runs a command while holding something.
-const UnderLong = `If the lease is lost, everything that the command has started is stopped before another process can acquire the lease. azconc
+const UnderLong = `The command gets AZCONC_LOCK_NAME, AZCONC_LEASE_ID and AZCONC_LOCK_FENCE in its environment. The fence is larger than
+that of every earlier holder of the lock.
+
+If the lease is lost, everything that the command has started is stopped before another process can acquire the lease. azconc
 exits with the command's status, with 75 if the lock was not acquired in time, and with 76 if it was lost while the command
 ran. About signals, processes that stay, terminals and exit codes: azconc help holding.`
 
@@ -48,9 +52,7 @@ With --end-with-parent, azconc ends when the process that started it has ended: 
 releases the lock. The runner of a pipeline signals only the shell of a step, and what that shell has started gets nothing.
 
 The command inherits azconc's environment, credentials included (azconc help environment says how to withhold them), and gets azconc's
-process id in AZCONC_PID. azconc exits with the command's status: 128+n if a signal ended it, 126 or
-127 if it could not be started. The exit code is 75 if the lock was not acquired in time (-E changes that), and 76 if it was
-lost while the command ran.`
+process id in AZCONC_PID. Its status becomes azconc's: see azconc help exit-codes.`
 
 // Verb makes cmd a verb that runs a command while it holds what its first argument names. parse reads that argument and the verb's own
 // flags; it returns the name of a blob in the container of the locks. run acquires, by k, and runs the command.
@@ -176,6 +178,6 @@ func WaitingNote(f *cli.Factory) observe.Hooks {
 		if !e.Since.IsZero() {
 			since = " since " + show.Time(e.Since)
 		}
-		f.Notef("waiting for %s, held by %s%s", e.Resource, show.OrAnother(e.Holder), since)
+		f.Notef("waiting for %s, held by %s%s", e.Resource, cmp.Or(e.Holder, "another"), since)
 	}}
 }

@@ -4,7 +4,6 @@ package noun
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -18,6 +17,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/optimistic"
 )
 
@@ -185,13 +185,7 @@ type documentResult struct {
 	Settings any    `json:"settings"`
 }
 
-func (r documentResult) Text(w io.Writer) {
-	data, err := json.MarshalIndent(r.Settings, "", "  ")
-	if err != nil {
-		data = []byte("{}")
-	}
-	fmt.Fprintf(w, "%s\n", data)
-}
+func (r documentResult) Text(w io.Writer) { show.JSON(w, r.Settings) }
 
 func (d Document[T]) newSetCmd(f *cli.Factory) *cobra.Command {
 	cmd := &cobra.Command{

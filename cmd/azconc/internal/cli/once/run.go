@@ -1,6 +1,7 @@
 package once
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,7 +25,6 @@ import (
 	"github.com/azconc/azconc/pessimistic"
 )
 
-// runner is a run of azconc once run.
 type runner struct {
 	lock.UnderFlags
 	slotFlags
@@ -58,8 +58,7 @@ A key stands for one operation: with another command line, or another --payload,
 
 ` + slotLong + `
 
-The command gets AZCONC_ONCE_KEY, AZCONC_LOCK_NAME, AZCONC_LOCK_FENCE and AZCONC_LEASE_ID in its environment, and with --slot
-AZCONC_ONCE_SLOT, the time of the slot.
+AZCONC_ONCE_KEY has the key for the command, and AZCONC_ONCE_SLOT the time of the slot.
 
 ` + lock.UnderLong,
 		Example: `  azconc once run jobs/deploy-42 -- ./deploy 42
@@ -115,7 +114,7 @@ const maxPayload = 4 << 20
 func (r *runner) run(ctx context.Context, k *pessimistic.Locker) (err error) {
 	payload := []byte(strings.Join(r.Command, "\x00"))
 	if r.payload != "" {
-		if payload, err = r.f.WholeContent(ctx, r.payload, maxPayload); err != nil {
+		if payload, err = r.f.ContentUpTo(ctx, "--payload", r.payload, maxPayload, "the limit of --payload"); err != nil {
 			return err
 		}
 	}
@@ -178,7 +177,6 @@ func (r *runner) runKey(ctx context.Context, k *pessimistic.Locker, once *idem.O
 	return err
 }
 
-// finish stores the output of the command.
 func (r *runner) finish(ctx context.Context, run *idem.Run, kept *proc.Head) error {
 	result, err := json.Marshal(keptOutput{Bytes: kept.N, Output: kept.Data})
 	if err != nil {
@@ -196,7 +194,6 @@ func (r *runner) finish(ctx context.Context, run *idem.Run, kept *proc.Head) err
 	return nil
 }
 
-// replay prints the stored result.
 func (r *runner) replay(out idem.Result) error {
 	k, err := readKept(r.key.String(), out)
 	if err != nil {
@@ -229,7 +226,7 @@ func (r *runner) wait() idem.Wait {
 		}
 		why := "the service does not answer"
 		if busy {
-			why = "in progress at " + show.OrAnother(held.Holder)
+			why = "in progress at " + cmp.Or(held.Holder, "another")
 		}
 		if noted != why && r.f.ErrTerminal && !r.f.Quiet {
 			r.f.Notef("waiting for %s, %s", r.key, why)

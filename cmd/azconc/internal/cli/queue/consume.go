@@ -3,7 +3,6 @@ package queue
 import (
 	"cmp"
 	"context"
-	"errors"
 	"os"
 	"os/signal"
 	"syscall"
@@ -17,6 +16,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/lock"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
+	"github.com/azconc/azconc/cmd/azconc/internal/proc"
 	"github.com/azconc/azconc/idempotent"
 	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/retry"
@@ -207,7 +207,7 @@ func (opts *consumeOptions) consume(ctx context.Context, f *cli.Factory) error {
 	}
 	// The frame has made the first signal the end of ctx, and would let the second one end azconc.
 	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	proc.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	ended := lock.Until(func(ended <-chan struct{}) {
 		for n := 0; ; n++ {
 			select {
@@ -226,10 +226,8 @@ func (opts *consumeOptions) consume(ctx context.Context, f *cli.Factory) error {
 	signal.Stop(signals)
 	ended()
 	counts.progress.End()
-	if err == nil {
-		if _, signalled := errors.AsType[*fail.SignalError](context.Cause(ctx)); !signalled && ctx.Err() != nil {
-			err = context.Cause(ctx) // the time was up
-		}
+	if err == nil && !fail.Signalled(ctx) {
+		err = context.Cause(ctx) // the time was up
 	}
 	if err != nil {
 		return err

@@ -7,7 +7,6 @@ import (
 	"io"
 	"sync"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
@@ -76,7 +75,6 @@ func (m *messageCounts) follow(e observe.Event) {
 	}
 }
 
-// consumeResult sums up what became of the messages.
 type consumeResult struct {
 	Outcome  string         `json:"outcome"`
 	Queue    string         `json:"resource"`
@@ -120,7 +118,7 @@ func (m *messageCounts) conclude(ctx context.Context, queue *azqueue.QueueClient
 	}
 	r.Cost = m.f.Cost()
 	if bySelf {
-		r.Failed = to.Ptr(len(m.unhandled))
+		r.Failed = new(len(m.unhandled))
 	}
 	if bySelf && len(m.unhandled) > 0 {
 		poisoned := 0

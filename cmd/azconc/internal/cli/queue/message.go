@@ -20,7 +20,6 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
-// held is a message that was received.
 type held struct {
 	queue    string
 	delivery manual.Delivery
@@ -46,12 +45,7 @@ stale receipt the message stays, and the exit code is 9.`,
 	}
 	return cli.On(f, cmd, holding(cmd), queueOf(f), func(ctx context.Context, on held, queue *azqueue.QueueClient) (cli.Result, error) {
 		lost, err := manual.Delete(ctx, queue, on.delivery, nil)
-		if errors.Is(err, idempotent.ErrOwnershipLost) {
-			if answer, ok := errors.AsType[*azcore.ResponseError](err); ok {
-				return nil, answer // which says that the receipt is stale
-			}
-		}
-		return f.Done("deleted", on.queue+"/"+on.delivery.MessageID, lost), mistyped(err)
+		return f.Done("deleted", on.queue+"/"+on.delivery.MessageID, lost), explained(err)
 	})
 }
 
@@ -85,32 +79,27 @@ before it is visible again.`,
 	flags.Within(cmd.Flags(), &visibility, "visibility", 0, 7*show.Day, "for how long it is hidden: 0s to 7 days, in whole seconds")
 	return cli.On(f, cmd, holding(cmd), queueOf(f), func(ctx context.Context, on held, queue *azqueue.QueueClient) (cli.Result, error) {
 		e, err := manual.Extend(ctx, queue, on.delivery, visibility, nil)
-		switch {
-		case errors.Is(err, manual.ErrReceiptUnknown):
+		if errors.Is(err, manual.ErrReceiptUnknown) {
 			return nil, &fail.UnknownError{Why: "the message is hidden, and its new pop receipt is not known", Err: err}
-		case errors.Is(err, idempotent.ErrOwnershipLost):
-			return nil, &receiptLost{err}
 		}
 		return extendResult{
 			Outcome: "extended", Queue: on.queue, MessageID: on.delivery.MessageID, PopReceipt: e.PopReceipt, NextVisible: show.Time(e.NextVisible),
 			Cost: f.Cost(),
-		}, mistyped(err)
+		}, explained(err)
 	})
 }
 
-// mistyped adds a hint if the service does not take a pop receipt for one.
-func mistyped(err error) error {
-	if azerr.Has(err, "InvalidQueryParameterValue") {
+// explained returns the error of a request with a pop receipt: for a stale one the service's response, if there is one, which says so.
+func explained(err error) error {
+	answer, refused := errors.AsType[*azcore.ResponseError](err)
+	switch stale := errors.Is(err, idempotent.ErrOwnershipLost); {
+	case stale && refused:
+		return answer
+	case stale:
+		return fail.Judged(fail.ExitLost, "lost",
+			errors.New("the pop receipt is stale: the message was received or extended since, or is gone"))
+	case azerr.Has(err, "InvalidQueryParameterValue"):
 		return fail.WithHint(err, "--pop-receipt is not as it was printed, or was used before")
 	}
 	return err
 }
-
-// receiptLost reports that the message was received or extended since, or is gone.
-type receiptLost struct{ err error }
-
-func (*receiptLost) Error() string {
-	return "the pop receipt is stale: the message was received or extended since, or is gone"
-}
-func (e *receiptLost) Unwrap() error       { return e.err }
-func (*receiptLost) Verdict() fail.Verdict { return fail.Verdict{Code: fail.ExitLost, Outcome: "lost"} }

@@ -10,7 +10,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -24,7 +23,6 @@ import (
 	"github.com/azconc/azconc/pkg/ptr"
 )
 
-// reading are the flags of a verb that shows messages.
 type reading struct {
 	most     int
 	encoding string
@@ -111,7 +109,7 @@ func newPeekCmd(f *cli.Factory) *cobra.Command {
 	var o reading
 	o.add(cmd.Flags(), "look at")
 	return cli.On(f, cmd, o.parse, f.Queue, func(ctx context.Context, on string, queue *azqueue.QueueClient) (cli.Result, error) {
-		answer, err := queue.PeekMessages(ctx, &azqueue.PeekMessagesOptions{NumberOfMessages: to.Ptr(int32(o.most))})
+		answer, err := queue.PeekMessages(ctx, &azqueue.PeekMessagesOptions{NumberOfMessages: new(int32(o.most))})
 		var all []messageShown
 		for _, m := range answer.Messages {
 			one := messageShown{
@@ -125,7 +123,6 @@ func newPeekCmd(f *cli.Factory) *cobra.Command {
 	})
 }
 
-// messageShown is a message as receive and peek print it.
 type messageShown struct {
 	MessageID    string            `json:"message_id"`
 	PopReceipt   string            `json:"pop_receipt,omitempty"`

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -72,7 +71,7 @@ a blob of that container until the message is handled: azconc queue consume need
 		if check != nil {
 			limit, what = maxClaimed, "the limit of --claim-check"
 		}
-		if message.Body, err = f.ContentUpTo(ctx, file, limit, what); err != nil {
+		if message.Body, err = f.ContentUpTo(ctx, "--file", file, limit, what); err != nil {
 			return nil, err
 		}
 		p, err := idempotent.NewProducer(queue, &idempotent.ProducerOptions{Encoding: encoding, ClaimCheck: check, CreateQueue: *create, Hooks: f.Monitor.Hooks()})
@@ -107,22 +106,16 @@ func checkMessage(m idempotent.Outgoing) error {
 
 // parseHeaders reads name=value pairs. Names are kept as they are.
 func parseHeaders(pairs []string) (map[string]string, error) {
-	headers, size := map[string]string{}, 0
-	for _, pair := range pairs {
-		name, value, ok := strings.Cut(pair, "=")
-		if !ok || name == "" || !utf8.ValidString(pair) {
-			return nil, fail.Usagef("--header %q is not name=value in UTF-8", pair)
+	size := 0
+	return flags.ParsePairs("--header", pairs, func(name, value string) (string, error) {
+		if size += len(name) + len(value); size > 16<<10 {
+			return "", fail.Usagef("--header: the headers have %d bytes in total: the limit is %d", size, 16<<10)
 		}
-		if _, twice := headers[name]; twice {
-			return nil, fail.Usagef("--header %s is given twice", name)
+		if !utf8.ValidString(name + value) {
+			return "", fail.Usagef("--header %q is not UTF-8", name+"="+value)
 		}
-		headers[name] = value
-		size += len(name) + len(value)
-	}
-	if size > 16<<10 {
-		return nil, fail.Usagef("--header: the headers have %d bytes in total: the limit is %d", size, 16<<10)
-	}
-	return headers, nil
+		return name, nil
+	})
 }
 
 type sendResult struct {

@@ -6,7 +6,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
 	"github.com/spf13/cobra"
 
@@ -75,11 +74,7 @@ type listResult struct {
 	Queues  []string `json:"queues"`
 }
 
-func (r listResult) Text(w io.Writer) {
-	for _, name := range r.Queues {
-		fmt.Fprintln(w, name)
-	}
-}
+func (r listResult) Text(w io.Writer) { cli.PrintLines(w, r.Queues) }
 
 func newListCmd(f *cli.Factory) *cobra.Command {
 	cmd := &cobra.Command{
@@ -96,7 +91,6 @@ func newListCmd(f *cli.Factory) *cobra.Command {
 	})
 }
 
-// namesOf returns the names of the queues with a prefix.
 func namesOf(ctx context.Context, service *azqueue.ServiceClient, prefix string) ([]string, error) {
 	pages := service.NewListQueuesPager(&azqueue.ListQueuesOptions{Prefix: ptr.Optional(prefix)})
 	names, _, err := cli.List(ctx, pages, 0, func(page azqueue.ListQueuesResponse) (names []string) {
@@ -144,7 +138,7 @@ received; if there are as many, the number of hidden ones is not known. The age 
 		d, err := look(ctx, queue)
 		r := showResult{Outcome: "found", Queue: on, depth: d, Metadata: cli.OwnMetadata(d.metadata)}
 		if d.Visible != nil && *d.Visible < maxPeek {
-			r.Hidden = to.Ptr(max(0, int(d.Messages)-*d.Visible))
+			r.Hidden = new(max(0, int(d.Messages)-*d.Visible))
 		}
 		return r, err
 	})
@@ -165,13 +159,13 @@ func look(ctx context.Context, queue *azqueue.QueueClient) (d depth, err error) 
 		return d, err
 	}
 	d.Messages, d.metadata = ptr.Value(p.ApproximateMessagesCount), p.Metadata
-	seen, err := queue.PeekMessages(ctx, &azqueue.PeekMessagesOptions{NumberOfMessages: to.Ptr(int32(maxPeek))})
+	seen, err := queue.PeekMessages(ctx, &azqueue.PeekMessagesOptions{NumberOfMessages: new(int32(maxPeek))})
 	switch {
 	case err == nil:
-		d.Visible = to.Ptr(len(seen.Messages))
+		d.Visible = new(len(seen.Messages))
 		for _, m := range seen.Messages {
 			if m.InsertionTime != nil && seen.Date != nil {
-				d.OldestMS = to.Ptr(max(ptr.Value(d.OldestMS), seen.Date.Sub(*m.InsertionTime).Milliseconds()))
+				d.OldestMS = new(max(ptr.Value(d.OldestMS), seen.Date.Sub(*m.InsertionTime).Milliseconds()))
 			}
 		}
 	case azerr.Classify(err).Kind != azerr.Unauthorised: // it may be allowed to see the queue, and not its messages

@@ -51,13 +51,10 @@ func All(ctx context.Context, f *cli.Factory) (parts []live.Source, note string,
 // Named returns the source of a queue with the poison queue that consume gives it. Requests: 2, and 2 for the poison queue or 1 if
 // there is none.
 func Named(f *cli.Factory, name string) live.Source {
-	return one(f, name, len(name+poisonSuffix) <= longest)
+	_, tooLong := parseQueue(name + poisonSuffix)
+	return one(f, name, tooLong == nil)
 }
 
-// longest is the most characters of a queue's name (REST: "Naming queues and metadata").
-const longest = 63
-
-// seen is a queue as the view prints it in JSON.
 type seen struct {
 	Queue string `json:"resource"`
 	depth

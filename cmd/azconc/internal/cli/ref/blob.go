@@ -78,8 +78,8 @@ func ParseWritable(arg string) (Blob, error) {
 func parseBlobRef(arg string) (Blob, error) {
 	var r Blob
 	path := arg
-	if isURL(arg) {
-		u, at, name, err := splitURL(arg)
+	if IsURL(arg) {
+		u, at, name, err := SplitURL(arg)
 		if err != nil {
 			return r, err
 		}

@@ -16,27 +16,23 @@ import (
 type Account struct{ Endpoint, SAS string }
 
 // SplitURL splits a URL into the account, with its SAS if it has one, and the path.
-func SplitURL(text string) (at Account, name string, err error) {
-	_, at, name, err = splitURL(text)
-	return at, strings.TrimSuffix(name, "/"), err
-}
-
-func splitURL(text string) (u *url.URL, at Account, name string, err error) {
+func SplitURL(text string) (u *url.URL, at Account, path string, err error) {
 	if u, err = url.Parse(text); err != nil {
 		return nil, at, "", fail.Usagef("the resource is not a valid URL")
 	}
-	at.Endpoint, name = u.Scheme+"://"+u.Host, strings.TrimPrefix(u.Path, "/")
+	at.Endpoint, path = u.Scheme+"://"+u.Host, strings.TrimPrefix(u.Path, "/")
 	if azaccount.PathStyle(u.Hostname()) {
-		account, rest, _ := strings.Cut(name, "/")
-		at.Endpoint, name = at.Endpoint+"/"+account, rest
+		account, rest, _ := strings.Cut(path, "/")
+		at.Endpoint, path = at.Endpoint+"/"+account, rest
 	}
 	if u.Query().Get("sig") != "" {
 		at.SAS = u.RawQuery
 	}
-	return u, at, name, nil
+	return u, at, path, nil
 }
 
-func isURL(arg string) bool {
+// IsURL reports whether an argument is a URL, and not the name of a resource.
+func IsURL(arg string) bool {
 	return strings.HasPrefix(arg, "http://") || strings.HasPrefix(arg, "https://")
 }
 
@@ -54,7 +50,7 @@ func EntityPath(name string) string {
 
 // Display returns an argument as messages name it. Of a URL only the path remains.
 func Display(arg string) string {
-	if isURL(arg) {
+	if IsURL(arg) {
 		return resource.Path(arg)
 	}
 	return arg
@@ -130,7 +126,7 @@ func ParseFile(arg string) (File, error) {
 
 // ParseShareOrFile reads share[/path] and checks it against the rules of "Naming and referencing shares, directories, files, and metadata".
 func ParseShareOrFile(arg string) (File, error) {
-	if isURL(arg) {
+	if IsURL(arg) {
 		return File{}, fail.WithHint(fail.Usagef("a file is given by its path, not by a URL"), "the account comes from --account-name or --connection-string")
 	}
 	var r File

@@ -111,10 +111,7 @@ func members(t reflect.Type) (names []string, lists []reflect.StructField) {
 
 func memberName(f reflect.StructField) string {
 	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-	if name == "" {
-		return f.Name
-	}
-	return name
+	return cmp.Or(name, f.Name)
 }
 
 // lines returns the rows of the sheet, each with its values in the order of the columns.

@@ -46,35 +46,26 @@ func printHelp(out io.Writer, cmd *cobra.Command) {
 	}
 }
 
-// flagUsages describes flags, one or more lines each.
 func flagUsages(set *pflag.FlagSet) string {
 	return strings.TrimRight(set.FlagUsagesWrapped(columns), " \n")
 }
 
 // printCommands prints the commands below a group, by the groups that it has itself.
 func printCommands(p func(string, ...any), cmd *cobra.Command) {
-	below := func(title, group string) {
-		first := true
+	groups := cmd.Groups()
+	if len(groups) == 0 {
+		groups = []*cobra.Group{{Title: "Commands:"}}
+	}
+	for _, group := range groups {
+		p("\n%s", group.Title)
 		for _, c := range cmd.Commands() {
-			if c.GroupID != group || !c.IsAvailableCommand() {
-				continue
+			if c.GroupID == group.ID && c.IsAvailableCommand() {
+				p("%s", entry(c))
 			}
-			if first {
-				p("\n%s", title)
-				first = false
-			}
-			p("%s", entry(c))
 		}
-	}
-	if len(cmd.Groups()) == 0 {
-		below("Commands:", "")
-	}
-	for _, group := range cmd.Groups() {
-		below(group.Title, group.ID)
 	}
 }
 
-// entry is the line of a command in a list.
 func entry(c *cobra.Command) string {
 	line := fmt.Sprintf("  %-*s ", c.NamePadding(), c.Name())
 	return wrap(line+c.Short, len(line))

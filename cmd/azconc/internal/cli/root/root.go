@@ -144,9 +144,7 @@ func (r versionResult) Text(w io.Writer) {
 func version() versionResult {
 	r := versionResult{Outcome: "ok", Version: Version, Commit: Commit, Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH}
 	if info, ok := debug.ReadBuildInfo(); ok {
-		if r.Version == "" {
-			r.Version = info.Main.Version
-		}
+		r.Version = cmp.Or(r.Version, info.Main.Version)
 		for _, s := range info.Settings {
 			if s.Key == "vcs.revision" && r.Commit == "" {
 				r.Commit = s.Value

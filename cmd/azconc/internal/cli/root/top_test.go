@@ -180,10 +180,11 @@ func TestANameDoesNotBreakATable(t *testing.T) {
 
 func TestAWrongFlagOfTopSendsNothing(t *testing.T) {
 	for args, want := range map[string]string{
-		"top jobs/a":           "jobs/a",
-		"top jobs jobs":        "jobs is named twice",
-		"top --queue Orders":   "--queue",
-		"top --interval 100ms": "--interval 100ms is less than 1s",
+		"top jobs/a":                        "jobs/a",
+		"top jobs jobs":                     "jobs is named twice",
+		"top --queue orders --queue orders": "--queue orders is given twice",
+		"top --queue Orders":                "--queue",
+		"top --interval 100ms":              "--interval 100ms is less than 1s",
 	} {
 		if r := runOn(t.Context(), silent(t), nil, nil, strings.Fields(args)...); r.code != fail.ExitUsage || !strings.Contains(r.stderr, want) {
 			t.Errorf("azconc %s: exit %d, %s", args, r.code, r.stderr)

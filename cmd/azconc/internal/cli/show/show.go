@@ -2,6 +2,7 @@
 package show
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -98,11 +99,21 @@ func Quote(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-func OrAnother(holder string) string {
-	if holder == "" {
-		return "another"
+// JSON prints a document that can be edited.
+func JSON(w io.Writer, document any) {
+	data, err := json.MarshalIndent(document, "", "  ")
+	if err != nil {
+		data = fmt.Appendf(nil, "{} (%v)", err)
 	}
-	return holder
+	fmt.Fprintf(w, "%s\n", data)
+}
+
+// InCommon returns how many bytes at the beginning of a are those of b.
+func InCommon(a, b string) (n int) {
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n
 }
 
 // Cell returns s as one line of printable characters: what is stored by other writers may hold sequences that a terminal obeys, or

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/spf13/cobra"
@@ -56,7 +57,10 @@ lost.`,
 			return nil, err
 		}
 		r, err := optimistic.Create(ctx, target, properties, nil)
-		return cli.Written(on, "created", r, exists(err))
+		if errors.Is(err, optimistic.ErrExists) {
+			err = fail.WithHint(err, "azconc table update changes it; azconc table upsert replaces it, last writer wins")
+		}
+		return cli.Written(on, "created", r, err)
 	})
 }
 
@@ -94,11 +98,8 @@ the given ones keep their types, which azconc reads first.`,
 			return nil, err
 		}
 		r, err := tables.Upsert(ctx, target, properties, nil)
-		if err != nil {
-			return nil, err
-		}
-		r.Requests, r.Elapsed = int(f.Requests.Load()), 0 // with what the types took
-		return cli.Written(on, "upserted", r, nil)
+		r.Requests, r.Elapsed = int(f.Requests.Load()), time.Since(f.Began) // with what the types took
+		return cli.Written(on, "upserted", r, err)
 	})
 }
 
@@ -159,7 +160,7 @@ func putting(f *cli.Factory, cmd *cobra.Command, mode tables.Mode, done string) 
 		target.Mode = mode
 		o.Hooks = f.Monitor.Hooks()
 		r, err := optimistic.Replace(ctx, target, base, properties, &o)
-		r.Requests = int(f.Requests.Load()) // with the one that read the base
+		r.Requests, r.Elapsed = int(f.Requests.Load()), time.Since(f.Began) // with the one that read the base
 		return cli.Written(on, done, r, flags.UnconfirmedHint(err))
 	})
 }
@@ -266,7 +267,6 @@ programs would round it.`,
 	})
 }
 
-// changed applies a change to the properties of on.
 func changed(ctx context.Context, on ref.Table, c change.Change, p tables.Properties) (tables.Properties, error) {
 	_, inProcess := c.(*change.JqChange) // which calculates with integers of any size
 	data, err := EntityText(p, inProcess)

@@ -20,6 +20,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/tables"
 )
@@ -82,7 +83,6 @@ func ParseProperties(data []byte) (tables.Properties, error) {
 	return p, nil
 }
 
-// entityResult is an entity that was read.
 type entityResult struct {
 	Outcome   string            `json:"outcome"`
 	Resource  string            `json:"resource"`
@@ -92,13 +92,7 @@ type entityResult struct {
 	Entity    tables.Properties `json:"entity"`
 }
 
-func (r entityResult) Text(w io.Writer) {
-	data, err := json.MarshalIndent(r.Entity, "", "  ")
-	if err != nil {
-		data = fmt.Appendf(nil, "{} (%v)", err)
-	}
-	fmt.Fprintf(w, "%s\n", data)
-}
+func (r entityResult) Text(w io.Writer) { show.JSON(w, r.Entity) }
 
 // flat returns the entity as one object: its keys, its ETag and its properties.
 func (r entityResult) flat() map[string]any {
@@ -137,14 +131,6 @@ func parseETag(s string) (azcore.ETag, error) {
 		return azcore.ETag(s), nil
 	}
 	return "", fail.WithHint(fail.Usagef("--if-match %s is not a table's ETag", s), `it looks like W/"datetime'2026-01-31T12%3A00%3A05.1234567Z'", as azconc table get -o json prints it`)
-}
-
-// exists is the hint for an entity that already exists.
-func exists(err error) error {
-	if errors.Is(err, optimistic.ErrExists) {
-		return fail.WithHint(err, "azconc table update changes it; azconc table upsert replaces it, last writer wins")
-	}
-	return err
 }
 
 // EntityText is an entity's properties as the JSON document that a change starts from. Int64 are strings in it, as the

@@ -82,11 +82,7 @@ type listResult struct {
 	Tables  []string `json:"tables"`
 }
 
-func (r listResult) Text(w io.Writer) {
-	for _, name := range r.Tables {
-		fmt.Fprintln(w, name)
-	}
-}
+func (r listResult) Text(w io.Writer) { cli.PrintLines(w, r.Tables) }
 
 func newListCmd(f *cli.Factory) *cobra.Command {
 	cmd := &cobra.Command{

@@ -16,14 +16,10 @@ type signals struct {
 	out chan os.Signal // to the command
 }
 
-// catchSignals passes signals on until stop is called. Those that azconc was started to ignore stay ignored.
+// catchSignals passes signals on until stop is called.
 func catchSignals() (s *signals, stop func()) {
 	s = &signals{in: make(chan os.Signal, 8), out: make(chan os.Signal, 8)}
-	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
-		if !signal.Ignored(sig) {
-			signal.Notify(s.in, sig)
-		}
-	}
+	proc.Notify(s.in, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	passing := lock.Until(func(stopped <-chan struct{}) {
 		asked := false // the command has been asked to stop
 		for {

@@ -1,6 +1,7 @@
 package tf
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +19,6 @@ import (
 	"github.com/azconc/azconc/pessimistic"
 )
 
-// unlocking is a run of azconc tf unlock.
 type unlocking struct {
 	f   *cli.Factory
 	id  string
@@ -59,7 +59,7 @@ func (r unlockResult) Text(w io.Writer) {
 	case "declined":
 		fmt.Fprintf(w, "unchanged %s\n", r.State)
 	default:
-		fmt.Fprintf(w, "released %s of %s, id %s\n", r.State, show.Line(show.OrAnother(r.Who)), show.Line(r.ID))
+		fmt.Fprintf(w, "released %s of %s, id %s\n", r.State, show.Line(cmp.Or(r.Who, "another")), show.Line(r.ID))
 	}
 }
 
@@ -82,9 +82,12 @@ func (u *unlocking) run(ctx context.Context, on ref.Blob, client *blob.Client) (
 	case !l.Info.Named():
 		return nil, fail.WithHint(fmt.Errorf("the lock's ID %.64q is not a GUID, so it cannot be the id of a lease", l.Info.ID), breakIt)
 	case u.id != "" && !strings.EqualFold(u.id, l.Info.ID):
-		return nil, conflict("it is locked by " + show.OrAnother(s.Who) + " with the ID " + s.ID)
+		return nil, conflict("it is locked by " + cmp.Or(s.Who, "another") + " with the ID " + s.ID)
 	}
-	if agreed, err := u.agreed(ctx, s); err != nil {
+	question := fmt.Sprintf("%s is locked by %s (%s, ID %s), since %s by that machine's clock. It was last modified %s.\nazconc: "+
+		"Is that run certainly over? Only yes releases the lock: ",
+		s.State, show.Cell(cmp.Or(s.Who, "another")), show.Cell(s.Operation), show.Cell(s.ID), ago(s.CreatedMS), ago(s.ModMS))
+	if agreed, err := u.f.Agreed(ctx, u.yes, question, "--id names the lock that it is about"); err != nil {
 		return nil, err
 	} else if !agreed {
 		return done("declined")
@@ -95,19 +98,6 @@ func (u *unlocking) run(ctx context.Context, on ref.Blob, client *blob.Client) (
 		return nil, err
 	}
 	return done("released")
-}
-
-// agreed asks whether the lock shall be released, unless --yes is given.
-func (u *unlocking) agreed(ctx context.Context, s shown) (bool, error) {
-	if u.yes {
-		return true, nil
-	}
-	if !u.f.InTerminal {
-		return false, fail.WithHint(fail.Usagef("stdin is not a terminal, so nobody can be asked"), "--yes answers the question; --id names the lock that it is about")
-	}
-	u.f.Notef("%s is locked by %s (%s, ID %s), since %s by that machine's clock. It was last modified %s.",
-		s.State, show.Line(show.OrAnother(s.Who)), show.Line(s.Operation), show.Line(s.ID), ago(s.CreatedMS), ago(s.ModMS))
-	return u.f.Confirmed(ctx, "Is that run certainly over? Only yes releases the lock: ")
 }
 
 // conflict returns the error for another run that was there first. Nothing was changed.

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,7 +28,6 @@ type options struct {
 	Interval   time.Duration
 }
 
-// NewCmd returns azconc top.
 func NewCmd(f *cli.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "top [<container>]... [flags]",
@@ -57,8 +57,10 @@ In a pipe and with -o json, what one round has fetched is printed.`,
 	flags.Within(set, &opts.Interval, "interval", time.Second, 0, "time between two rounds of requests, at least 1s; longer if a minute had more than 200 requests, or nothing changes")
 	parse := func() (_ options, err error) {
 		opts.Containers, err = containers(set.Args())
-		for _, name := range opts.Queues {
-			err = cmp.Or(err, queue.CheckFlag("--queue", name))
+		for i, name := range opts.Queues {
+			if err = cmp.Or(err, queue.CheckFlag("--queue", name)); err == nil && slices.Contains(opts.Queues[:i], name) {
+				err = fail.Usagef("--queue %s is given twice", name)
+			}
 		}
 		return opts, err
 	}
@@ -72,17 +74,15 @@ In a pipe and with -o json, what one round has fetched is printed.`,
 	})
 }
 
-// containers parses the names of containers. The same one twice would have each row twice.
+// containers parses the names of containers. The same one twice would have each row twice, as would a queue.
 func containers(args []string) (found []ref.Blob, err error) {
 	for _, arg := range args {
 		c, err := ref.ParseContainer(arg)
 		if err != nil {
 			return nil, err
 		}
-		for _, other := range found {
-			if other.Container == c.Container {
-				return nil, fail.Usagef("%s is named twice", arg)
-			}
+		if slices.ContainsFunc(found, func(other ref.Blob) bool { return other.Container == c.Container }) {
+			return nil, fail.Usagef("%s is named twice", arg)
 		}
 		found = append(found, c)
 	}
