@@ -58,6 +58,7 @@ func (p *part) run(f func(t conformance.T)) {
 // holds is the expectation of a rule that covers more than one response.
 const holds = "it holds"
 
+// show adds a row.
 func (p *part) show(question, expected, answered, known string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -23,6 +23,7 @@ type report struct {
 	skipped   []string
 }
 
+// row is one line of the table.
 type row struct {
 	rule, expected, answered, source string
 	known                            string // why the emulator differs here

@@ -94,6 +94,7 @@ func (r *rig) has(service string) bool {
 	return r.account.Endpoint(s) != "" && r.account.Emulator(s) == r.emulator
 }
 
+// name returns a new name.
 func (r *rig) name() string { return fmt.Sprint(r.prefix, r.names.Add(1)) }
 
 // create creates a resource, and notes it for the removal.

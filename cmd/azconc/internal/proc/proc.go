@@ -104,6 +104,7 @@ type StartError struct {
 
 func (e *StartError) Error() string { return e.Err.Error() }
 
+// Unwrap returns the reason.
 func (e *StartError) Unwrap() error { return e.Err }
 
 const (

@@ -29,6 +29,7 @@ var answerWithin = 5 * time.Second
 // overdue is how long after a KILL is due the watchdog may be silent. After that it must be stopped itself, and is killed.
 var overdue = 150 * time.Millisecond
 
+// run is a running command.
 type run struct {
 	*Command
 	ending // of azconc itself, if the watchdog does not end the command

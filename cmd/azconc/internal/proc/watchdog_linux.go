@@ -48,6 +48,7 @@ type endedEvent struct {
 	Cut    bool
 }
 
+// statusOf reads how a command ended.
 func statusOf(w syscall.WaitStatus) endedEvent {
 	if w.Signaled() {
 		return endedEvent{Code: 128 + int(w.Signal()), Signal: w.Signal()}
@@ -182,6 +183,7 @@ func (w *watchdog) run(in *json.Decoder, argv []string) {
 	w.tell(event{Ended: w.ended})
 }
 
+// launch starts the command.
 func (w *watchdog) launch(argv []string) (err error) {
 	sys := &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if w.Job {

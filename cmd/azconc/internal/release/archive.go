@@ -12,6 +12,7 @@ import (
 	"time"
 )
 
+// entry is a file of an archive.
 type entry struct {
 	name string
 	data []byte
@@ -56,6 +57,7 @@ func tarred(entries []entry, at time.Time) ([]byte, error) {
 	return b.Bytes(), err
 }
 
+// gzipped is a tar in gzip.
 func gzipped(entries []entry, at time.Time) ([]byte, error) {
 	packed, err := tarred(entries, at)
 	if err != nil {

@@ -34,6 +34,7 @@ func main() {
 	}
 }
 
+// aVersion is a version as tags have it.
 var aVersion = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$`)
 
 func run(ctx context.Context, args []string) error {

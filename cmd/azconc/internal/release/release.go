@@ -20,6 +20,7 @@ import (
 	cdx "github.com/CycloneDX/cyclonedx-go"
 )
 
+// release is a release that is being built.
 type release struct {
 	version     string // with the v
 	source, out string // absolute

@@ -64,6 +64,7 @@ type Session struct {
 	lost     error  // why a lock was over before it was released
 }
 
+// held is a lock that the client has.
 type held struct {
 	info    Info
 	lease   *pessimistic.Lease

@@ -32,6 +32,7 @@ type options struct {
 	Yes         bool
 }
 
+// NewCmd returns azconc bench.
 func NewCmd(f *cli.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
@@ -67,6 +68,7 @@ acquisitions is not counted. All clients run in this process, so on an emulator 
 	return cli.OnAccount(f, cmd, parse, func(ctx context.Context, opts *options) (cli.Result, error) { return run(ctx, f, opts) })
 }
 
+// workloadHelp describes the workloads.
 func workloadHelp() string {
 	var b strings.Builder
 	for _, w := range workloads {
@@ -210,6 +212,7 @@ func (r result) Text(w io.Writer) {
 	fmt.Fprintf(w, "%s on %s, from a machine with %s\n", show.Plural(int(r.Requests), "request"), r.Service, show.Plural(r.CPUs, "processor"))
 }
 
+// unknown stands for a figure that is not known.
 const unknown = "–"
 
 func inMS(v float64) string {

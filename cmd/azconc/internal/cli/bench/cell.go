@@ -27,11 +27,13 @@ type workload struct {
 	prepare    func(s *site, ctx context.Context, c cell) (work, error)
 }
 
+// workloads are the workloads that can be measured.
 var workloads = []workload{
 	{"blob", "an increment of a counter in one blob", []string{azconc, shared, plain, jitter, leased}, (*site).counters},
 	{"lock", "an acquisition of one lock and its release", []string{azconc, shared, leased}, (*site).locks},
 }
 
+// cell is one measurement.
 type cell struct {
 	Workload string `json:"workload"`
 	Way      string `json:"way"`
@@ -115,6 +117,7 @@ type recorder struct {
 	failed  int
 }
 
+// end ends the cell.
 func (r *recorder) end() {
 	r.mu.Lock()
 	r.over = true
@@ -122,6 +125,7 @@ func (r *recorder) end() {
 	r.stop()
 }
 
+// committed records a commit.
 func (r *recorder) committed(client int, took time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

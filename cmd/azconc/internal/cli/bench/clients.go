@@ -81,6 +81,7 @@ func again(ctx context.Context, pause retry.Backoff, try func() error) error {
 	}
 }
 
+// underLease runs do under the lease of a blob.
 func underLease(ctx context.Context, client *blockblob.Client, do func(leaseID *string) error) error {
 	l, err := lease.NewBlobClient(client, nil)
 	if err != nil {

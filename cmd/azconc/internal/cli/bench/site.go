@@ -46,6 +46,7 @@ func (s *site) count() {
 	}
 }
 
+// blob returns the blob of a cell.
 func (s *site) blob(c cell) (*blockblob.Client, error) {
 	return s.f.BlockBlob(ref.Blob{Container: s.in.Container, Blob: c.name()})
 }

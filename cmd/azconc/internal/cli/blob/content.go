@@ -157,6 +157,7 @@ condition ends with exit code 5, because another client may have deleted it; a d
 	})
 }
 
+// listsSnapshots returns the command that lists a blob's snapshots.
 func listsSnapshots(on ref.Blob) string {
 	return "azconc blob list " + show.Quote(on.Container) + " --snapshots --prefix " + show.Quote(on.Blob)
 }

@@ -23,6 +23,7 @@ func newPageCmd(f *cli.Factory) *cobra.Command {
 	)
 }
 
+// pageBlob returns what opens a page blob.
 func pageBlob(f *cli.Factory) func(ref.Blob) (*pageblob.Client, error) {
 	return func(on ref.Blob) (*pageblob.Client, error) {
 		c, err := f.Container(on)

@@ -20,6 +20,7 @@ import (
 	"github.com/azconc/azconc/pkg/ptr"
 )
 
+// headerFields are the flags of headers set, and the field that each sets.
 var headerFields = []struct {
 	flag, name string
 	field      func(*blobs.HTTPHeaders) *string

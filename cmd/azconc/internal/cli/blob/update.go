@@ -19,6 +19,7 @@ import (
 	"github.com/azconc/azconc/optimistic/blobs"
 )
 
+// updating is an update of a blob, as its flags describe it.
 type updating struct {
 	f      *cli.Factory
 	on     ref.Blob

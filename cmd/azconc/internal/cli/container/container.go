@@ -168,6 +168,7 @@ func newACLCmd(f *cli.Factory) *cobra.Command {
 	}.NewCmd(f)
 }
 
+// aclDocument is an access control list as JSON, in and out.
 type aclDocument struct {
 	Access   string        `json:"access"`
 	Policies []PolicyShown `json:"policies"`

@@ -26,6 +26,7 @@ func NewCmd(f *cli.Factory) *cobra.Command {
 		newCreateCmd(f), newAddCmd(f), newGetCmd(f), newDeleteCmd(f))
 }
 
+// verb makes cmd a verb on a counter.
 func verb(f *cli.Factory, cmd *cobra.Command, do func(context.Context, ref.Blob, *sharded.Counter) (cli.Result, error)) *cobra.Command {
 	open := func(name ref.Blob) (*sharded.Counter, error) {
 		if _, err := f.BlockBlob(name); err != nil {
@@ -55,6 +56,7 @@ func parse(arg string) (ref.Blob, error) {
 	return r, err
 }
 
+// explained adds the way out to an error.
 func explained(err error, name ref.Blob) error {
 	_, deleting := errors.AsType[*sharded.DeletingError](err)
 	switch {

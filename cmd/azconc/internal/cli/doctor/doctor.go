@@ -27,6 +27,7 @@ type options struct {
 	ReadOnly  bool
 }
 
+// NewCmd returns azconc doctor.
 func NewCmd(f *cli.Factory) *cobra.Command { return newCmd(f, machine{}) }
 
 func newCmd(f *cli.Factory, on network) *cobra.Command {
@@ -77,6 +78,7 @@ The exit code is 1 if a check has failed. Warnings do not change it.`,
 	})
 }
 
+// Status is how a check ended.
 type status string
 
 const (
@@ -85,6 +87,7 @@ const (
 	failed  status = "failed"
 )
 
+// finding is the result of a check.
 type finding struct {
 	Check  string `json:"check"`
 	Status status `json:"status"`
@@ -107,6 +110,7 @@ func (f finding) follows(cause finding) bool {
 	return f.blocked && slices.Contains(way, cause.Check) || f.Found == cause.Found || f.Cure == cause.Cure && f.Cure != ""
 }
 
+// widest is as wide as the longest name of a check.
 const widest = len("blob put --if-match")
 
 // Text prints a line, and another one with what to do about a failure that nothing else explains.
@@ -134,6 +138,7 @@ type patient struct {
 	ahead    []time.Duration // of the service's clock: that of this machine, by each response
 }
 
+// add reports what a check has found.
 func (p *patient) add(check string, s status, cure, format string, args ...any) {
 	p.note(finding{Check: check, Status: s, Found: fmt.Sprintf(format, args...), Cure: cure})
 }
@@ -200,6 +205,7 @@ func (r result) Text(w io.Writer) {
 	fmt.Fprintf(w, "%s, none failed, %s\n", show.Plural(len(r.Checks), "check"), show.Plural(r.Warnings, "warning"))
 }
 
+// conclude returns the result, with the cause first.
 func (p *patient) conclude() (cli.Result, error) {
 	r := result{Outcome: "healthy", Cause: p.cause.Check, Checks: p.findings, Cost: p.f.Cost()}
 	if at := slices.Index(r.Checks, p.cause); at > 0 {

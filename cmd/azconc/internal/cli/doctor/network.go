@@ -34,6 +34,7 @@ type network interface {
 	proxy(u *url.URL) (*url.URL, error)
 }
 
+// machine is the network of this machine.
 type machine struct{}
 
 func (machine) lookup(ctx context.Context, host string) (string, []netip.Addr, error) {

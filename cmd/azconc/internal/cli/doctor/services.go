@@ -189,6 +189,7 @@ func (p *patient) tables(ctx context.Context) {
 	p.permitted("table query", p.opts.Table, err)
 }
 
+// permitted adds how an operation on a resource has ended.
 func (p *patient) permitted(check, on string, err error) bool {
 	if err != nil {
 		p.refused(check, on, err)

@@ -121,6 +121,7 @@ func startAzurite(ctx context.Context, f *cli.Factory, o Options) (*Running, err
 	return &Running{Server: &process{server, f}, Account: account, Name: "Azurite " + azurite.Version}, nil
 }
 
+// process is an Azurite whose errors are explained.
 type process struct {
 	*azurite.Server
 	f *cli.Factory

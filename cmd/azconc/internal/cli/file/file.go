@@ -51,6 +51,7 @@ func NewShareCmd(f *cli.Factory) *cobra.Command {
 	)
 }
 
+// waited is the result of a verb that waits for SMB clients.
 type waited struct {
 	cli.Done
 	WaitedMS int64 `json:"waited_ms"`
@@ -165,6 +166,7 @@ func waitingFor(f *cli.Factory, wait time.Duration) *files.WaitOptions {
 	return &files.WaitOptions{MaxWait: wait, Waiting: waiting(f)}
 }
 
+// waiting reports the clients waited for.
 func waiting(f *cli.Factory) func(files.InUseError) {
 	return func(e files.InUseError) {
 		if !f.Quiet {

@@ -79,6 +79,7 @@ func entries(page directory.ListFilesAndDirectoriesResponse) (all []listItem) {
 	return all
 }
 
+// handleShown is a handle as it is printed.
 type handleShown struct {
 	ID         string   `json:"id"`
 	Path       string   `json:"path"`

@@ -131,6 +131,7 @@ func Pairs(set *pflag.FlagSet, to *map[string]string, name, usage string, parse 
 	set.Var(&pairsValue{to: to, parse: parse}, name, usage+"; may be repeated")
 }
 
+// pairsValue is a flag that collects name=value pairs.
 type pairsValue struct {
 	given []string
 	to    *map[string]string

@@ -25,6 +25,7 @@ import (
 	"github.com/azconc/azconc/pkg/observe"
 )
 
+// noun is a kind of resource that can be leased.
 type noun struct {
 	name, arg, example string
 	conditions         flags.ConditionSet // that the service takes on a lease operation, without the lease's own id
@@ -161,6 +162,7 @@ func judge(err error) error {
 	return err
 }
 
+// result completes the result of the call.
 func (c *call) result(r result) result {
 	r.Resource, r.Ambiguous, r.Cost = c.on.String(), c.ambiguous, c.f.Cost()
 	return r

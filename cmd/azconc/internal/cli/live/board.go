@@ -28,6 +28,7 @@ type board struct {
 	pace     time.Duration // until the next round
 }
 
+// part is the rows of a source.
 type part struct {
 	name string
 	rows []Row
@@ -108,6 +109,7 @@ func (e fault) text() string {
 	return show.Cell(text)
 }
 
+// rows returns the rows of a section.
 func (b board) rows(section string) (rows []Row) {
 	for _, p := range b.parts {
 		for _, r := range p.rows {
@@ -126,6 +128,7 @@ func (b board) like(o board) bool {
 	})
 }
 
+// flat returns rows with their parts.
 func flat(rows []Row) (lines []Row) {
 	for _, r := range rows {
 		lines = append(append(lines, r), r.Parts...)

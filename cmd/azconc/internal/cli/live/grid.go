@@ -87,6 +87,7 @@ func (g *grid) fit(width int) {
 	}
 }
 
+// width is that of a line.
 func (g *grid) width() int {
 	sum := -gap
 	for _, w := range g.widths {
@@ -138,6 +139,7 @@ func (g *grid) padded(column int, text string) string {
 	return text + space
 }
 
+// titles returns the titles of the columns.
 func (g *grid) titles() (titles []string) {
 	for _, c := range g.columns {
 		titles = append(titles, strings.ToUpper(c.Title))
@@ -145,6 +147,7 @@ func (g *grid) titles() (titles []string) {
 	return titles
 }
 
+// line returns the cells in their columns.
 func (g *grid) line(cells []string) string {
 	var shown []string
 	for i, c := range cells {

@@ -48,6 +48,7 @@ func once(ctx context.Context, f *cli.Factory, v View) error {
 	return fail.WithFacts(fail.Judged(as.Code, as.Outcome, incomplete), listing{b, v}.facts())
 }
 
+// listing is the result of a round.
 type listing struct {
 	board
 	view View

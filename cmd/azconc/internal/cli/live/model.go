@@ -71,6 +71,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, cmd
 }
 
+// key carries out a key.
 func (m *model) key(k tea.KeyPressMsg) (cmd tea.Cmd) {
 	switch name := k.String(); {
 	case name == "ctrl+c" || name == "q" && !m.reading:

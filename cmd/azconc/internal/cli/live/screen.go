@@ -93,6 +93,7 @@ func (m *model) tabs() string {
 	return names[m.at]
 }
 
+// foot returns the lines below the body.
 func (m *model) foot() []string {
 	if m.reading {
 		return []string{"", "up, down: scroll   any other key: back"}
@@ -100,8 +101,10 @@ func (m *model) foot() []string {
 	return []string{"", faint.Render("tab next  enter more  q quit  s longest")}
 }
 
+// room is the height of the body.
 func (m *model) room() int { return max(1, m.height-len(m.head())-len(m.foot())) }
 
+// body returns the lines between head and foot.
 func (m *model) body() []string {
 	switch {
 	case m.reading:

@@ -175,6 +175,7 @@ func (r *running) hold(h *pessimistic.Hold) error {
 	return err
 }
 
+// command runs the command while h is held.
 func (r *running) command(h *pessimistic.Hold) error {
 	w := &watch{
 		killAfter: r.u.KillAfter, held: h, status: r.status, woken: make(chan os.Signal, 1),

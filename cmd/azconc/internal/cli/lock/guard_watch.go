@@ -145,6 +145,7 @@ func (w *watch) order(d time.Duration) {
 	}
 }
 
+// move sets the deadline.
 func (w *watch) move(d proc.Deadline) {
 	select {
 	case w.deadlines <- d:

@@ -118,6 +118,7 @@ func (s shown) print(w io.Writer) {
 	show.Fields(w, "lock", s.Lock, "held", held, last+"owner", s.Owner, "since", s.Since, "lease", lasts, last+"fence", fence, "etag", s.ETag)
 }
 
+// word says whether the lock is held.
 func (s shown) word() string {
 	if s.Held {
 		return "held"

@@ -34,6 +34,7 @@ The blob of a lock is empty. A blob that has content is not locked, unless --all
 	})
 }
 
+// named acquires a named lock.
 func named(u *UnderFlags, k *pessimistic.Locker, container, name string) Acquisition {
 	return Acquisition{Locker: k, What: container + "/" + name, Acquire: func(ctx context.Context) (*pessimistic.Hold, error) {
 		return k.Lock(ctx, name, &u.Lock)

@@ -63,6 +63,7 @@ func LocksIn(f *cli.Factory, in ref.Blob) live.Source {
 	}}
 }
 
+// semaphoreLive is a semaphore with the holders of its slots.
 type semaphoreLive struct {
 	Semaphore string      `json:"resource"`
 	Held      int         `json:"held"`
@@ -79,6 +80,7 @@ type slotShown struct {
 // slotsIn separates the name of a semaphore from the numbers of its slots, which are locks: see shared.Semaphore.
 const slotsIn = "/slot/"
 
+// slotOf splits the name of a slot's lock.
 func slotOf(name string) (semaphore string, number int, ok bool) {
 	i := strings.LastIndex(name, slotsIn)
 	if i < 1 {

@@ -60,6 +60,7 @@ func on(f *cli.Factory, cmd *cobra.Command, parse func(string) (ref.Blob, error)
 	return cli.On(f, cmd, parse, open, do)
 }
 
+// parseKey reads container/key.
 func parseKey(arg string) (ref.Blob, error) {
 	key, err := lock.ParseLock(arg)
 	if err == nil && len(key.Blob) > 200 {
@@ -116,6 +117,7 @@ func newShowCmd(f *cli.Factory) *cobra.Command {
 	})
 }
 
+// notDone returns the error for a key without a result.
 func notDone(key ref.Blob) error {
 	return fail.Judged(fail.ExitNotFound, "not_found", fmt.Errorf("%v was not completed", key))
 }

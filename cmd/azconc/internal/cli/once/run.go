@@ -25,6 +25,7 @@ import (
 	"github.com/azconc/azconc/pessimistic"
 )
 
+// runner is a run of azconc once run.
 type runner struct {
 	lock.UnderFlags
 	slotFlags
@@ -177,6 +178,7 @@ func (r *runner) runKey(ctx context.Context, k *pessimistic.Locker, once *idem.O
 	return err
 }
 
+// finish stores the output of the command.
 func (r *runner) finish(ctx context.Context, run *idem.Run, kept *proc.Head) error {
 	result, err := json.Marshal(keptOutput{Bytes: kept.N, Output: kept.Data})
 	if err != nil {
@@ -194,6 +196,7 @@ func (r *runner) finish(ctx context.Context, run *idem.Run, kept *proc.Head) err
 	return nil
 }
 
+// replay prints the stored result.
 func (r *runner) replay(out idem.Result) error {
 	k, err := readKept(r.key.String(), out)
 	if err != nil {

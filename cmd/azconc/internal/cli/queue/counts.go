@@ -75,6 +75,7 @@ func (m *messageCounts) follow(e observe.Event) {
 	}
 }
 
+// consumeResult sums up what became of the messages.
 type consumeResult struct {
 	Outcome  string         `json:"outcome"`
 	Queue    string         `json:"resource"`

@@ -28,6 +28,7 @@ func (r gcResult) Text(w io.Writer) {
 	fmt.Fprintf(w, "deleted %s, %s of an inbox, %s\n", show.Plural(r.Markers, "marker"), show.Plural(r.Inbox, "mark"), show.Plural(r.Bodies, "stored message"))
 }
 
+// collection names the places that gc collects in.
 type collection struct {
 	markers string
 	inbox   ref.Table

@@ -23,6 +23,7 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
+// execHandler runs the command.
 type execHandler struct {
 	f       *cli.Factory
 	command string
@@ -196,6 +197,7 @@ func (e *effects) apply(ctx context.Context, m *idempotent.Message, out []byte) 
 	})
 }
 
+// outgoing is a message that a command sends.
 type outgoing struct {
 	queue   string
 	message idempotent.Outgoing

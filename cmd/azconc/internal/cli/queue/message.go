@@ -20,6 +20,7 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
+// held is a message that was received.
 type held struct {
 	queue    string
 	delivery manual.Delivery

@@ -45,6 +45,7 @@ func parseQueue(arg string) (string, error) {
 	return arg, nil
 }
 
+// parseTable reads the name of a table.
 func parseTable(arg string) (string, error) {
 	t, err := ref.ParseTable(arg, 1)
 	return t.Table, err
@@ -94,6 +95,7 @@ func TableFlag(set *pflag.FlagSet, to *string, name, usage string) {
 	named(set, to, name, usage, parseTable)
 }
 
+// openMarkers returns the markers in a table.
 func openMarkers(f *cli.Factory, table string) (*idempotent.Markers, error) {
 	client, err := f.Table(ref.Table{Table: table})
 	if err != nil {

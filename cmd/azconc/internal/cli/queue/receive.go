@@ -23,6 +23,7 @@ import (
 	"github.com/azconc/azconc/pkg/ptr"
 )
 
+// reading are the flags of a verb that shows messages.
 type reading struct {
 	most     int
 	encoding string
@@ -123,6 +124,7 @@ func newPeekCmd(f *cli.Factory) *cobra.Command {
 	})
 }
 
+// messageShown is a message as receive and peek print it.
 type messageShown struct {
 	MessageID    string            `json:"message_id"`
 	PopReceipt   string            `json:"pop_receipt,omitempty"`

@@ -56,6 +56,7 @@ type aclDocument struct {
 	Policies []container.PolicyShown `json:"policies"`
 }
 
+// newPropertiesCmd returns the verbs of the settings of the account's Queue service.
 func newPropertiesCmd(f *cli.Factory) *cobra.Command {
 	return noun.Document[azqueue.SetPropertiesOptions]{
 		Path: "queue properties", Name: "the settings of the account's Queue service", Long: lastWriterWinsLong,

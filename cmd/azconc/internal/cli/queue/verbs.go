@@ -91,6 +91,7 @@ func newListCmd(f *cli.Factory) *cobra.Command {
 	})
 }
 
+// namesOf returns the names of the queues with a prefix.
 func namesOf(ctx context.Context, service *azqueue.ServiceClient, prefix string) ([]string, error) {
 	pages := service.NewListQueuesPager(&azqueue.ListQueuesOptions{Prefix: ptr.Optional(prefix)})
 	names, _, err := cli.List(ctx, pages, 0, func(page azqueue.ListQueuesResponse) (names []string) {

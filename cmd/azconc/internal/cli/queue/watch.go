@@ -55,6 +55,7 @@ func Named(f *cli.Factory, name string) live.Source {
 	return one(f, name, tooLong == nil)
 }
 
+// seen is a queue as the view prints it in JSON.
 type seen struct {
 	Queue string `json:"resource"`
 	depth

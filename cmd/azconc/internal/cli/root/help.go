@@ -46,6 +46,7 @@ func printHelp(out io.Writer, cmd *cobra.Command) {
 	}
 }
 
+// flagUsages describes flags, one or more lines each.
 func flagUsages(set *pflag.FlagSet) string {
 	return strings.TrimRight(set.FlagUsagesWrapped(columns), " \n")
 }
@@ -66,6 +67,7 @@ func printCommands(p func(string, ...any), cmd *cobra.Command) {
 	}
 }
 
+// entry is the line of a command in a list.
 func entry(c *cobra.Command) string {
 	line := fmt.Sprintf("  %-*s ", c.NamePadding(), c.Name())
 	return wrap(line+c.Short, len(line))

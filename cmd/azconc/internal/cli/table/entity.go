@@ -267,6 +267,7 @@ programs would round it.`,
 	})
 }
 
+// changed applies a change to the properties of on.
 func changed(ctx context.Context, on ref.Table, c change.Change, p tables.Properties) (tables.Properties, error) {
 	_, inProcess := c.(*change.JqChange) // which calculates with integers of any size
 	data, err := EntityText(p, inProcess)

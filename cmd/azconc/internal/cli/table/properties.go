@@ -83,6 +83,7 @@ func ParseProperties(data []byte) (tables.Properties, error) {
 	return p, nil
 }
 
+// entityResult is an entity that was read.
 type entityResult struct {
 	Outcome   string            `json:"outcome"`
 	Resource  string            `json:"resource"`

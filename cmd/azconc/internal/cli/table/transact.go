@@ -161,6 +161,7 @@ func (op Operation) apply(ctx context.Context, tx *tables.Tx) error {
 	return tx.Delete(op.Row)
 }
 
+// expect compares the stored values with the expected ones.
 func (op Operation) expect(found tables.Properties) error {
 	for _, name := range slices.Sorted(maps.Keys(op.Entity)) {
 		want := op.Entity[name]

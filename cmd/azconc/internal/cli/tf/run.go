@@ -21,6 +21,7 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 )
 
+// runner is a run of azconc tf run.
 type runner struct {
 	f          *cli.Factory
 	state      ref.Blob
@@ -127,6 +128,7 @@ func (r *runner) run(ctx context.Context, client *container.Client) error {
 	return result
 }
 
+// runCommand runs the command with the server's address.
 func (r *runner) runCommand(ctx context.Context, server *tfstate.Server, signals *signals) (proc.Status, error) {
 	c := lock.Job(r.f, r.command, monitor.Environ(ctx, slices.Concat(r.f.Env, server.Environ())))
 	c.Signals, c.KillAfter = signals.out, killAfter

@@ -25,6 +25,7 @@ func NewCmd(f *cli.Factory) *cobra.Command {
 	)
 }
 
+// parseState reads container/state.
 func parseState(arg string) (ref.Blob, error) {
 	r, err := ref.ParseWritable(arg)
 	if err != nil && r.Blob == "" && r.Container != "" {
@@ -33,6 +34,7 @@ func parseState(arg string) (ref.Blob, error) {
 	return r, err
 }
 
+// shown is a state and its lock as show and unlock print them.
 type shown struct {
 	State     string `json:"resource"`
 	Locked    bool   `json:"locked"`

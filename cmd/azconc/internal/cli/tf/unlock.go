@@ -19,6 +19,7 @@ import (
 	"github.com/azconc/azconc/pessimistic"
 )
 
+// unlocking is a run of azconc tf unlock.
 type unlocking struct {
 	f   *cli.Factory
 	id  string

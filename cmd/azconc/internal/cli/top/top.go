@@ -28,6 +28,7 @@ type options struct {
 	Interval   time.Duration
 }
 
+// NewCmd returns azconc top.
 func NewCmd(f *cli.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "top [<container>]... [flags]",
