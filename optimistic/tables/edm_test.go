@@ -121,6 +121,17 @@ func TestInvalidPropertiesAreRefused(t *testing.T) {
 	}
 }
 
+func TestWhatFollowsAnEntityIsRefused(t *testing.T) {
+	for _, body := range []string{`{"x":1}{"x":2}`, `{"x":1}<html>`, `{"x":1}}`} {
+		if e, err := parseEntity([]byte(body)); err == nil {
+			t.Errorf("%s is read as %v", body, e.properties)
+		}
+	}
+	if _, err := parseEntity([]byte("{\"x\":1}\r\n")); err != nil {
+		t.Error(err)
+	}
+}
+
 func FuzzPropertiesJSON(f *testing.F) {
 	f.Add([]byte(everyType))
 	f.Add([]byte(`{"a":"b","c":-0.0,"e@odata.type":"Edm.Int64","e":3}`))
