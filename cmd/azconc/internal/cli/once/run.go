@@ -59,7 +59,7 @@ A key stands for one operation: with another command line, or another --payload,
 
 ` + slotLong + `
 
-AZCONC_ONCE_KEY has the key for the command, and AZCONC_ONCE_SLOT the time of the slot.
+The command finds its key in AZCONC_ONCE_KEY, and with --slot the time of its slot in AZCONC_ONCE_SLOT.
 
 ` + lock.UnderLong,
 		Example: `  azconc once run jobs/deploy-42 -- ./deploy 42
