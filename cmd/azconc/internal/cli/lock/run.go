@@ -81,8 +81,8 @@ func newSemaphoreRunCmd(f *cli.Factory) *cobra.Command {
 		Short: "Run a command as one of at most n at a time",
 		Long: `Run a command as one of at most n at a time, across all machines that use the same name and the same --slots.
 
-The command finds the number of its slot, 0 to n-1, in AZCONC_SLOT. Slot 0 is the lock "<container/name>/slot/0", and so on: azconc lock list
---prefix shows who holds them.
+The command finds the number of its slot, 0 to n-1, in AZCONC_SLOT. Slot 0 is the lock "<container/name>/slot/0", and so on: azconc lock
+list --prefix shows who holds them.
 
 ` + UnderLong,
 		Example: `  azconc semaphore run jobs/encoders --slots 3 -- ./encode.sh movie.mp4
