@@ -15,14 +15,7 @@ import (
 // for a slot, began to count its MaxWait again there.
 func TestAWaitBehindThisProcessIsBoundedToo(t *testing.T) {
 	pesstest.InBubble(t, func(t *testing.T, w *pesstest.World) {
-		theirs, err := NewRWLock(direct(w, nil), "pool", &RWLockOptions{Readers: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		mine, err := NewRWLock(lockerOf(w, nil), "pool", &RWLockOptions{Readers: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		theirs, mine := twoProcesses(t, w)
 		gate, err := theirs.locker.Lock(t.Context(), theirs.readers.all.Gate(), nil)
 		if err != nil {
 			t.Fatal(err)

@@ -14,6 +14,20 @@ import (
 	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
 
+// twoProcesses returns an RWLock of two processes, which admits one reader.
+func twoProcesses(t *testing.T, w *pesstest.World) (theirs, mine *RWLock) {
+	t.Helper()
+	theirs, err := NewRWLock(direct(w, nil), "pool", &RWLockOptions{Readers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mine, err = NewRWLock(lockerOf(w, nil), "pool", &RWLockOptions{Readers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return theirs, mine
+}
+
 // TestAWaitCountsAllOfItsParts: an RWLock waits for its gate and for its readers, and a semaphore for any of its slots. The one
 // told only how long the last of its two waits took, and of the other the Stats told nothing.
 func TestAWaitCountsAllOfItsParts(t *testing.T) {
@@ -33,14 +47,7 @@ func TestAWaitCountsAllOfItsParts(t *testing.T) {
 		for _, most := range []time.Duration{8 * time.Second, time.Minute} {
 			t.Run(name+" for "+most.String(), func(t *testing.T) {
 				pesstest.InBubble(t, func(t *testing.T, w *pesstest.World) {
-					theirs, err := NewRWLock(direct(w, nil), "pool", &RWLockOptions{Readers: 1})
-					if err != nil {
-						t.Fatal(err)
-					}
-					mine, err := NewRWLock(lockerOf(w, nil), "pool", &RWLockOptions{Readers: 1})
-					if err != nil {
-						t.Fatal(err)
-					}
+					theirs, mine := twoProcesses(t, w)
 					hold := func(span [2]time.Duration, begin func() (Access, error)) {
 						time.AfterFunc(span[0], func() {
 							h, err := begin()
