@@ -1,0 +1,83 @@
+package pairs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+
+	"github.com/azconc/azconc/optimistic/internal/optest"
+	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/fence"
+)
+
+// setting is what a call is given. ready is called when the resource is there, and false means that the case does not exist.
+type setting struct {
+	name  string
+	ready func(w *world, way *way, c *call) bool
+}
+
+// holder is a holder of the lock with a token. Its guard returns what a lost lease returns: the loss, and in the chain the reason for
+// which the last renewal failed.
+func holder(token fence.Token, lost error) *optest.Holder {
+	return &optest.Holder{Token: token, Lost: lost}
+}
+
+var errLost = fmt.Errorf("box/lock: lease in doubt: not renewed for 15s of 15s: %w",
+	errors.Join(errors.New("the lease is lost"), &url.Error{Op: "Put", URL: "http://127.0.0.1", Err: context.DeadlineExceeded}))
+
+func names(w *world, way *way, c *call) bool {
+	c.match, c.from = w.place.etag(w, way.facet), w.values[way.facet]
+	return c.match != ""
+}
+
+var settingsOf = []setting{
+	{"plain", func(*world, *way, *call) bool { return true }},
+	{"id", func(_ *world, _ *way, c *call) bool { c.id = "op"; return true }},
+	{"holder", func(_ *world, _ *way, c *call) bool { c.holder = holder(10, nil); return true }},
+	{"id and holder", func(_ *world, _ *way, c *call) bool { c.id, c.holder = "op", holder(10, nil); return true }},
+	{"etag", names},
+	{"*", func(_ *world, _ *way, c *call) bool { c.match = azcore.ETagAny; return true }},
+	{"id and etag", func(w *world, way *way, c *call) bool { c.id = "op"; return names(w, way, c) }},
+	{"id and *", func(_ *world, _ *way, c *call) bool { c.id, c.match = "op", azcore.ETagAny; return true }},
+	{"lease", func(w *world, _ *way, c *call) bool {
+		w.lease = w.place.lock(w)
+		c.lease = w.lease
+		return true
+	}},
+	{"tags", func(_ *world, _ *way, c *call) bool { c.tags = `"state" = 'ready'`; return true }},
+	{"dry run", func(_ *world, _ *way, c *call) bool { c.dry = true; return true }},
+	{"create", func(_ *world, _ *way, c *call) bool { c.create = true; return true }},
+	{"id and create", func(_ *world, _ *way, c *call) bool { c.id, c.create = "op", true; return true }},
+	{"holder and create", func(_ *world, _ *way, c *call) bool { c.holder, c.create = holder(10, nil), true; return true }},
+	{"no lineage", func(_ *world, _ *way, c *call) bool { c.bare = true; return true }},
+	{"always", func(_ *world, _ *way, c *call) bool { c.always = true; return true }},
+	{"lost", func(_ *world, _ *way, c *call) bool { c.holder = holder(10, errLost); return true }},
+	{"broken", func(w *world, _ *way, _ *call) bool { w.place.broken(w); w.values = w.place.read(w); return true }},
+}
+
+// idle reports whether nothing is to be written.
+func (s setting) idle() bool { return s.name == "lost" || s.name == "broken" }
+
+// fault is what the network does: something once, to the first write, or an outage that begins with one of the requests.
+type fault struct {
+	name   string
+	kind   aztest.FaultKind
+	delay  time.Duration
+	count  int // defaults to 1
+	outage aztest.FaultKind
+}
+
+var faults = []fault{
+	{name: "quiet"},
+	{name: "answer lost", kind: aztest.LoseAnswer},
+	{name: "request lost", kind: aztest.LoseRequest},
+	{name: "doubled", kind: aztest.AnswerTwice, delay: 10 * time.Millisecond},
+	{name: "hang", kind: aztest.Hang},
+	{name: "busy", kind: aztest.Throttle, count: 10},
+	{name: "outage of answers", outage: aztest.LoseAnswer},
+	{name: "outage of requests", outage: aztest.Refuse},
+}

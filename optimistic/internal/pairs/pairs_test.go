@@ -1,0 +1,192 @@
+//go:build !race
+
+// Many requests in simulated time, each of which takes ten times as long with the race detector: scripts/test runs this file
+// without it.
+
+package pairs
+
+import (
+	"flag"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// beyond is how long the cases beyond the pairs may take.
+var beyond = flag.Duration("beyond", 2*time.Minute, "how long cases beyond the pairs are tried, without -short")
+
+// only selects cases by a part of their names, and shows what is wrong with them, known or not.
+var only = flag.String("only", "", "the cases to run, as a regular expression for way/setting/fault/event")
+
+var placesOf = []*place{blobPlace, entityPlace, pagesPlace, appendPlace, recordPlace, containerPlace, queuePlace, counterPlace}
+
+// trials returns every case at a place, in a random order that is the same in every run.
+func trials(pl *place, ways []*way) (all []combination) {
+	events := eventsAt(pl, ways)
+	for _, w := range ways {
+		for s := range settingsOf {
+			for f := range faults {
+				for e := range events {
+					if k := (combination{w, &settingsOf[s], &faults[f], &events[e]}); w.place == pl && k.possible() {
+						all = append(all, k)
+					}
+				}
+			}
+		}
+	}
+	rand.New(rand.NewPCG(1, 2)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all
+}
+
+func allTrials() (all []combination) {
+	ways := append(append(blobWays(), entityWays()...), otherWays()...)
+	for _, pl := range placesOf {
+		all = append(all, trials(pl, ways)...)
+	}
+	return all
+}
+
+// pairs returns the pairs of a way, a setting, a fault and an event that meet in a case.
+func (k combination) pairs() (all [][2]string) {
+	part := []string{k.way.name, "given " + k.setting.name, "network " + k.fault.name, "event " + k.event.name}
+	for i, a := range part {
+		for _, b := range part[:i] {
+			all = append(all, [2]string{a, b})
+		}
+	}
+	return all
+}
+
+// paired returns cases in which every pair meets, and the others. It takes those first that have the most new pairs.
+func paired(all []combination) (chosen, others []combination) {
+	met := map[[2]string]bool{}
+	for _, k := range all {
+		if slices.Contains(seen, k.String()) {
+			chosen = append(chosen, k)
+			for _, p := range k.pairs() {
+				met[p] = true
+			}
+		} else {
+			others = append(others, k)
+		}
+	}
+	all = others
+	for least := 6; least > 0; least-- {
+		others = nil
+		for _, k := range all {
+			var fresh [][2]string
+			for _, p := range k.pairs() {
+				if !met[p] {
+					fresh = append(fresh, p)
+				}
+			}
+			if len(fresh) < least {
+				others = append(others, k)
+				continue
+			}
+			for _, p := range fresh {
+				met[p] = true
+			}
+			chosen = append(chosen, k)
+		}
+		all = others
+	}
+	return chosen, others
+}
+
+// verdicts collects what is wrong, and which of the known rows explain it.
+type verdicts struct {
+	t       *testing.T
+	rows    []*regexp.Regexp
+	met     []int
+	cases   int
+	runs    int
+	failing int
+	left    []string // of those that were wrong once
+}
+
+func newVerdicts(t *testing.T) *verdicts {
+	v := &verdicts{t: t, met: make([]int, len(known)), left: slices.Clone(seen)}
+	for _, row := range known {
+		v.rows = append(v.rows, regexp.MustCompile(row.name))
+	}
+	return v
+}
+
+func (v *verdicts) try(k combination) {
+	if i := slices.Index(v.left, k.String()); i >= 0 {
+		v.left = slices.Delete(v.left, i, i+1)
+	}
+	wrong, _, runs := k.run(v.t, v.cases)
+	v.cases++
+	v.runs += runs
+	if len(wrong) == 0 {
+		return
+	}
+	v.failing++
+	for i, row := range v.rows {
+		if row.MatchString(k.String()) {
+			v.met[i]++
+			return
+		}
+	}
+	v.t.Errorf("%v\n\t%s", k, strings.Join(wrong, "\n\t"))
+}
+
+// TestOnly runs the cases that -only selects.
+func TestOnly(t *testing.T) {
+	if *only == "" {
+		t.Skip("SKIP: -only selects no case")
+	}
+	chosen := regexp.MustCompile(*only)
+	for i, k := range allTrials() {
+		if !chosen.MatchString(k.String()) {
+			continue
+		}
+		if wrong, w, runs := k.run(t, i); len(wrong) > 0 {
+			t.Errorf("%v\n\t%s", k, strings.Join(wrong, "\n\t"))
+		} else {
+			t.Logf("%v: right in %d runs%s", k, runs, w.story())
+		}
+	}
+}
+
+// TestPiecesInCombination runs cases in which every pair of a way to write, what it is given, what the network does and what happens
+// beside it meets. Without -short, as many of the others as two minutes allow.
+func TestPiecesInCombination(t *testing.T) {
+	ways := append(append(blobWays(), entityWays()...), otherWays()...)
+	v := newVerdicts(t)
+	var rest []combination
+	for _, pl := range placesOf {
+		chosen, others := paired(trials(pl, ways))
+		for _, k := range chosen {
+			v.try(k)
+		}
+		rest = append(rest, others...)
+	}
+	if len(v.left) > 0 {
+		t.Errorf("there are no such cases any more: %q", v.left)
+	}
+	t.Logf("%d cases of pairs, %d runs, %d known to be wrong", v.cases, v.runs, v.failing)
+	for i, row := range known {
+		t.Logf("%d: %s", v.met[i], row.why)
+		if v.met[i] == 0 {
+			t.Errorf("no case of %s is wrong (%s): remove the row", row.name, row.why)
+		}
+	}
+	if testing.Short() {
+		return
+	}
+	end := time.Now().Add(*beyond)
+	rand.Shuffle(len(rest), func(i, j int) { rest[i], rest[j] = rest[j], rest[i] })
+	for _, k := range rest {
+		if !time.Now().Before(end) {
+			break
+		}
+		v.try(k)
+	}
+	t.Logf("%d cases of %d", v.cases, len(rest))
+}

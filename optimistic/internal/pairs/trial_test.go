@@ -1,0 +1,123 @@
+package pairs
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+)
+
+// combination is one case: a way to write, what it is given, what the network does, and what happens beside it.
+type combination struct {
+	way     *way
+	setting *setting
+	fault   *fault
+	event   *event
+}
+
+func (k combination) String() string {
+	return fmt.Sprintf("%v/%s/%s/%s", k.way, k.setting.name, k.fault.name, k.event.name)
+}
+
+// trial is a combination in progress.
+type trial struct {
+	combination
+	w       *world
+	call    call // the one that is examined
+	first   *told
+	process *port // that of the call
+	exists  bool  // the case exists
+}
+
+// possible reports whether the case exists, and can be judged. What is left out is a limit that azconc states.
+func (k combination) possible() bool {
+	absent := k.way.creates || k.setting.name == "create"
+	quiet, beside := k.fault.name == "quiet", k.event.name != "nothing"
+	switch {
+	case !k.way.accepts(k.setting.name):
+		return false
+	case k.fault.name == "doubled" && (k.way.traceless || k.setting.name == "no lineage" || absent && k.event.removes):
+		return false // it looks like two writes, or is two
+	case k.setting.idle():
+		return !beside || quiet && k.event.name == "rerun"
+	case (!quiet || k.setting.name == "lease") && k.event.meanwhile != nil && k.way.place.turns:
+		return false // a writer outside azconc is not noticed during a turn, and others wait for its end
+	case k.setting.name == "lease" && k.event.loses, k.event.locked && !strings.Contains(k.setting.name, "holder"):
+		return false
+	case absent && (k.event.before != nil || quiet && k.event.exists):
+		return false // there is nothing
+	case k.event.drops && !slices.Contains(k.way.place.drops, k.way.facet):
+		return false
+	case !quiet && k.event.removes && k.way.positional, k.way.positional && k.event.name == "rerun meanwhile":
+		return false // the position may be one in another blob; and two appends of the same bytes are not unique
+	}
+	return true
+}
+
+// run runs the case, with an outage from each of its requests on, and returns what is wrong in the first run in which something is.
+func (k combination) run(t *testing.T, number int) (wrong []string, last *world, runs int) {
+	for at, more := 1, true; more && len(wrong) == 0; at++ {
+		more = false
+		synctest.Test(t, func(t *testing.T) {
+			one := &trial{combination: k}
+			wrong, more = one.once(t, fmt.Sprintf("%dx%d", number, at), at)
+			last = one.w
+		})
+		runs++
+	}
+	return wrong, last, runs
+}
+
+func (k *trial) once(t *testing.T, name string, at int) (wrong []string, more bool) {
+	k.exists = true
+	k.w = open(t, k.way.place, name, k.setting.name == "create" || k.way.creates)
+	k.call = call{mark: "a"}
+	first := k.w.values
+	if k.event.before != nil && !k.event.before(k) {
+		return nil, false
+	}
+	if !k.setting.ready(k.w, k.way, &k.call) {
+		return nil, false
+	}
+	if k.fault.name == "doubled" {
+		k.call.always = true // what repeats requests is on the path, so it is none whose conflicts are believed
+	}
+	var meanwhile func()
+	if k.event.meanwhile != nil {
+		meanwhile = func() { k.exists = k.event.meanwhile(k) }
+	}
+	p, outage := k.w.staged(*k.fault, at, meanwhile)
+	k.process = p
+	k.first = k.w.do(p, k.way, k.call)
+	if k.event.after != nil && !k.event.after(k) || !k.exists {
+		return nil, false
+	}
+	k.probe()
+	wrong = k.judge(first)
+	if len(wrong) > 0 {
+		wrong[0] += k.w.story()
+		if outage != nil {
+			wrong[0] += fmt.Sprintf("\n\t\t(the outage began with request %d)", at)
+		}
+	}
+	return wrong, outage != nil && !outage.End().IsZero()
+}
+
+// probe looks what the operation became, and whether the resource can be written as before, which shall not take longer than before.
+func (k *trial) probe() {
+	if k.setting.idle() || len(k.w.values) == 0 {
+		return
+	}
+	if k.call.id != "" {
+		rerun(k)
+	}
+	if k.way.creates {
+		return
+	}
+	c := call{mark: "p", lease: k.call.lease, tags: k.call.tags}
+	if k.call.holder != nil {
+		c.holder = holder(30, nil)
+	}
+	k.w.do(k.w.process(), k.way, c)
+}
