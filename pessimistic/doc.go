@@ -97,7 +97,7 @@
 // # Packages below this one
 //
 // Package shared has semaphores and readers–writer locks, and package election elects leaders; both are built from named
-// locks, whose Hooks observe them. Package files has leases of Azure Files, and the operations that are only safe under
+// locks, whose Hooks observe them, and so is package group, which shares the parts of a job among many processes. Package files has leases of Azure Files, and the operations that are only safe under
 // them. Package manual sends the requests of a lease one at a time. The last two have spans of their own, such as
 // "files.Update".
 //

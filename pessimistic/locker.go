@@ -151,6 +151,14 @@ func NewLocker(client *container.Client, opts *LockerOptions) (*Locker, error) {
 // Options returns the Locker's options, with the defaults in place of what was not set.
 func (k *Locker) Options() LockerOptions { return k.opts }
 
+// With returns another Locker for the same locks, whose options are those of k after change. It has a queue of its own: see
+// LockerOptions.HandOvers.
+func (k *Locker) With(change func(*LockerOptions)) (*Locker, error) {
+	o := k.opts
+	change(&o)
+	return NewLocker(k.client, &o)
+}
+
 // Lock waits until it holds the lock. It returns a *HeldError when MaxWait has passed, ErrNotFound if the container does
 // not exist, a *ContentError, the cause of ctx, or the service's error. On any error nothing is left behind, as with
 // Acquire, with one exception: with a TakeoverDelay, the lease of a failed takeover may be left to expire, so that the

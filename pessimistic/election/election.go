@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -82,8 +81,8 @@ func (e *Election) Run(ctx context.Context, onElected func(ctx context.Context, 
 			return err
 		}
 		ended, err := e.govern(ctx, h, onElected)
-		if kept, ok := errors.AsType[*keptError](err); ok {
-			return kept.err
+		if kept, ok := errors.AsType[*locks.KeptError](err); ok {
+			return kept.Err
 		}
 		if cause, ok := retry.Stopped(err); ok {
 			return cause
@@ -113,12 +112,7 @@ func (e *Election) standBack(cause error) time.Duration {
 // Keep marks the result of onElected: Run returns err, which may be nil, without releasing the lead. h stays held, and is
 // renewed, until the caller calls its Release. It is meant for a term of which something is still running when onElected
 // returns, such as a process that cannot be killed: the next leader must not begin before it has ended.
-func Keep(err error) error { return &keptError{err} }
-
-type keptError struct{ err error }
-
-func (e *keptError) Error() string { return fmt.Sprintf("the lead is kept: %v", e.err) }
-func (e *keptError) Unwrap() error { return e.err }
+func Keep(err error) error { return locks.Keep(err) }
 
 // govern runs onElected for one term, and releases the lead unless it is kept. ended is why the term ended before onElected
 // returned; nil if it did not.
@@ -135,7 +129,7 @@ func (e *Election) govern(ctx context.Context, h *pessimistic.Hold,
 		e.lead = nil
 		e.mu.Unlock()
 		defer close(l.done)
-		if _, kept := errors.AsType[*keptError](err); kept {
+		if _, kept := errors.AsType[*locks.KeptError](err); kept {
 			return
 		}
 		if released := h.Release(ctx); errors.Is(released, pessimistic.ErrLost) && err == nil {

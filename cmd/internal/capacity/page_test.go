@@ -136,11 +136,20 @@ of an Inbox, and results that have a Keep. So storage is bounded by how long the
 Inbox, which keeps a mark of about 300 bytes for 15 days, 39 GB.
 
 `)
+	look, renewal := BlobWrites/10000*secondsAMonth/5.25, BlobOthers/10000*secondsAMonth/20
+	fmt.Fprintf(&b, "A member of a group at rest (package `pessimistic/group`, with leases of 60 s) looks every 5.25 s on average and renews its own lease every 20 s:\n"+
+		"0.24 requests a second, $%s a month, since a list is billed as a write. Each part costs its member a renewal every 20 s, $%s a month: 16 parts over 4\n"+
+		"members come to %s requests a second and $%s, 256 parts over 40 members to %s and $%s.\n\n",
+		money(look+renewal), money(renewal), short(groupAtRest(16, 4)), money(4*(look+renewal)+16*renewal),
+		short(groupAtRest(256, 40)), money(40*(look+renewal)+256*renewal))
 	for _, n := range Clients[1:] {
 		fmt.Fprintf(&b, "- **%s, %s operations a second:** %s\n", plural(n), short(n*PerMinute/60), fits(n))
 	}
 	return b.String()
 }
+
+// groupAtRest returns the requests a second of a group, which a test of that package bounds.
+func groupAtRest(parts, members float64) float64 { return members/5.25 + (members+parts)/20 }
 
 // fits lists the patterns that take a load, and those that do not.
 func fits(clients float64) string {

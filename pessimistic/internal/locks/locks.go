@@ -139,3 +139,14 @@ func OwnName() string {
 	}
 	return fmt.Sprintf("%s/%d", host[:min(len(host), MaxOwner-32)], os.Getpid())
 }
+
+// KeptError is the result of work that has left something running, so that what it was done under is not released.
+type KeptError struct{ Err error }
+
+func (e *KeptError) Error() string { return fmt.Sprintf("it is kept: %v", e.Err) }
+
+// Unwrap returns the result.
+func (e *KeptError) Unwrap() error { return e.Err }
+
+// Keep returns a *KeptError. err may be nil.
+func Keep(err error) error { return &KeptError{err} }

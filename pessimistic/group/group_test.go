@@ -1,0 +1,202 @@
+package group
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/azconc/azconc/pessimistic/internal/pesstest"
+	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/bubble"
+)
+
+const (
+	alive = 10 * time.Second          // until a group is even when nobody has died, and work takes 2 s to return
+	died  = duration + 10*time.Second // and when somebody has
+)
+
+// simulated runs a test once for each seed, in a bubble of its own.
+func simulated(t *testing.T, seeds int, parts []int, test func(t *testing.T, v *town)) {
+	t.Helper()
+	for _, n := range parts {
+		many := seeds
+		switch { // a list of 256 parts takes long to make and to read
+		case n > 100 && testing.Short():
+			many = 0
+		case n > 100:
+			many = max(1, seeds/10)
+		case testing.Short():
+			many = max(1, seeds/10)
+		}
+		for seed := range uint64(many) {
+			t.Run(fmt.Sprintf("%d parts, seed %d", n, seed), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					v := newTown(t, pesstest.New(t, pesstest.WithLatency(seed)), seed, n)
+					defer func() {
+						v.end()
+						if err := v.exclusive(); err != nil {
+							t.Error(err)
+						}
+						for _, name := range v.w.Leased() {
+							t.Errorf("%s is still leased", name)
+						}
+					}()
+					test(t, v)
+				})
+			})
+		}
+	}
+}
+
+// most is how many members the simulations have at most.
+func (v *town) most() int {
+	if v.parts > 100 {
+		return 10
+	}
+	return 40
+}
+
+// Whatever happens to its members, a group comes to rest, evenly, and no part is worked on twice.
+func TestAGroupIsEvenAfterJoinsLeavesDeathsAndCuts(t *testing.T) {
+	simulated(t, 20, []int{16, 256}, func(t *testing.T, v *town) {
+		v.w.Faults.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Probability: 0.05}, aztest.Fault{Kind: aztest.LoseRequest, Probability: 0.02})
+		for range 1 + v.rand.IntN(v.most()/2) {
+			v.join().slow()
+		}
+		for range 12 {
+			v.watchShares(time.Duration(v.rand.Int64N(int64(20 * time.Second))))
+			one := v.members[v.rand.IntN(len(v.members))]
+			switch what := v.rand.IntN(5); {
+			case what == 0 && len(v.members) > 1:
+				v.kill(one)
+			case what == 1 && len(v.members) > 1:
+				v.term(one)
+			case what == 2:
+				one.cut.Store(true)
+				v.all.Go(func() {
+					bubble.Sleep(time.Duration(v.rand.Int64N(int64(2 * duration))))
+					one.cut.Store(one.dead)
+				})
+			case len(v.members) < v.most():
+				v.join().slow()
+			}
+			if err := v.exclusive(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, r := range v.members {
+			r.cut.Store(false)
+		}
+		v.w.Faults.SetFaults()
+		v.within(died+2*time.Second, "after all of it")
+		v.quiet(2 * time.Minute)
+	})
+}
+
+// watchShares lets a while pass in which all shares together may never be more than there is to share.
+func (v *town) watchShares(d time.Duration) {
+	v.t.Helper()
+	for until := time.Now().Add(d); time.Now().Before(until); bubble.Sleep(200 * time.Millisecond) {
+		sum := 0
+		for _, r := range v.members {
+			have, _ := r.group.Share()
+			sum += have
+		}
+		if sum > v.parts {
+			v.t.Errorf("all shares together are %d of %d", sum, v.parts)
+		}
+	}
+}
+
+// slow makes the work of a process take up to 2 s to return.
+func (r *resident) slow() *resident {
+	r.drain = func() time.Duration {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return time.Duration(r.rand.Int64N(int64(2 * time.Second)))
+	}
+	return r
+}
+
+// quiet lets a while pass in which nothing may move.
+func (v *town) quiet(d time.Duration) {
+	v.t.Helper()
+	moved, begun := v.moved()
+	bubble.Sleep(d)
+	if m, b := v.moved(); m != moved || b != begun {
+		v.t.Errorf("on a quiet day %d parts moved, and work began %d times", m-moved, b-begun)
+	}
+	if err := v.even(); err != nil {
+		v.t.Error(err)
+	}
+}
+
+func TestAJoinMovesNoMoreThanItsShareAndALeaveOnlyItsOwn(t *testing.T) {
+	simulated(t, 20, []int{16, 256}, func(t *testing.T, v *town) {
+		first := 1 + v.rand.IntN(v.most()-2)
+		for range first {
+			v.join().slow()
+		}
+		v.within(time.Minute, fmt.Sprintf("the first %d", first))
+		bubble.Sleep(20 * time.Second)
+		for range 4 {
+			moved, begun := v.moved()
+			if v.rand.IntN(2) == 0 || len(v.members) == 1 {
+				v.join().slow()
+				took := v.within(alive, "a join")
+				t.Logf("a join as the %d. took %v", len(v.members), took)
+				share := (v.parts + len(v.members) - 1) / len(v.members)
+				if m, _ := v.moved(); m-moved > share {
+					t.Errorf("%d parts moved for a join as the %d.: its share is %d", m-moved, len(v.members), share)
+				}
+			} else {
+				one := v.members[v.rand.IntN(len(v.members))]
+				counts, err := v.working()
+				if err != nil {
+					t.Fatal(err)
+				}
+				v.term(one)
+				bubble.Sleep(pesstest.Latency)
+				took := v.within(alive, "a leave")
+				t.Logf("a leave, which leaves %d, took %v", len(v.members), took)
+				if m, b := v.moved(); m != moved || b-begun != counts[one] {
+					t.Errorf("%d parts moved, and work began %d times, after one left that had %d", m-moved, b-begun, counts[one])
+				}
+			}
+			v.quiet(30 * time.Second)
+		}
+	})
+}
+
+// The budget of a group at rest: a look every 5 s and a renewal of the member's lease every 20 s, and one for each part.
+func TestAGroupAtRestAsksSeldom(t *testing.T) {
+	simulated(t, 5, []int{16}, func(t *testing.T, v *town) {
+		for range 5 {
+			v.join().slow()
+		}
+		v.within(time.Minute, "five")
+		bubble.Sleep(time.Minute)
+		const day = 10 * time.Minute
+		before := map[*resident]int64{}
+		v.w.Reset()
+		for _, r := range v.members {
+			before[r] = r.sent.Load()
+		}
+		v.quiet(day)
+		counts, _ := v.working()
+		for r, parts := range counts {
+			sent := r.sent.Load() - before[r]
+			most := int64(day.Seconds()/4) + int64(parts+1)*int64(day/(duration/3)+1) - int64(day/(duration/3))
+			if sent > most {
+				t.Errorf("a member with %d parts sent %d requests in %v, more than %d", parts, sent, day, most)
+			}
+		}
+		for _, op := range v.w.Ops() {
+			if !slices.Contains([]string{"list", "renew"}, op) {
+				t.Errorf("at rest: %s", op)
+			}
+		}
+	})
+}
