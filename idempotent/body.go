@@ -44,9 +44,17 @@ func excuse(ctx context.Context, err error) error {
 // resolve loads the body of a message that does not contain it. The error determines what happens to the message, as a
 // handler's does.
 func (d *delivery) resolve(ctx context.Context) error {
-	c, p := d.c, d.e.Packed
-	var err error
-	switch k := c.bodies; {
+	c, k, p := d.c, d.c.bodies, d.e.Packed
+	most := maxBody
+	if k != nil {
+		most = k.o.MaxBody
+	}
+	err := k.refuse(c.queue.Path, d.e)
+	switch {
+	case err != nil:
+		return Poison(err)
+	case max(p.Length, p.Bytes) > most || min(p.Length, p.Bytes) < 0:
+		return Poison(fmt.Errorf("the body has %d bytes, stored as %d, more than the %d of ClaimCheckOptions.MaxBody", p.Length, p.Bytes, most))
 	case p.Blob == "":
 		d.m.Body, err = p.Inflate()
 	case k == nil:
@@ -98,9 +106,6 @@ const bodyTries = 3
 // fetch reads a body. An error that is not lost is an *outage: it is not the message's fault. Requests: 1.
 func (k *ClaimCheck) fetch(ctx context.Context, p format.Packed) ([]byte, error) {
 	at := p.Container + "/" + p.Blob
-	if p.Length > k.o.MaxBody || p.Bytes > k.o.MaxBody || p.Length < 0 || p.Bytes < 0 {
-		return nil, &format.Damaged{Err: fmt.Errorf("the body in blob %s has %d bytes, more than the %d of ClaimCheckOptions.MaxBody", at, p.Length, k.o.MaxBody)}
-	}
 	var body []byte
 	err := send.Resend(ctx, k.wire(p.Blob), "Get Blob", bodyTries, bodyTimeout(p.Bytes), func(ctx context.Context) (err error) {
 		body, err = k.get(ctx, p)

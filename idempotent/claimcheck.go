@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -39,6 +40,9 @@ import (
 // the modes based on them, detect the other copies without reading them; without Markers they go to the poison queue,
 // because they cannot be distinguished from messages whose body was deleted by another client.
 //
+// Whoever may add messages to the queue can write anything into one. So a blob is read and deleted only if it has the name that
+// belongs to the queue, the message's id and its hash; a message that names another one is poison. See ClaimCheckOptions.Queues.
+//
 // A blob remains if the message was never sent, is poison, expired unread or was a late copy, if the marker that it was
 // handled could not be written, or if the deletion of the blob failed. Its metadata says when its message expires. See GC.
 //
@@ -55,6 +59,10 @@ type ClaimCheckOptions struct {
 	// handler, which is that of the body; to send one takes up to as much again, to compress it. Defaults to 64 MiB.
 	MaxBody int
 
+	// Queues are others whose bodies a Consumer reads and deletes, by their paths, such as "orders": those from which messages are
+	// moved to its queue, as to a poison queue that is consumed. Defaults to none.
+	Queues []string
+
 	// Hooks receive the requests of GC; a Producer and a Consumer have their own. Defaults to none.
 	Hooks observe.Hooks
 
@@ -70,9 +78,12 @@ func NewClaimCheck(c *container.Client, opts *ClaimCheckOptions) (*ClaimCheck, e
 	if o.MaxBody < 0 {
 		return nil, fmt.Errorf("ClaimCheckOptions.MaxBody: %d is negative", o.MaxBody)
 	}
-	o.MaxBody = cmp.Or(o.MaxBody, 64<<20)
+	o.MaxBody = cmp.Or(o.MaxBody, maxBody)
 	return &ClaimCheck{container: c, path: resource.Path(c.URL()), o: o}, nil
 }
+
+// maxBody is the default of ClaimCheckOptions.MaxBody.
+const maxBody = 64 << 20
 
 // observed returns the same ClaimCheck with other hooks; nil if there is none.
 func (k *ClaimCheck) observed(hooks observe.Hooks) *ClaimCheck {
@@ -94,6 +105,21 @@ const bodyPrefix = "azconcclaim/"
 // bodyName returns the name of the blob in which a body is stored.
 func bodyName(queue, id string, sum []byte) string {
 	return bodyPrefix + queue + "/" + url.PathEscape(id) + "-" + hex.EncodeToString(sum[:16])
+}
+
+// refuse returns why a message is poison that names a blob in the container: it must be the one with the body of a message of these
+// queues, of this id and this hash, as a message can name any.
+func (k *ClaimCheck) refuse(queue string, e format.Message) error {
+	p := e.Packed
+	if k == nil || p == nil || p.Blob == "" || p.Container != k.path {
+		return nil
+	}
+	for _, from := range append([]string{queue}, k.o.Queues...) {
+		if len(p.SHA256) == sha256.Size && p.Blob == bodyName(from, e.ID, p.SHA256) {
+			return nil
+		}
+	}
+	return fmt.Errorf("blob %s/%s is not where the body of a message of %s with this id and hash is: it is neither read nor deleted; one that was moved belongs into the queue that it was sent to, or see ClaimCheckOptions.Queues", p.Container, p.Blob, queue)
 }
 
 // perMegabyte is how much longer than send.TryTimeout a try may take for each MiB.

@@ -51,6 +51,7 @@ func (o *owner) decide(ctx context.Context, batch []*delivery) error {
 		if d.fate != undecided {
 			continue
 		}
+		d.partition, d.row = markers.PartitionOf(o.c.queue.Path, d.m.Key), markers.RowOf(d.m.Key)
 		first := o.c.keys[d.m.Key]
 		switch {
 		case first == nil:
@@ -63,7 +64,6 @@ func (o *owner) decide(ctx context.Context, batch []*delivery) error {
 			d.fate = busy
 			continue
 		}
-		d.partition, d.row = markers.PartitionOf(o.c.queue.Path, d.m.Key), markers.RowOf(d.m.Key)
 		parts[d.partition] = append(parts[d.partition], d)
 	}
 	o.c.mu.Unlock()

@@ -138,6 +138,7 @@ func (c *Consumer) admit(m *azqueue.DequeuedMessage, began time.Time) *delivery 
 	}
 	d.m.age = max(0, d.at.Sub(d.m.Inserted))
 	if d.e.As == format.Envelope {
+		d.e.Counts = d.e.Believed(d.m.Deliveries)
 		d.m.Key, d.carries = d.e.ID, d.e.HasRoom(d.raw)
 	}
 	if d.carries {

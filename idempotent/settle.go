@@ -231,8 +231,13 @@ func (d *delivery) abandon() {
 	}
 }
 
-// discard deletes a message that was handled, itself or as a copy, and its body if it was handled itself.
+// discard deletes a message that was handled, itself or as a copy, and its body if it was handled itself. One that names the blob of
+// another is no copy that anybody has sent.
 func (d *delivery) discard() {
+	if why := d.c.bodies.refuse(d.c.queue.Path, d.e); why != nil {
+		d.poison(why)
+		return
+	}
 	if d.settle(observe.Duplicate, d.receipt.Delete, nil) == nil && d.fate == finished && d.e.Packed != nil {
 		d.deleteBody()
 	}

@@ -86,7 +86,8 @@ const (
 
 // Run moves messages from a poison queue to a queue where they can be handled again, with their ids, as if they had
 // never been tried, and with their original time to live; "never" if that is not known and the poison message never
-// expires, as for all that are not envelopes. A message that was not an envelope is restored byte for byte. Each message is first
+// expires, as for all that are not envelopes. A body in a blob is read by Consumers of the queue that it was sent to, and of others with
+// idempotent.ClaimCheckOptions.Queues. A message that was not an envelope is restored byte for byte. Each message is first
 // sent and then deleted, so a crash or a lost response in between never loses a message, but makes a copy, which can be detected by
 // its id if it is an envelope. Markers let a message through whose earlier copy was poison.
 //

@@ -61,6 +61,19 @@ type Counts struct {
 	Unfinished int `json:"unfinished,omitempty"` // starts of the handler whose outcome is unknown
 }
 
+// Believed returns the counts that a message carries, or none if its earlier deliveries do not explain them: whoever sends it could
+// otherwise keep it from ever being poison. A message that was moved from another queue begins anew.
+func (c Counts) Believed(deliveries int) Counts {
+	earlier := deliveries - 1
+	for _, n := range []int{c.Attempts, c.Excused, c.Unfinished} {
+		if n < 0 || n > earlier {
+			return Counts{}
+		}
+		earlier -= n
+	}
+	return c
+}
+
 // Decode decodes the text of a message. After an error, no retry will help.
 func Decode(text string, as Encoding) (Message, error) {
 	switch as {

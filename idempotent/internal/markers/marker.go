@@ -63,7 +63,9 @@ func PartitionOf(queue, key string) string {
 	queue = QueueName(queue)
 	if id, err := uuid.Parse(key); err == nil && id.Version() == 7 {
 		sec, _ := id.Time().UnixTime()
-		return queue + "-" + time.Unix(sec, 0).UTC().Format("20060102")
+		if day := time.Unix(sec, 0).UTC(); day.Year() <= 9999 {
+			return queue + "-" + day.Format("20060102")
+		}
 	}
 	return queue
 }

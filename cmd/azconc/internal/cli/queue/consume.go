@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -182,7 +183,7 @@ func (opts *consumeOptions) consume(ctx context.Context, f *cli.Factory) error {
 			return err
 		}
 	}
-	if o.ClaimCheck, err = openClaims(f, opts.Claims); err != nil {
+	if o.ClaimCheck, err = openClaims(f, opts.Claims, strings.TrimSuffix(opts.Queue, poisonSuffix)); err != nil {
 		return err
 	}
 	counts := &messageCounts{f: f, n: map[string]int{}, progress: f.Progress("finished")}

@@ -115,8 +115,8 @@ func openInbox(f *cli.Factory, at ref.Table, outbox map[string]*idempotent.Produ
 // maxClaimed is the longest body that is stored beside its message.
 const maxClaimed = 64 << 20
 
-// openClaims returns the ClaimCheck on a container, or nil if none is given.
-func openClaims(f *cli.Factory, in ref.Blob) (*idempotent.ClaimCheck, error) {
+// openClaims returns the ClaimCheck on a container, or nil if none is given. queues are others whose bodies may be read.
+func openClaims(f *cli.Factory, in ref.Blob, queues ...string) (*idempotent.ClaimCheck, error) {
 	if in.Container == "" {
 		return nil, nil
 	}
@@ -124,5 +124,5 @@ func openClaims(f *cli.Factory, in ref.Blob) (*idempotent.ClaimCheck, error) {
 	if err != nil {
 		return nil, err
 	}
-	return idempotent.NewClaimCheck(c, &idempotent.ClaimCheckOptions{MaxBody: maxClaimed})
+	return idempotent.NewClaimCheck(c, &idempotent.ClaimCheckOptions{MaxBody: maxClaimed, Queues: queues})
 }
