@@ -122,7 +122,7 @@ func (a *Run) store(ctx context.Context, e entity) (Result, error) {
 // passes reports whether an error may pass by itself: the service does not answer, or its answer is not known.
 func passes(err error) bool {
 	out := azerr.Classify(err)
-	return out.Transient() || out.Ambiguous() || errors.Is(err, azerr.ErrOutcomeUnknown)
+	return out.Transient() || out.Ambiguous()
 }
 
 // pause is the pause after n+1 tries: 0.5 to 5.5 seconds.

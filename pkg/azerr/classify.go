@@ -27,7 +27,8 @@ type Outcome struct {
 }
 
 // Classify returns the meaning of err, an error returned by the SDK. It looks through wrapping, including that of
-// Clean. A nil error is the zero Outcome with Index -1.
+// Clean. A nil error is the zero Outcome with Index -1. An error that is ErrOutcomeUnknown is ambiguous and transient: the responses in
+// its chain are those that have proved nothing.
 //
 // Classify does not decide what only the caller knows: that a NotFound under If-Match means Gone, and that the response
 // to a request that was sent twice may have been caused by the first one.
@@ -39,13 +40,16 @@ func Classify(err error) Outcome {
 	response, answered := errors.AsType[*azcore.ResponseError](err)
 	switch {
 	case isForeign:
-		o, o.Status = unclear, foreign.Status
+		o, o.Status, o.Index = unclear, foreign.Status, -1
 	case answered:
-		return classified(response)
-	case err != nil:
+		o = classified(response)
+	default:
 		o = unanswered(err)
+		o.Index = -1
 	}
-	o.Index = -1
+	if errors.Is(err, ErrOutcomeUnknown) {
+		o.Kind, o.Reason, o.ambiguous, o.transient = Unknown, None, true, true
+	}
 	return o
 }
 

@@ -1,6 +1,8 @@
 package azerr
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -28,6 +30,20 @@ func answered(status int, code string, headers ...string) *azcore.ResponseError 
 	return &azcore.ResponseError{
 		StatusCode: status, ErrorCode: code,
 		RawResponse: &http.Response{StatusCode: status, Header: h, Request: request, Body: io.NopCloser(strings.NewReader(""))},
+	}
+}
+
+// TestAnUnknownOutcomeIsNoAnswer: the 412 in its chain, which proved nothing, was taken for the answer.
+func TestAnUnknownOutcomeIsNoAnswer(t *testing.T) {
+	for _, last := range []error{nil, answered(412, "ConditionNotMet", "Retry-After", "3"), answered(404, "TableNotFound"), answered(403, "AuthorizationFailure"), answered(400, "InvalidInput"), context.Canceled, errors.New("odd")} {
+		for _, err := range []error{&UnknownError{Op: "update", Resource: "c/b", Err: last}, fmt.Errorf("wrapped: %w", Clean(&UnknownError{Err: last})), errors.Join(ErrOutcomeUnknown, last)} {
+			if got := words(Classify(err)); got != "unknown ambiguous transient" {
+				t.Errorf("%v is %q", err, got)
+			}
+		}
+	}
+	if o := Classify(&UnknownError{Err: answered(412, "ConditionNotMet", "Retry-After", "3", "x-ms-request-id", "r-1")}); o.Code != "ConditionNotMet" || o.Status != 412 || o.RequestID != "r-1" || o.RetryAfter != 3*time.Second {
+		t.Errorf("the facts of the last answer are %+v", o)
 	}
 }
 

@@ -127,7 +127,7 @@ func (s *Session) fail(doing string, err error) answer {
 	switch out := azerr.Classify(err); {
 	case out.Kind == azerr.Unauthorised:
 		status = http.StatusForbidden
-	case out.Transient(), out.Ambiguous(), errors.Is(err, optimistic.ErrOutcomeUnknown), errors.Is(err, context.Canceled):
+	case out.Transient(), out.Ambiguous(), errors.Is(err, context.Canceled):
 		status = http.StatusServiceUnavailable
 	}
 	return s.refuse(status, "%s: %s", doing, azerr.Summary(err))

@@ -66,7 +66,7 @@ func (s *Session) patiently(until time.Time, do func() error) error {
 	for {
 		err := do()
 		out := azerr.Classify(err)
-		if err == nil || !out.Transient() && !out.Ambiguous() && !errors.Is(err, optimistic.ErrOutcomeUnknown) || time.Now().After(until) {
+		if err == nil || !out.Transient() && !out.Ambiguous() || time.Now().After(until) {
 			return err
 		}
 		if retry.Sleep(s.closing, 2*time.Second) != nil {
