@@ -98,8 +98,8 @@ type ConsumerOptions struct {
 	HardStop time.Duration
 
 	// CreateQueue creates the queue if it does not exist, also if it is deleted while the Consumer runs: the service
-	// frees its name after 30 s or more, for which Run waits, up to 2 min. Defaults to false: Run returns the service's
-	// error.
+	// frees its name after 30 s or more, for which Run waits, up to 2 min; an outage meanwhile is one of a receive. Defaults to false:
+	// Run returns the service's error.
 	CreateQueue bool
 
 	// Hooks receive an event for everything that happens to a message; events of kind observe.Failed may concern none. They

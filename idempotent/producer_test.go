@@ -273,3 +273,44 @@ func TestAQueueIsCreatedWhenItsNameIsFree(t *testing.T) {
 		}
 	})
 }
+
+// TestAnOutageWhileTheQueueIsCreatedEndsNoConsumer: six answers of a proxy between those that the name is not free yet ended Run, though a
+// receive in the same outage does not.
+func TestAnOutageWhileTheQueueIsCreatedEndsNoConsumer(t *testing.T) {
+	for name, kind := range map[string]aztest.Fault{"a proxy": {Kind: aztest.Page, Status: 504}, "a busy service": {Kind: aztest.Throttle}, "nothing": {Kind: aztest.LoseRequest}} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *rig) {
+				if _, err := r.queue.Delete(t.Context(), nil); err != nil {
+					t.Fatal(err)
+				}
+				p := r.process()
+				n := 0
+				creates := func(odd int) func(*aztest.Request) bool {
+					return func(q *aztest.Request) bool { return q.Op == "Create Queue" && n < 40 && n%2 == odd }
+				}
+				count := func(q *aztest.Request) bool { n += map[bool]int{true: 1}[q.Op == "Create Queue"]; return false }
+				kind.Match = creates(1)
+				p.wire.SetFaults(aztest.Fault{Kind: aztest.Refuse, Match: count}, kind,
+					aztest.Fault{Kind: aztest.Answer, Status: 409, Code: "QueueBeingDeleted", Match: creates(0)})
+				runs := 0
+				c, err := NewConsumer(p.queue, func(context.Context, *Message) error { runs++; return nil },
+					&ConsumerOptions{Dedupe: DedupeNone, CreateQueue: true, Poll: pollEvery(time.Second)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				ended := make(chan error, 1)
+				go func() { ended <- c.Run(ctx) }()
+				pass(15 * time.Minute)
+				if n >= 40 {
+					r.send("m")
+				}
+				pass(time.Minute)
+				cancel()
+				if err := <-ended; err != nil || runs != 1 {
+					t.Errorf("%v after %d requests to create the queue, %d messages handled", err, n, runs)
+				}
+			})
+		})
+	}
+}

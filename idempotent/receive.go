@@ -30,20 +30,19 @@ func (c *Consumer) receiveAll() error {
 		c.mu.Unlock()
 		batch, err := c.receive(ctx, n)
 		c.budget.give(c, n-len(batch))
-		created = created && err != nil
+		missing := c.o.CreateQueue && !created && queues.Absent(err)
+		if created = created && err != nil; missing && ctx.Err() == nil {
+			if err = c.queue.Create(ctx, 6); err == nil {
+				created = true
+				continue
+			}
+		}
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return nil
-		case err != nil && c.o.CreateQueue && !created && queues.Absent(err):
-			created = true
-			err := c.queue.Create(ctx, 6)
-			if err != nil && ctx.Err() == nil {
-				return err
-			}
-			continue
 		case err != nil:
 			c.failed(err)
-			if out := azerr.Classify(err); !out.Transient() && !out.Ambiguous() {
+			if hopeless(azerr.Classify(err)) || missing && queues.Absent(err) { // its name is not free for long
 				return fmt.Errorf("receive from %s: %w", c.queue.Path, azerr.Clean(err))
 			}
 			failures++
