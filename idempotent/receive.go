@@ -3,6 +3,8 @@ package idempotent
 import (
 	"context"
 	"fmt"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
@@ -18,6 +20,7 @@ import (
 // receiveAll repeatedly receives as many messages as there is room for.
 func (c *Consumer) receiveAll() error {
 	ctx := c.stopping
+	c.foretell()
 	empty, failures, created := 0, 0, false
 	for {
 		c.sweep()
@@ -43,7 +46,7 @@ func (c *Consumer) receiveAll() error {
 		case err != nil:
 			c.failed(err)
 			if hopeless(azerr.Classify(err)) || missing && queues.Absent(err) { // its name is not free for long
-				return fmt.Errorf("receive from %s: %w", c.queue.Path, azerr.Clean(err))
+				return c.lacking(err)
 			}
 			failures++
 			backoff := c.o.Poll // beyond that of an idle queue: an outage may last, and every consumer meets it
@@ -64,6 +67,26 @@ func (c *Consumer) receiveAll() error {
 		}
 		empty, failures = 0, 0
 		c.tasks.Go(func() { c.begin(batch) })
+	}
+}
+
+// lacking returns the error of a request to the queue that no other try can mend. The role that azerr names for one request need not
+// allow the others: Storage Queue Data Message Processor may not update.
+func (c *Consumer) lacking(err error) error {
+	if azerr.Classify(err).Kind == azerr.Unauthorised {
+		err = fmt.Errorf("a Consumer has to receive, update and delete messages, as with the role Storage Queue Data Contributor or the permissions pu of a SAS: %w", err)
+	}
+	return fmt.Errorf("receive from %s: %w", c.queue.Path, azerr.Clean(err))
+}
+
+// foretell reports a permission that a SAS shows to be missing, before a message needs it.
+func (c *Consumer) foretell() {
+	at, err := url.Parse(c.queue.SDK.URL())
+	if err != nil {
+		return
+	}
+	if may := at.Query().Get("sp"); may != "" && !strings.Contains(may, "u") {
+		c.failed(fmt.Errorf("the SAS of %s has no permission u: no message can be renewed or put back, and the first that needs it ends Run", c.queue.Path))
 	}
 }
 
@@ -149,6 +172,7 @@ func (c *Consumer) admit(m *azqueue.DequeuedMessage, began time.Time) *delivery 
 	}
 	d.settling = c.settling
 	d.receipt = c.queue.Receipt(id, d.raw)
+	d.receipt.Forbidden = func(err error) { c.end(c.lacking(err)) }
 	d.receipt.Adopt(ptr.Value(m.PopReceipt), began.Add(c.o.Visibility))
 	c.inFlight[id] = d
 	c.stock[waiting]++

@@ -3,6 +3,7 @@ package queues
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -30,6 +31,8 @@ type Receipt struct {
 	queue *Queue
 	id    string
 	text  string // sent with an update if the client has no Policy
+
+	Forbidden func(error) // called when a request is not permitted; may be nil
 
 	typed   bool // the pop receipt comes from a user, and may be none
 	special bool // the text is not known: an update needs Policy
@@ -134,6 +137,9 @@ func (r *Receipt) use(ctx context.Context, u *use) error {
 	}
 	if u.ended != nil {
 		u.ended(err)
+	}
+	if r.Forbidden != nil && azerr.Classify(err).Kind == azerr.Unauthorised {
+		r.Forbidden(fmt.Errorf("%s: %w", u.op, err))
 	}
 	return err
 }
