@@ -18,46 +18,75 @@ import (
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
-// crowd is a cgroup of its own, so that a test can limit how many processes there are, and see all of them.
+// crowd is a cgroup of its own, so that a test can limit what processes have, and see all of them. Version 1 has one for each controller.
 type crowd struct {
-	t   *testing.T
-	dir string
+	t    *testing.T
+	dirs []string
 }
 
-// newCrowd returns a cgroup that holds at most so many processes and threads.
-func newCrowd(t *testing.T, limit int) *crowd {
+// limit is what a cgroup limits: a controller, and the file and its text in version 1 and in version 2.
+type limit struct{ controller, file, text, file2, text2 string }
+
+// pidsLimit limits how many processes and threads there are.
+func pidsLimit(n int) limit {
+	return limit{"pids", "pids.max", fmt.Sprint(n), "pids.max", fmt.Sprint(n)}
+}
+
+// cpuLimit limits the time of processors, to a part of one.
+func cpuLimit(percent int) limit {
+	quota := fmt.Sprint(percent * 1000)
+	return limit{"cpu", "cpu.cfs_quota_us", quota, "cpu.max", quota + " 100000"}
+}
+
+// memoryLimit is that of a small container.
+var memoryLimit = limit{"memory", "memory.limit_in_bytes", "256M", "memory.max", "256M"}
+
+// newCrowd returns a cgroup with limits.
+func newCrowd(t *testing.T, limits ...limit) *crowd {
 	t.Helper()
-	for _, root := range pidsControllers() {
-		dir, err := os.MkdirTemp(root, "azconc-test-")
-		if err != nil {
-			continue
-		}
-		c := &crowd{t, dir}
-		t.Cleanup(c.remove)
-		if os.WriteFile(filepath.Join(dir, "pids.max"), fmt.Append(nil, limit), 0o600) == nil {
-			return c
+	c := &crowd{t: t}
+	t.Cleanup(c.remove)
+	for _, l := range limits {
+		if !slices.ContainsFunc(controllers(l), func(root string) bool {
+			dir, err := os.MkdirTemp(root, "azconc-test-")
+			if err != nil {
+				return false
+			}
+			if os.WriteFile(filepath.Join(dir, l.file), []byte(l.text), 0o600) != nil && os.WriteFile(filepath.Join(dir, l.file2), []byte(l.text2), 0o600) != nil {
+				_ = os.Remove(dir)
+				return false
+			}
+			c.dirs = append(c.dirs, dir)
+			return true
+		}) {
+			t.Skipf("SKIP: no cgroup here that can be given a limit of %s", l.controller)
 		}
 	}
-	t.Skip("SKIP: no cgroup here that can be given a limit of processes")
-	return nil
+	return c
 }
 
-// pidsControllers returns where the cgroups are that can limit processes.
-func pidsControllers() (roots []string) {
+// controllers returns where the cgroups are that can have a limit.
+func controllers(l limit) (roots []string) {
 	mounts, _ := os.Open("/proc/self/mounts")
 	defer mounts.Close()
 	for lines := bufio.NewScanner(mounts); lines.Scan(); {
 		fields := strings.Fields(lines.Text())
-		if len(fields) > 3 && (fields[2] == "cgroup2" || fields[2] == "cgroup" && slices.Contains(strings.Split(fields[3], ","), "pids")) {
+		if len(fields) > 3 && (fields[2] == "cgroup2" || fields[2] == "cgroup" && slices.Contains(strings.Split(fields[3], ","), l.controller)) {
 			roots = append(roots, fields[1])
 		}
 	}
 	return roots
 }
 
+// command is one that runs in the cgroup. What it says to stderr is in a file.
+func (c *crowd) command(args ...string) *exec.Cmd {
+	script := `for dir in ` + strings.Join(c.dirs, " ") + `; do echo 0 > $dir/cgroup.procs; done; exec "$@" 2> said`
+	return exec.CommandContext(c.t.Context(), "sh", append([]string{"-c", script, "sh"}, args...)...)
+}
+
 // living returns the processes in the cgroup but those given, without those that have ended and wait to be reaped.
 func (c *crowd) living(but ...int) (pids []int) {
-	text, _ := os.ReadFile(filepath.Join(c.dir, "cgroup.procs"))
+	text, _ := os.ReadFile(filepath.Join(c.dirs[0], "cgroup.procs"))
 	for _, word := range strings.Fields(string(text)) {
 		pid, _ := strconv.Atoi(word)
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -69,21 +98,24 @@ func (c *crowd) living(but ...int) (pids []int) {
 }
 
 func (c *crowd) full() bool {
-	limit, _ := os.ReadFile(filepath.Join(c.dir, "pids.max"))
-	now, _ := os.ReadFile(filepath.Join(c.dir, "pids.current"))
+	limit, _ := os.ReadFile(filepath.Join(c.dirs[0], "pids.max"))
+	now, _ := os.ReadFile(filepath.Join(c.dirs[0], "pids.current"))
 	return string(now) == string(limit)
 }
 
 func (c *crowd) remove() {
 	for began := time.Now(); time.Since(began) < 20*time.Second; <-time.After(10 * time.Millisecond) {
+		if len(c.dirs) == 0 {
+			return
+		}
 		for _, pid := range c.living() {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
-		if err := os.Remove(c.dir); err == nil || errors.Is(err, os.ErrNotExist) {
-			return
+		if err := os.Remove(c.dirs[0]); err == nil || errors.Is(err, os.ErrNotExist) {
+			c.dirs = c.dirs[1:]
 		}
 	}
-	c.t.Errorf("%s cannot be removed", c.dir)
+	c.t.Errorf("%s cannot be removed", c.dirs)
 }
 
 // hoard is a program in Perl that starts processes until no more can be started, and keeps trying. bomb is one of which every
@@ -112,10 +144,10 @@ func TestNothingOutlivesTheLockWhereNothingCanBeStarted(t *testing.T) {
 		service := aztest.New(nil)
 		server := httptest.NewServer(service.BlobHandler())
 		t.Cleanup(server.Close)
-		h := &hoarding{crowd: newCrowd(t, 100), holding: &holding{shell: newShell(t, aztest.ConnectionString(server.URL+"/"+aztest.Account)), service: service, server: server}}
+		h := &hoarding{crowd: newCrowd(t, pidsLimit(100)), holding: &holding{shell: newShell(t, aztest.ConnectionString(server.URL+"/"+aztest.Account)), service: service, server: server}}
 		h.must("container", "create", "locks")
 		azconc, _ := h.command("lock", "run", "locks/tree", "--duration", "15s", "--kill-after", "2s", "--", perl, "-e", program)
-		h.cmd = exec.CommandContext(t.Context(), "sh", append([]string{"-c", `echo 0 > "$0/cgroup.procs"; exec "$@" 2> said`, h.crowd.dir}, azconc.Args...)...)
+		h.cmd = h.crowd.command(azconc.Args...)
 		h.cmd.Dir, h.cmd.Env = h.dir, h.env
 		if err := h.cmd.Start(); err != nil {
 			t.Fatal(err)

@@ -31,8 +31,9 @@ func (w *watchdog) writing() bool {
 // come the command, its process group, and what has lost its parent: the others are left to their parents, which may want to
 // end them in their own way (a nested azconc, timeout, a shell), and so is what is started from then on, by a trap for example.
 // When a parent has ended, its children are asked in turn, and all of them when half of the time is over.
-func (w *watchdog) ask() {
-	self, all := syscall.Getpid(), w.descendants()
+func (w *watchdog) ask(all []process) {
+	w.tell(event{Busy: true})
+	self := syscall.Getpid()
 	half := !w.half.IsZero() && time.Now().After(w.half)
 	for _, p := range all {
 		if w.asked[p.id()] {
@@ -66,28 +67,40 @@ func (w *watchdog) pass(s syscall.Signal, typed bool) {
 
 // kill ends everything at once. What it misses because it was being started is left to the next call.
 func (w *watchdog) kill() {
-	w.busy()
+	w.tell(event{Busy: true})
 	hurry()
-	if left := killAll(w.descendants, w.busy); left < w.fewest {
+	if left := killAll(w.descendants); left < w.fewest {
 		w.fewest, w.at = left, time.Now() // there is hope: see hopeless
 	}
 }
 
-// hurry puts this thread before others, if this process may: there may be hundreds that compete for the processors, to count or to end.
-func hurry() { _ = unix.Setpriority(unix.PRIO_PROCESS, 0, -20) }
+// hurry puts this process, which has a group of its own, before others, and reports whether it may: there may be hundreds that compete for
+// the processors, to count or to end.
+func hurry() bool { return unix.Setpriority(unix.PRIO_PGRP, 0, -20) == nil }
 
-// busy tells azconc, now and then, that this process is at work.
-func (w *watchdog) busy() {
-	if now := time.Now(); now.Sub(w.told) >= busyEvery {
-		w.told = now
-		w.tell(event{Busy: true})
+// outrun puts this process before those of the command, which it returns. Few containers let it have a higher priority, but it may always
+// give them a lower one. One call does that to the command's group: so this process need not compete with it to find the others. They
+// cannot get it back, and on a busy machine they take their time to end: so it is done only where it has to be.
+func (w *watchdog) outrun() []process {
+	slow := !hurry()
+	if !w.outran {
+		if w.outran, w.late = true, 0; slow && !w.Job && w.ended == nil {
+			_ = unix.Setpriority(unix.PRIO_PGRP, w.pid, lowest)
+		}
 	}
+	all := w.descendants()
+	for _, p := range all {
+		if slow {
+			p.lower()
+		}
+	}
+	return all
 }
 
 // descendants returns what runs of the command, as far as it can be seen: the command itself, and what /proc shows. What is
 // hidden becomes a child of this process in the end: see reap.
 func (w *watchdog) descendants() []process {
-	all, err := descendants(nil, w.busy)
+	all, err := descendants(nil)
 	if err != nil && w.ended == nil {
 		all = append(all, process{pid: w.pid, parent: os.Getpid(), group: w.job})
 	}

@@ -3,9 +3,9 @@
 // On Linux every command is started by a watchdog: the same binary in a session of its own, and a child subreaper. So
 // every process that the command starts remains a descendant of the watchdog, whatever process group or session it moves
 // to and whether or not its parent lives. The watchdog gets orders from azconc through a pipe: pass a signal on, end the command, the next
-// deadline. It kills all of its descendants at the deadline if no later one has come, earlier if they are many, and at once
-// when the pipe closes, which is when azconc has died. If the watchdog itself is killed, its descendants become azconc's, which
-// kills them. A watchdog that is silent when it should be at work is killed by azconc.
+// deadline. It kills all of its descendants at the deadline if no later one has come, earlier if they are many or the processors are not
+// free, and at once when the pipe closes, which is when azconc has died. If the watchdog itself is killed, its descendants become azconc's, which
+// kills them. A watchdog that is stopped when it should be at work is continued, and one that is silent is killed by azconc.
 //
 // What can still escape on Linux: everything, if azconc and the watchdog are killed at the same time (the command itself is
 // killed even then, by PDEATHSIG); a process that azconc may not signal, such as one that runs as another user, which is reported (see
@@ -55,7 +55,8 @@ type Command struct {
 	// Linux, where the deadline decides.
 	GoOn func() bool
 
-	// Deadline is when all processes of the command are killed, unless Deadlines has delivered a later one. Linux only.
+	// Deadline is when all processes of the command are killed, unless Deadlines has delivered a later one. Where the
+	// watchdog may not come before them, they get the lowest priority when it comes near, and keep it. Linux only.
 	Deadline  Deadline
 	Deadlines <-chan Deadline
 

@@ -82,7 +82,7 @@ func busy() bool {
 // marked returns the living processes with a word in their command line.
 func marked(t *testing.T, word string) (found []int) {
 	t.Helper()
-	all, err := processes(func() {})
+	all, err := processes()
 	if err != nil {
 		t.Fatal(err)
 	}

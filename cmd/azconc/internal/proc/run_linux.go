@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,8 +27,9 @@ var (
 // that is late.
 var answerWithin = 5 * time.Second
 
-// overdue is how long after a KILL is due the watchdog may be silent. After that it must be stopped itself, and is killed.
-var overdue = 150 * time.Millisecond
+// overdue is how long after a KILL is due the watchdog may report the end. If it is only late, as this process would be in its place, it is
+// let alone.
+const overdue = 150 * time.Millisecond
 
 // run is a running command.
 type run struct {
@@ -183,9 +185,9 @@ func (r *run) accompany(stop <-chan time.Duration) (endedEvent, error) {
 		case after := <-stop:
 			r.end(after)
 		case <-r.due:
-			r.due = nil
-			if silent := time.Since(r.heard); silent < overdue { // it is at it
-				r.due = time.After(overdue - silent)
+			r.wake()
+			if silent := time.Since(r.heard); silent < gone { // it is at it
+				r.due = time.After(gone - silent)
 			} else {
 				r.within(0)
 			}
@@ -215,9 +217,13 @@ func (r *run) hear() { r.heard, r.late, r.answer = time.Now(), false, nil }
 
 // end orders the end, and forces it if the watchdog is silent when it is due.
 func (r *run) end(after time.Duration) {
+	r.wake()
 	r.order(order{Stop: &after})
 	r.within(max(after, 0) + overdue)
 }
+
+// wake lets a watchdog go on that was stopped.
+func (r *run) wake() { _ = r.watchdog.Process.Signal(syscall.SIGCONT) }
 
 // order writes an order. If the watchdog does not read its orders, order closes the pipe, so that the watchdog ends
 // everything as soon as it continues.
@@ -242,19 +248,22 @@ func (r *run) orphaned() (endedEvent, error) {
 	_ = unix.Waitid(unix.P_PID, r.watchdog.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
 	out := endedEvent{Code: 128 + int(syscall.SIGKILL), Signal: syscall.SIGKILL}
 	var err error
-	nothing := func() {}
 	find := func() (all []process) {
-		all, err = descendants(isWatchdogOf(os.Getpid()), nothing)
+		all, err = descendants(isWatchdogOf(os.Getpid()))
 		return all
 	}
-	for began := time.Now(); ; <-time.After(killEvery) {
-		left := killAll(find, nothing)
+	fewest, at := math.MaxInt, time.Now()
+	for ; ; <-time.After(killEvery) {
+		left := killAll(find)
+		if left < fewest {
+			fewest, at = left, time.Now() // there is hope
+		}
 		switch {
 		case left == 0 && err == nil && r.killed: // the end was ordered
 			return out, nil
 		case left == 0 && err == nil:
 			return out, cmp.Or(r.fault, errWatchdog)
-		case time.Since(began) > gone:
+		case time.Since(at) > gone:
 			out.Left = true
 			return out, err
 		}

@@ -14,9 +14,9 @@ import (
 
 // process is a process as /proc describes it.
 type process struct {
-	pid, parent, group int
-	state              byte
-	started            uint64 // in clock ticks; with pid it identifies the process
+	pid, parent, group, threads int
+	state                       byte
+	started                     uint64 // in clock ticks; with pid it identifies the process
 }
 
 // procfs is where processes are described.
@@ -48,13 +48,13 @@ func inspect(pid int) (process, error) {
 	p := process{pid: pid, state: fields[1][0]}
 	p.parent, _ = strconv.Atoi(string(fields[2]))
 	p.group, _ = strconv.Atoi(string(fields[3]))
+	p.threads, _ = strconv.Atoi(string(fields[18]))
 	p.started, _ = strconv.ParseUint(string(fields[20]), 10, 64)
 	return p, nil
 }
 
-// processes returns all processes that this one can see; those of other users may be hidden. With an error, some are missing. It
-// calls each for every one.
-func processes(each func()) ([]process, error) {
+// processes returns all processes that this one can see; those of other users may be hidden. With an error, some are missing.
+func processes() ([]process, error) {
 	dir, err := os.Open(procfs)
 	if err != nil {
 		return nil, err
@@ -63,7 +63,6 @@ func processes(each func()) ([]process, error) {
 	_ = dir.Close()
 	all := make([]process, 0, len(names))
 	for _, name := range names {
-		each()
 		pid, notOne := strconv.Atoi(name)
 		if notOne != nil {
 			continue
@@ -81,8 +80,8 @@ func processes(each func()) ([]process, error) {
 // descendants returns the living descendants of this process, without those that skip holds back, and their descendants, parents
 // first. A process that starts meanwhile may be missing: to find all, call it until it returns none. With an error, any may be
 // missing.
-func descendants(skip func(process) bool, each func()) ([]process, error) {
-	everything, err := processes(each)
+func descendants(skip func(process) bool) ([]process, error) {
+	everything, err := processes()
 	settleParents(everything)
 	children := map[int][]process{}
 	for _, p := range everything {
@@ -122,6 +121,22 @@ func settleParents(all []process) {
 	}
 }
 
+// lower gives all threads of a process the lowest priority.
+func (p process) lower() {
+	threads := []string{strconv.Itoa(p.pid)}
+	if p.threads > 1 {
+		if dir, err := os.Open(procfs + "/" + threads[0] + "/task"); err == nil {
+			threads, _ = dir.Readdirnames(-1)
+			_ = dir.Close()
+		}
+	}
+	for _, name := range threads {
+		if thread, err := strconv.Atoi(name); err == nil {
+			_ = unix.Setpriority(unix.PRIO_PROCESS, thread, lowest)
+		}
+	}
+}
+
 // send sends signals to a process, unless its id was reused. Where the kernel has no process descriptors, or a filter of
 // system calls refuses them, the id could be reused between the last look and the signal. The id of a process whose start is
 // not known belongs to a child that was not reaped yet.
@@ -154,9 +169,8 @@ const freezing = 300 * time.Millisecond
 
 // killAll sends KILL to the processes that find returns, and returns how many there were. They are stopped before, until a round finds
 // no new one: where a limit of processes is reached, each that ended would let the others start one more, and those that replace
-// themselves would be others by then. What was being started meanwhile may be missed, so it has to be called until there are none. It
-// calls each for every signal.
-func killAll(find func() []process, each func()) int {
+// themselves would be others by then. What was being started meanwhile may be missed, so it has to be called until there are none.
+func killAll(find func() []process) int {
 	held := map[id]bool{}
 	all := find()
 	for began := time.Now(); time.Since(began) < freezing; all = find() {
@@ -165,7 +179,6 @@ func killAll(find func() []process, each func()) int {
 			if !held[p.id()] {
 				held[p.id()] = true
 				p.send(syscall.SIGSTOP)
-				each()
 			}
 		}
 		if len(held) == before {
@@ -174,7 +187,6 @@ func killAll(find func() []process, each func()) int {
 	}
 	for _, p := range all {
 		p.send(syscall.SIGKILL)
-		each()
 	}
 	return len(all)
 }

@@ -76,13 +76,18 @@ const (
 	askEvery  = 50 * time.Millisecond  // between two searches for processes that have not received TERM
 	killEvery = 5 * time.Millisecond   // between two rounds of KILL
 	once      = 100 * time.Millisecond // within which a repeated signal counts once
-	busyEvery = 25 * time.Millisecond  // between two events that only say that the watchdog is at work
+
+	lowest = 19 // priority
+
+	// lateness is how many times the end of everything may be as late as the last looks were: the watchdog shares the processors, and
+	// the limit of its container, with what it ends.
+	lateness = 4
 
 	// perProcess is more than it takes to end one of many processes, on a machine that does other work too: 2,000 took 0.45 s on
 	// an idle machine and 0.8 s on a busy one. But 100 that all start others, on two cores that six such crowds share, took
 	// more than 0.6 s.
 	perProcess = 10 * time.Millisecond
-	// ahead bounds how much earlier than the deadline the end of many processes begins.
+	// ahead bounds how much earlier than the deadline the end begins, of many processes or on a machine that is not free.
 	ahead = 4 * time.Second
 )
 
@@ -112,7 +117,7 @@ func Watchdog(args []string) bool {
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 	w := &watchdog{azconc: numbers[2], asked: map[id]bool{}, passed: map[syscall.Signal]time.Time{}, fewest: math.MaxInt,
 		events: json.NewEncoder(os.NewFile(uintptr(numbers[1]), "events"))}
-	w.ending = ending{terminate: w.ask, kill: w.kill}
+	w.ending = ending{terminate: func() { w.ask(w.descendants()) }, kill: w.kill}
 	orders := json.NewDecoder(os.NewFile(uintptr(numbers[0]), "orders"))
 	if orders.Decode(&w.startOrder) == nil {
 		w.run(orders, args[5:])
@@ -134,13 +139,15 @@ type watchdog struct {
 	since   time.Time // when it was seen to have ended
 	outputs []string  // the names in /proc of the outputs that azconc reads
 
-	left       time.Duration                // until the deadline, as of the last look
+	left       time.Duration                // until the end has to begin, as of the last look
+	most       time.Duration                // that was ever left until a deadline
+	late       time.Duration                // of the last looks, when they were over
+	outran     bool                         // outrun was called
 	asked      map[id]bool                  // processes that have got a TERM
 	groupAsked bool                         // the process group has, as it was then
 	passed     map[syscall.Signal]time.Time // when a signal was last passed on
 
-	fewest int       // processes that were left at any time since KILL was due
-	told   time.Time // when the last Busy event was sent
+	fewest int // processes that were left at any time since KILL was due
 }
 
 // run starts the command and returns when none of its processes is left.
@@ -200,6 +207,7 @@ func (w *watchdog) launch(argv []string) (err error) {
 func (w *watchdog) watch(orders <-chan order, relayed, children <-chan os.Signal) {
 	w.look()
 	var next <-chan time.Time // the next look
+	var planned time.Time
 	for !w.reap() {
 		if w.ended != nil && w.at.IsZero() {
 			if writes := w.writing(); !writes || time.Since(w.since) > linger {
@@ -208,13 +216,17 @@ func (w *watchdog) watch(orders <-chan order, relayed, children <-chan os.Signal
 			}
 		}
 		if next == nil {
-			next = time.After(w.pause())
+			pause := w.pause()
+			next, planned = time.After(pause), time.Now().Add(pause)
 		}
 		select {
 		case <-children:
 			continue
 		case <-next:
-			w.look()
+			before := w.outran
+			if w.look(); w.outran == before { // otherwise what was late competes no more
+				w.late = max(time.Since(planned), w.late*3/4)
+			}
 			if w.hopeless() {
 				w.exited(endedEvent{Code: 128 + int(syscall.SIGKILL), Signal: syscall.SIGKILL})
 				w.ended.Left = true
@@ -255,15 +267,40 @@ func (w *watchdog) obey(o order) {
 
 // look takes the next step towards the end, which may be due by now.
 func (w *watchdog) look() {
-	w.left = w.untilDeadline()
-	switch {
-	case w.killed:
+	if w.killed {
 		w.kill()
+		return
+	}
+	left := time.Hour
+	if w.Deadline != 0 {
+		left = time.Duration(w.Deadline - boottime())
+		w.most = max(w.most, left)
+	}
+	w.left = left - ahead
+	var all []process
+	if left <= w.near() {
+		all = w.outrun()
+		w.left = left - margin(len(all), w.late)
+	} else if !w.at.IsZero() {
+		all = w.descendants()
+	}
+	switch {
 	case w.left <= 0:
 		w.within(0)
 	case !w.at.IsZero():
-		w.ask()
+		w.ask(all)
 	}
+}
+
+// near is what is left until a deadline when its lease is in doubt, whether or not azconc says so, which may be stopped: the last third of
+// its time, in which azconc ends the command. It is more where looks are late, but not so much that a renewal may be under way.
+func (w *watchdog) near() time.Duration {
+	return max(ahead+lookEvery, min(w.most/3+lateness*w.late, w.most/2))
+}
+
+// margin is how much earlier than a deadline the end of n processes begins where looks are late.
+func margin(n int, late time.Duration) time.Duration {
+	return min(time.Duration(n)*perProcess+lateness*late, ahead)
 }
 
 // pause returns when to look again.
@@ -275,25 +312,6 @@ func (w *watchdog) pause() time.Duration {
 		return min(askEvery, max(w.left/2, killEvery))
 	}
 	return min(lookEvery, max(w.left/2, killEvery)) // there may be more processes by then
-}
-
-// untilDeadline returns how long it is until the end of everything has to begin.
-func (w *watchdog) untilDeadline() time.Duration {
-	if w.Deadline == 0 {
-		return time.Hour
-	}
-	left := time.Duration(w.Deadline - boottime())
-	if w.killed || left > ahead+lookEvery {
-		return left - ahead
-	}
-	hurry()
-	return leftFor(left, len(w.descendants()))
-}
-
-// leftFor returns how much of the time before a deadline is left when n processes have to be ended until then: the more there are, the
-// longer it takes.
-func leftFor(left time.Duration, n int) time.Duration {
-	return left - min(time.Duration(n)*perProcess, ahead)
 }
 
 // reap reaps every child that has ended, including orphans, and reports whether none is left.

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
+	"runtime"
 	"syscall"
 	"testing"
 	"time"
@@ -56,23 +58,62 @@ func TestInheritedFilesKeepTheirNumbers(t *testing.T) {
 	}
 }
 
-// It takes longer to end many processes, so that begins earlier.
+// It takes longer to end many processes, and where this process is late, so that begins earlier.
 func TestADeadlineComesEarlierForManyProcesses(t *testing.T) {
 	for _, c := range []struct {
-		left time.Duration
-		n    int
-		over bool
+		n          int
+		late, want time.Duration
 	}{
-		{time.Minute, 1_000_000, false}, {5 * time.Second, 2000, false}, {3 * time.Second, 2000, true}, {2 * time.Second, 100, false}, {900 * time.Millisecond, 100, true}, {200 * time.Millisecond, 10, false},
+		{1_000_000, 0, ahead}, {2000, 0, ahead}, {100, 0, time.Second}, {10, 0, 100 * time.Millisecond},
+		{10, 100 * time.Millisecond, 500 * time.Millisecond}, {1, time.Hour, ahead},
 	} {
-		if over := leftFor(c.left, c.n) <= 0; over != c.over {
-			t.Errorf("%v are left to end %d processes: over is %v", c.left, c.n, over)
+		if got := margin(c.n, c.late); got != c.want {
+			t.Errorf("the end of %d processes begins %v earlier where looks are %v late, want %v", c.n, got, c.late, c.want)
+		}
+	}
+	for late, want := range map[time.Duration]time.Duration{0: 20 * time.Second, time.Second: 24 * time.Second, time.Hour: 30 * time.Second} {
+		if got := (&watchdog{most: time.Minute, late: late}).near(); got != want {
+			t.Errorf("a deadline is near where looks are %v late when %v of a minute are left, want %v", late, got, want)
 		}
 	}
 	w := watchdog{}
 	if w.look(); w.killed {
 		t.Error("the deadline has come, and there is none")
 	}
+}
+
+// Where the watchdog may have no higher priority, the processes get a lower one as soon as the lease must be in doubt, before any of them
+// is ended: they would keep the watchdog from its work. Those that have left the group get it, too, and all threads.
+func TestACommandWhoseDeadlineIsNearComesLast(t *testing.T) {
+	if _, err := exec.LookPath("setpriv"); err != nil {
+		t.Skip("SKIP: no setpriv here, which takes a right away")
+	}
+	if !hindered(t, "unprivileged") {
+		return
+	}
+	deadlines := make(chan Deadline)
+	r := startWith(t, &Command{Deadline: After(time.Hour), Deadlines: deadlines}, `(setsid sh -c 'echo $$; sleep 300' &); echo $$; sleep 300; :`)
+	all := pids(r.out.wait(2))
+	priority := func(pid int) int {
+		p, _ := unix.Getpriority(unix.PRIO_PROCESS, pid)
+		return 20 - p // as the kernel answers
+	}
+	for _, pid := range all {
+		if p := priority(pid); p == lowest {
+			t.Errorf("process %d has the priority %d before the deadline is near", pid, p)
+		}
+	}
+	deadlines <- After(20 * time.Minute)
+	for _, pid := range all {
+		for alive(pid) && priority(pid) != lowest {
+			runtime.Gosched()
+		}
+		if !alive(pid) {
+			t.Errorf("process %d was ended, with the priority it had", pid)
+		}
+	}
+	r.stop <- 0
+	<-r.status
 }
 
 // The promise, that all are gone half a second after the deadline, is kept for many processes.

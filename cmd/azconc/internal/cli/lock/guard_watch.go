@@ -55,11 +55,12 @@ type watch struct {
 // deadline is when everything of the command must have ended whatever becomes of this process, and how to notice that it has
 // moved. It is 0 if there is none, or if the lease is lost: then the last deadline stays.
 func (w *watch) deadline() (proc.Deadline, <-chan struct{}) {
+	now := proc.After(0) // before the answer: this process may wait for a processor after it
 	_, end, changed := w.held.Remaining()
 	if end <= 0 || end == pessimistic.Endless {
 		return 0, changed
 	}
-	return proc.After(end - releaseMargin), changed
+	return now + proc.Deadline(end-releaseMargin), changed
 }
 
 // run watches until the command has ended, or until there is nothing more to decide. changed is deadline's.
@@ -124,7 +125,7 @@ func (w *watch) stopInTime(ctx context.Context) {
 		w.order(0)
 		return
 	}
-	asked := time.Now()
+	asked, now := time.Now(), proc.After(0)
 	w.order(grace)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), breakPatience)
 	defer cancel()
@@ -132,9 +133,9 @@ func (w *watch) stopInTime(ctx context.Context) {
 	if err != nil {
 		left = 0
 	}
-	left -= roundedUp + releaseMargin + time.Since(asked)
-	w.move(proc.After(left))
-	w.order(min(left, grace-time.Since(asked)))
+	left -= roundedUp + releaseMargin
+	w.move(now + proc.Deadline(left))
+	w.order(min(left, grace) - time.Since(asked))
 }
 
 // order asks for the end of the command.

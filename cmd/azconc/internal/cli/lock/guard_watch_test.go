@@ -3,6 +3,7 @@ package lock
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -40,6 +41,30 @@ func (h *tenancy) Err() error {
 		return lost
 	}
 	return nil
+}
+
+// slowly is held for a minute from when it is asked, and takes its time to say so, as on a machine whose processors are not free.
+type slowly struct {
+	*tenancy
+	asked proc.Deadline
+}
+
+func (h *slowly) Remaining() (stop, end time.Duration, changed <-chan struct{}) {
+	for h.asked = proc.After(0); proc.After(0) < h.asked+proc.Deadline(time.Millisecond); {
+		runtime.Gosched()
+	}
+	return time.Minute, time.Minute, nil
+}
+
+// A deadline was counted from when azconc got to it: where it had waited for a processor, everything ended as much later.
+func TestADeadlineIsCountedFromBeforeTheQuestion(t *testing.T) {
+	if proc.After(0) == 0 {
+		t.Skip("SKIP: no watchdog on this system")
+	}
+	h := &slowly{tenancy: newTenancy()}
+	if d, _ := (&watch{held: h}).deadline(); d > h.asked+proc.Deadline(time.Minute-releaseMargin) {
+		t.Errorf("the deadline is %v late", time.Duration(d-h.asked)-time.Minute+releaseMargin)
+	}
 }
 
 // ordered records what a watch requested, and when.

@@ -38,7 +38,7 @@ The lock is released when none of them is left.
 
 On Linux that includes processes in other process groups and sessions and daemons, and it holds even if azconc is stopped or
 killed: a watchdog, which is the command's parent process, kills everything half a second before another process can acquire the
-lease, or earlier if there are many processes. It does not include processes of another user that azconc may not kill, which
+lease, or earlier if there are many processes or the processors are not free. It does not include processes of another user that azconc may not kill, which
 keep it from releasing the lease, or those that a service runs on behalf of the command, such as a container. On other systems
 it includes the command's process group (on Windows its job object), and if azconc is stopped or killed the command may continue
 without the lock (on Windows it ends).
