@@ -147,6 +147,39 @@ func statOf(t *testing.T, pid string) []string {
 	return strings.Fields(rest)
 }
 
+// A command that stopped itself hung everything: azconc went on, so that the shell gave no prompt, and no key reached the command. It is a
+// stopped job, which goes on when the shell continues it, even one that has left the job's process group.
+func TestACommandThatStopsItselfIsAStoppedJob(t *testing.T) {
+	t.Parallel()
+	for name, command := range map[string]string{
+		"TSTP":                     `sh -c 'kill -TSTP $$; read line; echo $line > got; exit 3'`,
+		"STOP":                     `sh -c 'kill -STOP $$; read line; echo $line > got; exit 3'`,
+		"in a group of its own":    `perl -e 'setpgrp; kill STOP => $$; open F, ">", "got"; print F "hello\n"; close F; exit 3'`,
+		"a shell's own suspension": `bash -c 'suspend -f; read line; echo $line > got; exit 3'`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := exec.LookPath(strings.Fields(command)[0]); err != nil {
+				t.Skipf("SKIP: %v", err)
+			}
+			s := onMemory(t)
+			keyboard, wait := interactive(t, s, `azconc lock run locks/self -- `+command+`
+				echo $? > first; fg; echo $? > second`)
+			if got := s.eventually("first", 1); got[0] != "148" && got[0] != "147" { // TSTP or STOP
+				t.Errorf("stopped: status %s, want 148", got[0])
+			}
+			press(t, keyboard, "hello\n")
+			if got := s.eventually("second", 1); got[0] != "3" {
+				t.Errorf("resumed: status %s, want 3", got[0])
+			}
+			if got := s.lines("got"); len(got) != 1 || got[0] != "hello" {
+				t.Errorf("the command has read %q", got)
+			}
+			wait()
+		})
+	}
+}
+
 // A background job leaves the terminal to the foreground job.
 func TestACommandInTheBackgroundLeavesTheTerminalAlone(t *testing.T) {
 	t.Parallel()

@@ -32,7 +32,7 @@ func (w *watchdog) writing() bool {
 // end them in their own way (a nested azconc, timeout, a shell), and so is what is started from then on, by a trap for example.
 // When a parent has ended, its children are asked in turn, and all of them when half of the time is over.
 func (w *watchdog) ask(all []process) {
-	w.tell(event{Busy: true})
+	w.tell(event{Noted: true})
 	self := syscall.Getpid()
 	half := !w.half.IsZero() && time.Now().After(w.half)
 	for _, p := range all {
@@ -67,7 +67,7 @@ func (w *watchdog) pass(s syscall.Signal, typed bool) {
 
 // kill ends everything at once. What it misses because it was being started is left to the next call.
 func (w *watchdog) kill() {
-	w.tell(event{Busy: true})
+	w.tell(event{Noted: true})
 	hurry()
 	if left := killAll(w.descendants); left < w.fewest {
 		w.fewest, w.at = left, time.Now() // there is hope: see hopeless

@@ -17,15 +17,15 @@ var starting sync.Mutex
 func bequeath(start func() error, files ...*os.File) error {
 	starting.Lock()
 	defer starting.Unlock()
-	var err error
-	for _, f := range files {
-		defer func() { _ = f.Close() }()
-		if _, failed := unix.FcntlInt(f.Fd(), unix.F_SETFD, 0); failed != nil {
-			err = os.NewSyscallError("fcntl", failed)
+	defer func() {
+		for _, f := range files {
+			_ = f.Close()
 		}
-	}
-	if err != nil {
-		return err
+	}()
+	for _, f := range files {
+		if _, err := unix.FcntlInt(f.Fd(), unix.F_SETFD, 0); err != nil {
+			return os.NewSyscallError("fcntl", err)
+		}
 	}
 	return start()
 }

@@ -9,9 +9,9 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
-	"strconv"
-	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -31,6 +31,9 @@ var answerWithin = 5 * time.Second
 // let alone.
 const overdue = 150 * time.Millisecond
 
+// watchdogs has the ids of those that this process has started.
+var watchdogs sync.Map
+
 // run is a running command.
 type run struct {
 	*Command
@@ -41,6 +44,7 @@ type run struct {
 	events   chan event // closed when the watchdog has closed its end
 	tty      *os.File   // the controlling terminal if the command is part of azconc's job, or nil
 
+	woken  chan os.Signal   // has an element after the job was suspended
 	heard  time.Time        // when the last event came
 	answer <-chan time.Time // an event is due that answers a deadline, or nil
 	late   bool             // it was due before
@@ -66,11 +70,13 @@ func (c *Command) Run(stop <-chan time.Duration) (Status, error) {
 	Reserve()
 	// If the watchdog is killed, its descendants become azconc's.
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-	r := &run{Command: c, events: make(chan event)}
+	r := &run{Command: c, events: make(chan event), woken: make(chan os.Signal, 1)}
 	if c.Job {
 		if tty, err := os.OpenFile("/dev/tty", os.O_RDWR|unix.O_NOCTTY, 0); err == nil {
 			r.tty = tty
 			defer func() { _ = tty.Close() }()
+			signal.Notify(r.woken, syscall.SIGCONT)
+			defer signal.Stop(r.woken)
 		}
 	}
 	from, err := r.start(path)
@@ -93,6 +99,7 @@ func (c *Command) Run(stop <-chan time.Duration) (Status, error) {
 	for range r.events { // nothing follows
 	}
 	_ = r.orders.Close()
+	watchdogs.Delete(r.watchdog.Process.Pid)
 	waited := r.watchdog.Wait()
 	s := Status{Code: end.Code, Left: end.Left, Cut: end.Cut || errors.Is(waited, exec.ErrWaitDelay)}
 	if end.Signal != 0 {
@@ -114,7 +121,7 @@ func (r *run) start(path string) (events *os.File, err error) {
 	}
 	r.orders = orders
 	r.watchdog = &exec.Cmd{
-		Path: ourselves(), Env: r.environ(), Stdin: r.Stdin, Stdout: r.Stdout, Stderr: r.Stderr, WaitDelay: linger,
+		Path: self, Env: r.environ(), Stdin: r.Stdin, Stdout: r.Stdout, Stderr: r.Stderr, WaitDelay: linger,
 		// In its own group, so that it never receives signals from the keyboard.
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
 		Args:        append([]string{os.Args[0], verb, fmt.Sprint(theirOrders.Fd()), fmt.Sprint(theirEvents.Fd()), fmt.Sprint(os.Getpid())}, r.Args...),
@@ -123,6 +130,7 @@ func (r *run) start(path string) (events *os.File, err error) {
 		_, _ = orders.Close(), events.Close()
 		return nil, fmt.Errorf("start the watchdog of the command: %w", err)
 	}
+	watchdogs.Store(r.watchdog.Process.Pid, nil)
 	outputs := []int{}
 	for i, w := range []io.Writer{r.Stdout, r.Stderr} {
 		if _, ok := w.(*os.File); !ok && w != nil {
@@ -134,24 +142,15 @@ func (r *run) start(path string) (events *os.File, err error) {
 	return events, nil
 }
 
-// self is this executable. Tests change it.
+// self is this executable, also if its name was replaced or deleted. Tests change it.
 var self = "/proc/self/exe"
-
-// ourselves returns the path by which azconc starts itself: its name, unless that was replaced or deleted.
-func ourselves() string {
-	path, err := os.Readlink(self)
-	if err != nil || strings.HasSuffix(path, " (deleted)") {
-		return self
-	}
-	return path
-}
 
 // accompany passes orders on until the watchdog reports the end, and ends the command itself if the watchdog does not.
 func (r *run) accompany(stop <-chan time.Duration) (endedEvent, error) {
 	for {
 		select {
 		case e, ok := <-r.events:
-			r.hear()
+			r.heard, r.late, r.answer = time.Now(), false, nil
 			switch {
 			case !ok:
 				return r.orphaned()
@@ -171,6 +170,8 @@ func (r *run) accompany(stop <-chan time.Duration) (endedEvent, error) {
 			case syscall.Signal:
 				r.order(order{Signal: s, Typed: r.typed(s)})
 			}
+		case <-r.woken: // the shell has continued the job, of which the command may have left the group
+			r.order(order{Signal: syscall.SIGCONT, Typed: true})
 		case d := <-r.Deadlines:
 			r.order(order{Deadline: &d})
 			if r.answer == nil {
@@ -212,9 +213,6 @@ func (r *run) typed(s syscall.Signal) bool {
 	return false
 }
 
-// hear notes that the watchdog is at work.
-func (r *run) hear() { r.heard, r.late, r.answer = time.Now(), false, nil }
-
 // end orders the end, and forces it if the watchdog is silent when it is due.
 func (r *run) end(after time.Duration) {
 	r.wake()
@@ -245,11 +243,12 @@ func (r *run) takeOver() { _ = r.watchdog.Process.Kill() }
 func (r *run) orphaned() (endedEvent, error) {
 	_ = r.watchdog.Process.Kill()
 	// Its descendants are azconc's when it has ended. Cmd.Wait would also wait for them to close their output.
+	watchdogs.Delete(r.watchdog.Process.Pid)
 	_ = unix.Waitid(unix.P_PID, r.watchdog.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
 	out := endedEvent{Code: 128 + int(syscall.SIGKILL), Signal: syscall.SIGKILL}
 	var err error
 	find := func() (all []process) {
-		all, err = descendants(isWatchdogOf(os.Getpid()))
+		all, err = descendants(func(p process) bool { _, other := watchdogs.Load(p.pid); return other })
 		return all
 	}
 	fewest, at := math.MaxInt, time.Now()
@@ -267,17 +266,5 @@ func (r *run) orphaned() (endedEvent, error) {
 			out.Left = true
 			return out, err
 		}
-	}
-}
-
-// isWatchdogOf returns a filter for the watchdogs that a process has started itself for other commands.
-func isWatchdogOf(pid int) func(process) bool {
-	return func(p process) bool {
-		if p.parent != pid {
-			return false
-		}
-		line, err := os.ReadFile(procfs + "/" + strconv.Itoa(p.pid) + "/cmdline")
-		args := strings.Split(string(line), "\x00")
-		return err == nil && len(args) > 5 && args[1] == verb && args[4] == strconv.Itoa(pid)
 	}
 }

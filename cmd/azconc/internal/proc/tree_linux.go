@@ -172,21 +172,19 @@ const freezing = 300 * time.Millisecond
 // themselves would be others by then. What was being started meanwhile may be missed, so it has to be called until there are none.
 func killAll(find func() []process) int {
 	held := map[id]bool{}
-	all := find()
-	for began := time.Now(); time.Since(began) < freezing; all = find() {
-		before := len(held)
+	for began := time.Now(); ; {
+		all, before := find(), len(held)
 		for _, p := range all {
 			if !held[p.id()] {
 				held[p.id()] = true
 				p.send(syscall.SIGSTOP)
 			}
 		}
-		if len(held) == before {
-			break
+		if len(held) == before || time.Since(began) > freezing {
+			for _, p := range all {
+				p.send(syscall.SIGKILL)
+			}
+			return len(all)
 		}
 	}
-	for _, p := range all {
-		p.send(syscall.SIGKILL)
-	}
-	return len(all)
 }

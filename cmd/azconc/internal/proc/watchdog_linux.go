@@ -36,8 +36,7 @@ type order struct {
 type event struct {
 	Refused syscall.Errno `json:",omitempty"` // it could not be started
 	Started int           `json:",omitempty"` // the process id
-	Busy    bool          `json:",omitempty"` // the processes are being ended
-	Noted   bool          `json:",omitempty"` // a deadline has arrived
+	Noted   bool          `json:",omitempty"` // it is at work, or has got a deadline
 	Ended   *endedEvent   `json:",omitempty"` // the last event
 }
 
@@ -145,6 +144,7 @@ type watchdog struct {
 	outran     bool                         // outrun was called
 	asked      map[id]bool                  // processes that have got a TERM
 	groupAsked bool                         // the process group has, as it was then
+	alone      int                          // looks that found the command stopped, and azconc not
 	passed     map[syscall.Signal]time.Time // when a signal was last passed on
 
 	fewest int // processes that were left at any time since KILL was due
@@ -223,6 +223,7 @@ func (w *watchdog) watch(orders <-chan order, relayed, children <-chan os.Signal
 		case <-children:
 			continue
 		case <-next:
+			w.follow()
 			before := w.outran
 			if w.look(); w.outran == before { // otherwise what was late competes no more
 				w.late = max(time.Since(planned), w.late*3/4)
@@ -261,6 +262,7 @@ func (w *watchdog) obey(o order) {
 	case o.Stop != nil:
 		w.within(*o.Stop)
 	case o.Signal != 0:
+		w.alone = 0
 		w.pass(o.Signal, o.Typed)
 	}
 }
@@ -327,6 +329,21 @@ func (w *watchdog) reap() (empty bool) {
 			return false
 		case pid == w.pid:
 			w.exited(statusOf(status))
+		}
+	}
+}
+
+// follow stops azconc, the shell's child, when the command has stopped itself, as if that were the shell's child. A key stops both, one
+// after the other: so it takes two looks. Azconc says when the shell has continued it. TSTP spares a process that no shell could continue.
+func (w *watchdog) follow() {
+	command, _ := inspect(w.pid)
+	azconc, _ := inspect(w.azconc)
+	switch {
+	case !w.Job || !w.at.IsZero() || w.ended != nil || command.state != 'T':
+		w.alone = 0
+	case azconc.state != 'T':
+		if w.alone++; w.alone == 2 && os.Getppid() == w.azconc {
+			_ = syscall.Kill(w.azconc, syscall.SIGTSTP)
 		}
 	}
 }

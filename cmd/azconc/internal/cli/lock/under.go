@@ -44,8 +44,8 @@ it includes the command's process group (on Windows its job object), and if azco
 without the lock (on Windows it ends).
 
 On a terminal the command belongs to the same job as azconc: Ctrl-C reaches it once, it can be suspended and resumed, and it
-reads from the terminal while it is in the foreground. Ctrl-Z suspends the whole job, so nothing is renewed meanwhile; what it
-does not reach, such as a daemon, continues. All of it is killed when the lease is about to expire. If Ctrl-C ends the command,
+reads from the terminal while it is in the foreground. Ctrl-Z, or a command that stops itself, suspends the whole job, so nothing
+is renewed meanwhile; what it does not reach, such as a daemon, continues. All of it is killed when the lease is about to expire. If Ctrl-C ends the command,
 azconc ends by SIGINT too, so that a shell ends its loop.
 
 With --end-with-parent, azconc ends when the process that started it has ended: it stops the command as if the lease was lost, and
