@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/maphash"
+	"io"
 )
 
 // Codec converts a value to the content of a blob and back. Its methods must be safe for concurrent use.
@@ -26,7 +27,7 @@ type JSONCodec[T any] struct{}
 func (JSONCodec[T]) Encode(value T) ([]byte, error) { return json.Marshal(value) }
 
 // Decode implements Codec. Numbers in an untyped T (any, map[string]any) are json.Number, so that integers beyond 2^53
-// are preserved.
+// are preserved. Whatever follows the value, other than white space, is an error, because a write would drop it.
 func (JSONCodec[T]) Decode(data []byte) (T, error) {
 	var value T
 	d := json.NewDecoder(bytes.NewReader(data))
@@ -34,8 +35,9 @@ func (JSONCodec[T]) Decode(data []byte) (T, error) {
 	if err := d.Decode(&value); err != nil {
 		return value, fmt.Errorf("content is not the JSON that was expected: %w", err)
 	}
-	if d.More() {
-		return value, fmt.Errorf("content is not the JSON that was expected: more data after the value, at offset %d", d.InputOffset())
+	end := d.InputOffset()
+	if _, err := d.Token(); err != io.EOF { // More is false before a bracket too
+		return value, fmt.Errorf("content is not the JSON that was expected: more data after the value, at offset %d", end)
 	}
 	return value, nil
 }

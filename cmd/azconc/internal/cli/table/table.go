@@ -2,7 +2,6 @@
 package table
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -183,7 +182,7 @@ func listedEntity(on ref.Table, raw []byte) (entityResult, error) {
 	if err := json.Unmarshal(raw, &known); err != nil {
 		return e, err
 	}
-	if err := json.NewDecoder(bytes.NewReader(raw)).Decode(&e.Entity); err != nil {
+	if err := json.Unmarshal(raw, &e.Entity); err != nil {
 		return e, err
 	}
 	delete(e.Entity, optimistic.LineageKey)
