@@ -20,6 +20,7 @@ import (
 	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
+	"github.com/azconc/azconc/pkg/observe"
 )
 
 func TestUpdateAppliesOnceUnderEveryFault(t *testing.T) {
@@ -353,6 +354,36 @@ func TestThePathDecidesWhatTheLineageLeavesOpen(t *testing.T) {
 					t.Errorf("n = %d, want %d", got, want)
 				}
 			})
+		})
+	}
+}
+
+// TestARefusalThatArrivesAsTheCallEndsIsJudged: the write was applied and delivered again. The caller gave up while the refusal
+// of the second delivery was read, and was told that nothing was applied.
+func TestARefusalThatArrivesAsTheCallEndsIsJudged(t *testing.T) {
+	for name, write := range map[string]func(context.Context, *blockblob.Client, optimistic.SendOptions) (optimistic.Result, error){
+		"update": func(ctx context.Context, client *blockblob.Client, o optimistic.SendOptions) (optimistic.Result, error) {
+			return optimistic.Update(ctx, blobs.NewJSON[optest.Counter](client), optest.Increment, &optimistic.UpdateOptions{SendOptions: o})
+		},
+		"create": func(ctx context.Context, client *blockblob.Client, o optimistic.SendOptions) (optimistic.Result, error) {
+			return optimistic.Create(ctx, blobs.NewJSON[optest.Counter](client), optest.Counter{N: 1}, &optimistic.WriteOptions{SendOptions: o})
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s, client := optest.Quiet(t, map[string]string{"update": `{"n":0}`}[name])
+			s.SetFaults(aztest.Fault{Kind: aztest.AnswerTwice, Match: aztest.Writes, Count: 1})
+			ctx, cancel := context.WithCancel(t.Context())
+			o := optimistic.SendOptions{Hooks: observe.Hooks{Span: func(ctx context.Context, span observe.Span) (context.Context, func(error)) {
+				return ctx, func(error) {
+					if span.Name == "Put Blob" {
+						cancel()
+					}
+				}
+			}}}
+			res, err := write(ctx, clientAt(t, s, "http://storage.internal:10000/"), o)
+			if err != nil || !res.Changed || optest.Count(t, client) != 1 {
+				t.Errorf("%s: %+v, %v, n = %d", name, res, err, optest.Count(t, client))
+			}
 		})
 	}
 }

@@ -261,3 +261,17 @@ func TestATransactionThatDependsOnAVersionIsSentAgain(t *testing.T) {
 		}
 	})
 }
+
+// TestAServiceThatIsBusyLeavesNothingUnknown: it has not carried out what it refuses, however often it does so.
+func TestAServiceThatIsBusyLeavesNothingUnknown(t *testing.T) {
+	for _, c := range creations {
+		synctest.Test(t, func(t *testing.T) {
+			s, creates := shop(t)
+			s.SetFaults(aztest.Fault{Kind: aztest.Throttle, Match: creates})
+			res, err := c.run(t.Context(), s, optimistic.SendOptions{})
+			if !azerr.Has(err, "ServerBusy") || errors.Is(err, optimistic.ErrOutcomeUnknown) || res.Ambiguous != 0 {
+				t.Errorf("%s: %+v, %v", c.name, res, err)
+			}
+		})
+	}
+}

@@ -234,7 +234,7 @@ func (c *copying) lookForOwn(w protocol.Change) protocol.Write {
 				return "", err
 			}
 			if w.ID == "" && w.AnyBase || now.Lineage.Has(w.ID) {
-				return "", protocol.NotMet() // Commit looks again, and finds the entry if there is one
+				return "", protocol.ErrNotMet // Commit looks again, and finds the entry if there is one
 			}
 		}
 		sent = true

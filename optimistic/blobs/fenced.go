@@ -67,9 +67,7 @@ func (b fencedTarget[T]) Prepare(base *sealed.Version[T], value T, lineage proto
 		return protocol.Prepared{}, err
 	}
 	p, err := b.contentTarget.Prepare(base, value, lineage, c)
-	if p.Send != nil {
-		p.Send = protocol.Guarded(b.holder, p.Send)
-	}
+	p.Guard = b.holder.Guard
 	return p, err
 }
 

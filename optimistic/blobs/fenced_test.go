@@ -6,9 +6,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/optest"
+	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/fence"
 )
@@ -74,13 +77,71 @@ func TestAnUpdateThatChangesNothingClaimsTheBlob(t *testing.T) {
 	}
 }
 
+// TestAHolderThatHasLostTheLockSendsNoWrite: the error of Guard has what the last renewal met in its chain, and was taken for the
+// answer to the write: after a renewal that timed out, the outcome of a write that was never sent was unknown.
 func TestAHolderThatHasLostTheLockSendsNoWrite(t *testing.T) {
-	gone := errors.New("gone")
-	s, client := optest.Quiet(t, `{"n":1}`)
-	_, err := optimistic.Update(t.Context(), Fenced(&optest.Holder{Token: 7, Lost: gone}, NewJSON[optest.Counter](client)), optest.Increment, nil)
-	if !errors.Is(err, gone) || !slices.Equal(optest.Ops(s), []string{"Get Blob"}) {
-		t.Errorf("err = %v after %v", err, optest.Ops(s))
+	for name, lost := range optest.LostLocks() {
+		synctest.Test(t, func(t *testing.T) {
+			s, client := optest.Quiet(t, `{"n":1}`)
+			h := &optest.Holder{Token: 7, Lost: lost}
+			began := time.Now()
+			res, err := optimistic.Update(t.Context(), Fenced(h, NewJSON[optest.Counter](client)), optest.Increment, nil)
+			if !errors.Is(err, optest.ErrLockLost) || !strings.Contains(err.Error(), "update box/n.json: not sent: locks/l: lease expired") {
+				t.Errorf("%s: err = %v", name, err)
+			}
+			for _, wrong := range []error{optimistic.ErrOutcomeUnknown, optimistic.ErrNotFound, optimistic.ErrConflict} {
+				if errors.Is(err, wrong) {
+					t.Errorf("%s: %v is %v", name, err, wrong)
+				}
+			}
+			if o := azerr.Classify(err); o.Ambiguous() || o.Transient() || res.Ambiguous != 0 || h.Asked != 1 || time.Since(began) != 0 {
+				t.Errorf("%s: %v is %+v; %+v, asked %d times in %v", name, err, o, res, h.Asked, time.Since(began))
+			}
+			optest.Requests(t, s, res, 1)
+		})
 	}
+}
+
+// TestALockThatIsLostAfterALostResponseLeavesWhatALookShows: the write may have been applied, and may not be repeated.
+func TestALockThatIsLostAfterALostResponseLeavesWhatALookShows(t *testing.T) {
+	for kind, applied := range map[aztest.FaultKind]bool{aztest.LoseAnswer: true, aztest.LoseRequest: false} {
+		for name, lost := range optest.LostLocks() {
+			synctest.Test(t, func(t *testing.T) {
+				s, client := optest.Quiet(t, `{"n":1}`)
+				s.SetFaults(aztest.Fault{Kind: kind, Match: aztest.Op("Put Blob"), Count: 1})
+				h := &optest.Holder{Token: 7}
+				h.Wait = func(context.Context) error {
+					if h.Asked > 1 {
+						return lost
+					}
+					return nil
+				}
+				res, err := optimistic.Update(t.Context(), Fenced(h, NewJSON[optest.Counter](client)), optest.Increment, nil)
+				if applied && (err != nil || res.Resolved != 1) || !applied && (!errors.Is(err, optimistic.ErrOutcomeUnknown) || !errors.Is(err, optest.ErrLockLost)) {
+					t.Errorf("%s, %s: %+v, %v", kind, name, res, err)
+				}
+				optest.Requests(t, s, res, 3)
+			})
+		}
+	}
+}
+
+// TestACallThatEndsWhileItsLockIsInDoubtHasSentNothing: Guard waits for a renewal, and the caller for no longer.
+func TestACallThatEndsWhileItsLockIsInDoubtHasSentNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, client := optest.Quiet(t, `{"n":1}`)
+		h := &optest.Holder{Token: 7, Wait: func(ctx context.Context) error {
+			<-ctx.Done()
+			return azerr.Op("guard", "locks/l", context.Cause(ctx))
+		}}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // longer than a try
+		defer cancel()
+		res, err := optimistic.Update(ctx, Fenced(h, NewJSON[optest.Counter](client)), optest.Increment, nil)
+		if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, optimistic.ErrOutcomeUnknown) || res.Ambiguous != 0 || h.Asked != 1 {
+			t.Errorf("%+v, %v, asked %d times", res, err, h.Asked)
+		}
+		optest.Requests(t, s, res, 1)
+	})
 }
 
 func TestALostResponseToAFencedWriteIsResolved(t *testing.T) {

@@ -210,7 +210,7 @@ func (s *snapshotting) write(base protocol.State, metadata map[string]string) (p
 				s.Resolved(ctx)
 				return base.ETag, nil
 			case id == "":
-				return "", protocol.NotMet() // sending it again may leave two snapshots; the look that follows reports an unknown outcome
+				return "", protocol.ErrNotMet // sending it again may leave two snapshots; the look that follows reports an unknown outcome
 			}
 		}
 		o := opts

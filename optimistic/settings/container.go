@@ -133,11 +133,7 @@ func (m metadataTarget) Remove(base protocol.State, c sealed.Conditions) (protoc
 	}
 	t := newTurn(m.Client, c.LeaseID)
 	return func(ctx context.Context) (azcore.ETag, error) {
-		if err := t.take(ctx); err != nil {
-			return "", err
-		}
-		if err := t.at(ctx, base.ETag); err != nil {
-			t.giveBack(ctx)
+		if err := t.begin(ctx, base.ETag); err != nil {
 			return "", err
 		}
 		_, err := remove(ctx, t.conditions())

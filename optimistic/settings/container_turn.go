@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,7 +55,18 @@ func (t *turn) conditions() *container.LeaseAccessConditions {
 	return &container.LeaseAccessConditions{LeaseID: &t.id}
 }
 
-// take waits for the turn. Its error is never ambiguous for the caller's write, which has not been sent.
+// begin waits for the turn and compares the container's version with base. After an error there is no turn. Its error is never
+// ambiguous for the caller's write, which has not been sent: it is protocol.ErrNotMet if the version is another one.
+func (t *turn) begin(ctx context.Context, base azcore.ETag) error {
+	err := t.take(ctx)
+	if err == nil {
+		if err = t.at(ctx, base); err != nil {
+			t.giveBack(ctx)
+		}
+	}
+	return err
+}
+
 func (t *turn) take(ctx context.Context) error {
 	if !t.own {
 		return nil
@@ -110,7 +122,7 @@ func (t *turn) at(ctx context.Context, base azcore.ETag) error {
 	case err != nil:
 		return unsent("read the container again", err)
 	case seen.ETag != base && base != azcore.ETagAny:
-		return protocol.NotMet()
+		return protocol.ErrNotMet
 	}
 	return nil
 }
@@ -122,33 +134,24 @@ func (t *turn) at(ctx context.Context, base azcore.ETag) error {
 // resolve.
 func (t *turn) write(base azcore.ETag, send protocol.Write) protocol.Write {
 	return func(ctx context.Context) (etag azcore.ETag, err error) {
-		if err := t.take(ctx); err != nil {
+		if err := t.begin(ctx, base); err != nil {
 			return "", err
 		}
 		defer t.giveBack(ctx)
-		if err := t.at(ctx, base); err != nil {
-			return "", err
-		}
 		var lost error // the first response that left the outcome open
 		budget := retry.Budget{Attempts: 4, Elapsed: turnSeconds * time.Second, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 2 * time.Second}}
-		sent, err := wire.Wire{}.Send(ctx, "", wire.Again{Try: turnTry, Budget: budget, Before: func(_ context.Context, s wire.Sent) (bool, error) {
-			if s.Ambiguous > 0 && lost == nil {
-				lost = s.Last
+		_, err = wire.Wire{}.Send(ctx, "", wire.Again{Try: turnTry, Budget: budget, Note: func(_ context.Context, f wire.Failed) {
+			if f.Ambiguous && lost == nil {
+				lost = f.Err
 			}
-			return false, nil
 		}}, func(ctx context.Context) (err error) {
 			etag, err = send(ctx)
 			return err
 		})
-		switch {
-		case err == nil:
-			return etag, nil
-		case lost != nil:
-			return "", lost
-		case sent.Ambiguous > 0:
-			return "", sent.Last
+		if err != nil {
+			return "", cmp.Or(lost, err)
 		}
-		return "", err
+		return etag, nil
 	}
 }
 

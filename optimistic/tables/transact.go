@@ -156,7 +156,7 @@ func (t *transaction) next(ctx context.Context, open *protocol.Refusal) (*protoc
 	w := s.Change
 	w.Won = func(azcore.ETag) { t.won(s) }
 	if t.holder != nil {
-		w.Send = protocol.Guarded(t.holder, w.Send)
+		w.Guard = t.holder.Guard
 	}
 	return &w, nil
 }

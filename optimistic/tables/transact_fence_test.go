@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"testing/synctest"
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/optest"
@@ -66,11 +67,16 @@ func TestAHolderPausedBeforeItsTransactionIsRefused(t *testing.T) {
 }
 
 func TestAHolderThatHasLostTheLockSendsNoTransaction(t *testing.T) {
-	gone := errors.New("gone")
-	service, table := bank(t)
-	_, err := Transact(t.Context(), table, "p", move(10), &TransactOptions{Holder: &optest.Holder{Token: 7, Lost: gone}})
-	if !errors.Is(err, gone) || slices.Contains(optest.Ops(service), "Entity Group Transaction") {
-		t.Errorf("err = %v after %v", err, optest.Ops(service))
+	for name, lost := range optest.LostLocks() {
+		synctest.Test(t, func(t *testing.T) {
+			service, table := bank(t)
+			h := &optest.Holder{Token: 7, Lost: lost}
+			res, err := Transact(t.Context(), table, "p", move(10), &TransactOptions{Holder: h})
+			if !errors.Is(err, optest.ErrLockLost) || errors.Is(err, optimistic.ErrOutcomeUnknown) || errors.Is(err, optimistic.ErrNotFound) || res.Ambiguous != 0 || h.Asked != 1 {
+				t.Errorf("%s: %+v, %v, asked %d times", name, res, err, h.Asked)
+			}
+			billed(t, service, res, 3) // the fence, a, b
+		})
 	}
 }
 

@@ -36,9 +36,13 @@ type Outcome struct {
 // Classify is safe for concurrent use, even with the same error.
 func Classify(err error) Outcome {
 	var o Outcome
+	_, unsent := errors.AsType[notSent](err)
 	foreign, isForeign := errors.AsType[*ForeignError](err)
 	response, answered := errors.AsType[*azcore.ResponseError](err)
 	switch {
+	case unsent && !errors.Is(err, ErrOutcomeUnknown): // of an earlier request of the same call
+		_, final := errors.AsType[nonRetriable](err)
+		o = Outcome{Kind: Unreachable, transient: !final}
 	case isForeign:
 		o, o.Status, o.Index = unclear, foreign.Status, -1
 	case answered:
@@ -71,7 +75,7 @@ func classified(response *azcore.ResponseError) Outcome {
 }
 
 // Ambiguous reports whether a write that met this error may have been applied nevertheless: there was no response, or
-// one (408, 429, 5xx) that a front end may have sent after it passed the request on.
+// one (408, 429, 5xx) that a front end may have sent after it passed the request on. After ServerBusy it was not applied.
 //
 // Ambiguous applies to one request. If the SDK sent the request several times, an earlier one may have been applied
 // whatever the last response says. net/http itself repeats a GET whose kept-alive connection breaks, which matters for

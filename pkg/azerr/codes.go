@@ -82,6 +82,9 @@ var codes = map[string]Outcome{
 	"DeleteShareWhenSnapshotLeased": held,
 	"HandleLimitExceeded":           wait,
 
+	// The service says that it has not carried the request out. The same status without a code, from a front end, does not say so.
+	"ServerBusy": wait,
+
 	// States that pass.
 	"ContainerBeingDeleted":         wait,
 	"TableBeingDeleted":             wait,

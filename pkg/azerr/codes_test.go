@@ -29,7 +29,7 @@ var documented = []struct {
 	codes    string
 }{
 	// Common to all services.
-	{"blob queue file", 503, "throttled ambiguous transient", "ServerBusy"},
+	{"blob queue file", 503, "throttled transient", "ServerBusy"},
 	{"blob queue file", 500, "unknown ambiguous transient", "InternalError OperationTimedOut"},
 	{"blob queue file", 409, "conflict exists", "AccountAlreadyExists ResourceAlreadyExists"},
 	{"blob queue file", 409, "throttled transient", "AccountBeingCreated"},

@@ -51,10 +51,6 @@ func unanswered(err error) Outcome {
 
 // beforeSending recognizes errors which prove that the service has not received the request.
 func beforeSending(err error) (Outcome, bool) {
-	if _, ok := errors.AsType[notSent](err); ok {
-		_, final := errors.AsType[nonRetriable](err)
-		return Outcome{Kind: Unreachable, transient: !final}, true
-	}
 	if _, ok := errors.AsType[*net.DNSError](err); ok {
 		return unreached, true
 	}

@@ -104,6 +104,7 @@ type Holder interface {
 	// Fence is the holder's token: larger than that of every earlier holder of the same lock.
 	Fence() Token
 
-	// Guard returns nil if a write may begin, as far as the holder can know.
+	// Guard returns nil if a write may begin, as far as the holder can know. It is called before each try. After an error the write
+	// was not sent, whatever is in the error's chain; if an earlier try may have been applied, a look decides.
 	Guard(ctx context.Context) error
 }

@@ -206,6 +206,16 @@ func partition(path string, r *http.Request) string {
 // unsent is the error of a request that was not sent: its context ended before its turn, or it got no connection.
 type unsent struct{ cause error }
 
+// final is the error of a request that was not sent and will not be.
+type final struct{ unsent }
+
+// NonRetriable says to azerr that sending the request later is no way out.
+func (final) NonRetriable() {}
+
+// Unsent returns the error of a request that must not be sent, because of err. Whatever is in the chain of err, such as the
+// answer to another request, azerr.Classify knows that this one was not sent.
+func Unsent(err error) error { return final{unsent{err}} }
+
 func (e unsent) Error() string { return "not sent: " + e.cause.Error() }
 func (e unsent) Unwrap() error { return e.cause }
 

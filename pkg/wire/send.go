@@ -20,6 +20,9 @@ type Again struct {
 	// ctx has ended. Defaults to Failed.Usual.
 	Judge func(ctx context.Context, f Failed) (Verdict, error)
 
+	// Note is called after each try that failed, whatever follows. Defaults to none.
+	Note func(ctx context.Context, f Failed)
+
 	// Before is called before each try. If it returns true or an error, Send returns that error without sending: a look at
 	// the resource has made the try unnecessary, or has shown that it must not be made. Defaults to none.
 	Before func(ctx context.Context, s Sent) (done bool, err error)
@@ -98,6 +101,9 @@ func (w Wire) Send(ctx context.Context, op string, a Again, send func(ctx contex
 			s.Ambiguous++
 		}
 		f.Ambiguous = s.Ambiguous > 0
+		if a.Note != nil {
+			a.Note(ctx, f)
+		}
 		if ctx.Err() == nil || f.Outcome.Status != 0 {
 			failure = s.Last
 		}

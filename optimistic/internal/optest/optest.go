@@ -16,7 +16,6 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/pkg/aztest"
-	"github.com/azconc/azconc/pkg/fence"
 )
 
 // Counter is the value that most tests change.
@@ -105,7 +104,7 @@ func Every(match func(*aztest.Request) bool) map[string]aztest.Fault {
 		"slower than a try":   {Kind: aztest.Slow, Match: match, Count: 1, Delay: 40 * time.Second},
 		"throttled":           {Kind: aztest.Throttle, Match: match, Count: 2, RetryAfter: 3 * time.Second},
 		"500 after commit":    {Kind: aztest.FailAfterCommit, Match: match, Count: 1},
-		"503 after commit":    {Kind: aztest.FailAfterCommit, Match: match, Count: 1, Status: 503, Code: "ServerBusy"},
+		"503 after commit":    {Kind: aztest.FailAfterCommit, Match: match, Count: 1, Status: 503, Code: "InternalError"},
 		"response lost":       {Kind: aztest.LoseAnswer, Match: match, Count: 1},
 		"response lost twice": {Kind: aztest.LoseAnswer, Match: match, Count: 2},
 		"request lost":        {Kind: aztest.LoseRequest, Match: match, Count: 1},
@@ -131,19 +130,3 @@ func Every(match func(*aztest.Request) bool) map[string]aztest.Fault {
 
 // Recreate is for tests of creates whose outcome is known, because no other client deletes the resource.
 var Recreate = optimistic.SendOptions{Recreate: true}
-
-// Holder is a holder of a lock whose state the test sets.
-type Holder struct {
-	Token fence.Token
-	Asked int   // calls of Guard
-	Lost  error // the result of Guard
-}
-
-// Fence implements fence.Holder.
-func (h *Holder) Fence() fence.Token { return h.Token }
-
-// Guard implements fence.Holder. It counts its calls.
-func (h *Holder) Guard(context.Context) error {
-	h.Asked++
-	return h.Lost
-}

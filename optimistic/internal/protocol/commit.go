@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -81,102 +82,125 @@ var errPerformed = errors.New("the operation has been carried out")
 //   - errPerformed: its operation was carried out;
 //   - *UnknownError: it may have been applied;
 //   - any other error: not applied.
-func (c *Call) Commit(ctx context.Context, w Change) (azcore.ETag, error) {
-	began := time.Now()
+func (c *Call) Commit(ctx context.Context, w Change) (etag azcore.ETag, err error) {
 	c.sent = time.Time{}
-	pauses := retry.Budget{Attempts: c.S.Tries, Elapsed: -1, Backoff: c.S.Pause}.Start()
-	ambiguous, gone := false, false // gone: some request was lost, see lost
-	var last error                  // the last failure that is not the end of ctx
-	ended := func() error { return wire.Ended(ctx, pauses.Tries(), began, last) }
-	for {
-		if ctx.Err() != nil {
-			if ambiguous {
-				return "", c.lastLook(ctx, w, ended())
-			}
-			return "", c.Fail(ended())
+	t := &commit{Call: c, w: w, began: time.Now()}
+	again := wire.Again{Budget: c.tries(), Before: t.before, Note: t.note, Judge: t.judge, Pause: t.pause}
+	sent, err := c.wire.Send(ctx, "", again, func(ctx context.Context) (err error) {
+		if etag, err = limited(ctx, c, w.Send); !w.Remove && !w.Silent { // a success without an ETag is none
+			etag, err = Sent("ETag", ptr.Optional(etag), err)
 		}
-		etag, err := c.try(ctx, w)
-		if err == nil {
-			return etag, nil
-		}
-		c.noteTime(err, began)
-		out := azerr.Classify(err)
-		if ctx.Err() == nil || out.Status != 0 {
-			last = err
-		}
-		if out.Ambiguous() {
-			ambiguous = true
-			gone = gone || lost(out)
-			c.Res.Ambiguous++
-			c.S.Hooks.Emit(ctx, observe.Event{Subject: observe.Change, Kind: observe.Unheard, Resource: c.Resource, Err: err})
-		}
-		switch {
-		case ambiguous && ctx.Err() != nil:
-			return "", c.lastLook(ctx, w, ended())
-		case ctx.Err() != nil:
-			return "", c.Fail(ended())
-		case out.Ambiguous() || out.Transient():
-			wait := c.pause(ctx, pauses, out)
-			if ambiguous && c.fades(w, wait) {
-				if done, err := c.lookEarly(ctx, w, err); done {
-					return "", err
-				}
-			}
-			if pauses.NextAfter(ctx, wait) != nil {
-				if ambiguous {
-					return "", c.lastLook(ctx, w, err)
-				}
-				return "", c.Fail(err)
-			}
-			if w.creates() && gone {
-				if again, err := c.findCreated(ctx, w, pauses, err); !again {
-					return "", err
-				}
-			}
-			if w.AnyBase && ambiguous {
-				// Sending it again blindly would overwrite later writes. Looking first shortens that window from one
-				// pause to one request.
-				if now, err := c.Look(ctx, w.Look); err == nil {
-					if f, _ := c.Judge(w, now); f == Committed || f == Performed {
-						return "", c.proved(ctx, f, now)
-					}
-				}
-			}
-			continue
-		case !ambiguous:
-			return "", c.refusal(w, out, err)
-		}
-
-		// After an ambiguous try a refusal proves little: our own first request may have caused it.
-		now, lookErr := c.Look(ctx, w.Look)
-		if lookErr != nil {
-			if ctx.Err() != nil {
-				return "", c.lastLook(ctx, w, ended())
-			}
-			return "", c.Unknown(w, whyUnread, errors.Join(azerr.Clean(err), azerr.Clean(lookErr)))
-		}
-		f, why := c.Judge(w, now)
-		switch {
-		case f == Refused:
-			c.Resolved(ctx)
-			return "", c.Observed(c.refusal(w, out, err), w, now)
-		case f != Undecided || out.Kind != azerr.Conflict || pauses.Next(ctx, 0) != nil:
-			return "", c.concluded(ctx, w, now, f, why, err)
-		}
+		return err
+	})
+	switch {
+	case t.over:
+		return "", t.verdict
+	case err == nil:
+		return etag, nil
+	case sent.Ambiguous > 0:
+		return "", t.lastLook(ctx, err)
 	}
+	return "", c.Fail(err)
+}
+
+// commit is a write whose fate is not yet known. The SDK's own retries are off: they would turn a lost response into a false
+// conflict.
+type commit struct {
+	*Call
+	w     Change
+	began time.Time
+	last  wire.Failed // the last try that failed
+	found *State      // by a look after it, which has shown that sending it again does no harm
+
+	over    bool
+	verdict error // if it is over
+}
+
+// conclude ends the tries with what became of the write: nil if it was applied. It returns an error in any case.
+func (t *commit) conclude(verdict error) error {
+	t.over, t.verdict = true, verdict
+	return cmp.Or(verdict, errApplied)
+}
+
+var errApplied = errors.New("the write was applied")
+
+// before asks the holder of a lock before each try.
+func (t *commit) before(ctx context.Context, _ wire.Sent) (bool, error) {
+	if t.w.Guard == nil {
+		return false, nil
+	}
+	if err := t.w.Guard(ctx); err != nil {
+		return false, wire.Unsent(err)
+	}
+	return false, nil
+}
+
+// note takes down a try that failed.
+func (t *commit) note(ctx context.Context, f wire.Failed) {
+	t.last, t.found = f, nil
+	t.noteTime(f.Err, t.began)
+	if f.Outcome.Ambiguous() {
+		t.Res.Ambiguous++
+		t.S.Hooks.Emit(ctx, observe.Event{Subject: observe.Change, Kind: observe.Unheard, Resource: t.Resource, Err: f.Err})
+	}
+}
+
+// judge decides what follows a try that failed.
+func (t *commit) judge(ctx context.Context, f wire.Failed) (wire.Verdict, error) {
+	if f.Passes() {
+		return wire.Later, f.Err
+	}
+	refusal := t.refusal(t.w, f.Outcome, f.Err)
+	if !f.Ambiguous {
+		return wire.Final, t.conclude(refusal)
+	}
+	// After an ambiguous try a refusal proves little: our own first request may have caused it.
+	now, err := t.Look(ctx, t.w.Look)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return wire.Final, wire.Ended(ctx, 1, t.began, f.Err)
+	case err != nil:
+		return wire.Final, t.conclude(t.Unknown(t.w, whyUnread, errors.Join(azerr.Clean(f.Err), azerr.Clean(err))))
+	}
+	fate, why := t.Judge(t.w, now)
+	switch {
+	case fate == Refused:
+		t.Resolved(ctx)
+		return wire.Final, t.conclude(t.Observed(refusal, t.w, now))
+	case fate == Undecided && (f.Outcome.Kind == azerr.Conflict || errors.Is(f.Err, ErrNotMet)):
+		t.found = &now
+		return wire.Later, f.Err
+	}
+	return wire.Final, t.conclude(t.concluded(ctx, now, fate, why, f.Err))
 }
 
 // quickly bounds the first pause after a connection broke. A broken connection is no sign of load, and during a longer
 // pause other writers may push the proof out of the lineage of a busy resource.
 const quickly = 20 * time.Millisecond
 
-// pause returns the time to wait before the same request is sent again.
-func (c *Call) pause(ctx context.Context, pauses *retry.Loop, out azerr.Outcome) time.Duration {
-	backoff := c.S.Pause
-	if out.Ambiguous() && out.Status == 0 && pauses.Tries() == 1 {
+// pause waits before the next try, and looks at the resource if its proof may fade meanwhile, or if the write might be carried
+// out a second time.
+func (t *commit) pause(ctx context.Context, loop *retry.Loop, retryAfter time.Duration) error {
+	backoff := t.S.Pause
+	if out := t.last.Outcome; out.Ambiguous() && out.Status == 0 && loop.Tries() == 1 {
 		backoff.Base = min(backoff.Base, quickly)
 	}
-	return max(backoff.In(ctx).Wait(pauses.Tries()-1), out.RetryAfter)
+	wait := max(backoff.In(ctx).Wait(loop.Tries()-1), retryAfter)
+	open := t.last.Ambiguous && t.found == nil
+	if open && t.fades(t.w, wait) && t.lookEarly(ctx) {
+		return cmp.Or(t.verdict, errApplied)
+	}
+	err := loop.NextAfter(ctx, wait)
+	switch {
+	case err != nil || !open:
+		return err
+	case t.w.creates():
+		return t.findCreated(ctx, loop)
+	case t.w.AnyBase && t.lookEarly(ctx):
+		// Sending it again blindly would overwrite later writes. Looking first shortens that window from one pause to one request.
+		return cmp.Or(t.verdict, errApplied)
+	}
+	return nil
 }
 
 // fades reports whether the proof of what became of w may drop out of the lineage during a pause, because a crowd writes
@@ -186,42 +210,46 @@ func (c *Call) fades(w Change, pause time.Duration) bool {
 	return c.pace != nil && w.Traced && w.Base.Exists && !w.Remove && w.Base.Lineage.crowd(now) >= 2 && c.pace.outlasts(w.Base.Lineage, pause, c.S.LineageSize, now)
 }
 
-// lookEarly judges w before a pause. done is false if it is undecided, or could not be read.
-func (c *Call) lookEarly(ctx context.Context, w Change, cause error) (done bool, err error) {
-	now, err := c.Look(ctx, w.Look)
+// lookEarly looks at the resource before another try. It reports whether the fate of the write is known.
+func (t *commit) lookEarly(ctx context.Context) bool {
+	now, err := t.Look(ctx, t.w.Look)
 	if err != nil {
-		return false, nil
+		return false
 	}
-	f, why := c.Judge(w, now)
-	if f == Undecided {
-		return false, nil
+	fate, why := t.Judge(t.w, now)
+	if fate == Undecided || fate == Unprovable && t.w.AnyBase {
+		return false
 	}
-	return true, c.concluded(ctx, w, now, f, why, cause)
+	t.conclude(t.concluded(ctx, now, fate, why, t.last.Err))
+	return true
 }
 
-// lastLook judges w if there is no time or budget left to send it again. It also runs if ctx has ended, for at most
+// lastLook judges the write if there is no time or budget left to send it again. It also runs if ctx has ended, for at most
 // Grace, because a caller that stops waiting still needs to know the outcome.
-func (c *Call) lastLook(ctx context.Context, w Change, cause error) error {
-	detached, cancel := c.detached(ctx)
-	defer cancel()
-	now, err := c.Look(detached, w.Look)
-	if err != nil {
-		return c.Unknown(w, whyUnread, errors.Join(azerr.Clean(cause), azerr.Clean(err)))
+func (t *commit) lastLook(ctx context.Context, cause error) error {
+	if t.found == nil {
+		detached, cancel := t.detached(ctx)
+		defer cancel()
+		now, err := t.Look(detached, t.w.Look)
+		if err != nil {
+			return t.Unknown(t.w, whyUnread, errors.Join(azerr.Clean(cause), azerr.Clean(err)))
+		}
+		t.found = &now
 	}
-	f, why := c.Judge(w, now)
-	return c.concluded(ctx, w, now, f, why, cause)
+	fate, why := t.Judge(t.w, *t.found)
+	return t.concluded(ctx, *t.found, fate, why, cause)
 }
 
-// concluded returns the result of a write after a look that shows its fate, or after the last look.
-func (c *Call) concluded(ctx context.Context, w Change, now State, f Fate, why string, cause error) error {
+// concluded returns the result of the write after a look that shows its fate, or after the last look.
+func (t *commit) concluded(ctx context.Context, now State, f Fate, why string, cause error) error {
 	switch f {
 	case Committed, Performed:
-		return c.proved(ctx, f, now)
+		return t.proved(ctx, f, now)
 	case Refused:
-		c.Resolved(ctx)
-		return c.Observed(&azerr.ConflictError{Op: c.Op, Resource: c.Resource, Reason: azerr.Changed, Base: w.Base.ETag, Err: azerr.Clean(cause)}, w, now)
+		t.Resolved(ctx)
+		return t.Observed(&azerr.ConflictError{Op: t.Op, Resource: t.Resource, Reason: azerr.Changed, Base: t.w.Base.ETag, Err: azerr.Clean(cause)}, t.w, now)
 	default:
-		return c.Unknown(w, why, cause)
+		return t.Unknown(t.w, why, cause)
 	}
 }
 
@@ -264,28 +292,19 @@ func (c *Call) noteTime(err error, began time.Time) {
 	}
 }
 
-// try sends a write once, for a limited time and without the SDK's retries, which would turn a lost response into a
-// false conflict. A success without an ETag is none.
-func (c *Call) try(ctx context.Context, w Change) (etag azcore.ETag, err error) {
-	err = c.wire.Once(ctx, "", 0, func(ctx context.Context) (err error) {
-		etag, err = limited(ctx, c, w.Send)
-		return err
-	})
-	if !w.Remove && !w.Silent {
-		return Sent("ETag", ptr.Optional(etag), err)
-	}
-	return etag, err
-}
-
 // Look looks at the resource, and repeats the look after transient faults.
 func (c *Call) Look(ctx context.Context, look func(context.Context) (State, error)) (State, error) {
 	return Again(current(ctx), c, look)
 }
 
+// tries bounds how often a request is sent.
+func (c *Call) tries() retry.Budget {
+	return retry.Budget{Attempts: c.S.Tries, Elapsed: -1, Backoff: c.S.Pause}
+}
+
 // Again repeats a read after transient faults. Reads have no effect, so every fault allows it.
 func Again[R any](ctx context.Context, c *Call, read func(context.Context) (R, error)) (r R, err error) {
-	again := wire.Again{Budget: retry.Budget{Attempts: c.S.Tries, Elapsed: -1, Backoff: c.S.Pause}}
-	_, err = c.wire.Send(ctx, "", again, func(ctx context.Context) (err error) {
+	_, err = c.wire.Send(ctx, "", wire.Again{Budget: c.tries()}, func(ctx context.Context) (err error) {
 		r, err = limited(ctx, c, read)
 		return err
 	})

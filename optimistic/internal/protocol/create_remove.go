@@ -17,13 +17,6 @@ import (
 // version cannot.
 func (w Change) creates() bool { return !w.Base.Exists && !w.AnyBase && !w.Remove && !w.Pinned }
 
-// lost reports whether the request may have been carried out although no response confirms it. A service that says it
-// is too busy for a request has not carried it out (REST: "Common REST API error codes", ServerBusy). The same status
-// from an intermediary proves nothing. The difference matters only here, where absence would be taken as a proof.
-func lost(out azerr.Outcome) bool {
-	return out.Ambiguous() && (out.Kind != azerr.Throttled || out.Code == "")
-}
-
 // Reasons of an UnknownError.
 const (
 	// WhyAbsent is the reason if the response to a create was lost and the resource is not there.
@@ -33,28 +26,28 @@ const (
 )
 
 // findCreated looks for a resource whose create may have been applied. It does not send the request again: if another
-// client has consumed the resource, it would be created a second time. It looks until the pauses are spent, because the
-// request may still be under way. again is true if Recreate is set and the resource is not there.
-func (c *Call) findCreated(ctx context.Context, w Change, pauses *retry.Loop, cause error) (again bool, err error) {
+// client has consumed the resource, it would be created a second time. It looks until the tries are spent, because the
+// request may still be under way. It returns nil if Recreate is set and the resource is not there.
+func (t *commit) findCreated(ctx context.Context, loop *retry.Loop) error {
 	for {
-		now, err := c.Look(ctx, w.Look)
+		now, err := t.Look(ctx, t.w.Look)
 		if ctx.Err() != nil {
-			return false, c.lastLook(ctx, w, context.Cause(ctx))
+			return context.Cause(ctx)
 		}
 		if err != nil {
-			return false, c.Unknown(w, whyUnread, errors.Join(azerr.Clean(cause), azerr.Clean(err)))
+			return t.conclude(t.Unknown(t.w, whyUnread, errors.Join(azerr.Clean(t.last.Err), azerr.Clean(err))))
 		}
-		f, why := c.Judge(w, now)
-		switch {
-		case f != Undecided:
-			return false, c.concluded(ctx, w, now, f, why, cause)
-		case c.S.Recreate:
-			return true, nil
-		case pauses.Next(ctx, 0) == nil:
-		case ctx.Err() != nil:
-			return false, c.lastLook(ctx, w, context.Cause(ctx))
-		default:
-			return false, c.Unknown(w, WhyAbsent, cause)
+		switch fate, why := t.Judge(t.w, now); {
+		case fate != Undecided:
+			return t.conclude(t.concluded(ctx, now, fate, why, t.last.Err))
+		case t.S.Recreate:
+			return nil
+		}
+		if err := loop.Next(ctx, 0); err != nil {
+			if ctx.Err() == nil {
+				t.found = &now
+			}
+			return err
 		}
 	}
 }
@@ -135,6 +128,6 @@ func (r *removal) try(ctx context.Context) (azcore.ETag, error) {
 	}
 	etag, err := r.send(ctx)
 	// If it is called again after a success, that was the response of an intermediary.
-	r.lost, r.seen = r.lost || err == nil || lost(azerr.Classify(err)), false
+	r.lost, r.seen = r.lost || err == nil || azerr.Classify(err).Ambiguous(), false
 	return etag, err
 }

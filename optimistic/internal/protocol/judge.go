@@ -30,6 +30,10 @@ type Change struct {
 	// Look reads the version and the lineage of the resource.
 	Look func(context.Context) (State, error)
 
+	// Guard is asked before each try whether the write may be sent. Its error ends the tries: the write was not sent, whatever is
+	// in its chain. Defaults to sending it.
+	Guard func(context.Context) error
+
 	// Won is called with the version that the write produced, if it is known, in place of recording it in the result. Defaults to
 	// recording it.
 	Won func(etag azcore.ETag)
@@ -149,7 +153,8 @@ func (c *Call) known(w Change) Change {
 // request twice, in which case the first delivery caused the refusal of the second.
 func (c *Call) Doubtful(open *Refusal) bool {
 	w := open.Change
-	if open.Conflict.Judged || !w.Traced || w.AnyBase || w.Remove {
+	own := open.Conflict.Err == nil // nothing was sent that could have been delivered twice
+	if own || open.Conflict.Judged || !w.Traced || w.AnyBase || w.Remove {
 		return false
 	}
 	return c.doubts(!open.Doubted && wire.Direct(open.Conflict.Err))
@@ -177,6 +182,8 @@ func (c *Call) wantsProof(address string) bool {
 func (c *Call) refusal(w Change, out azerr.Outcome, err error) error {
 	reason := out.Reason
 	switch {
+	case errors.Is(err, ErrNotMet):
+		reason, err = azerr.Changed, nil
 	case out.Kind == azerr.Conflict:
 	case w.creates() && azerr.NeedsLeaseID(err):
 		reason = azerr.Exists // what has a lease exists, and the service checks the lease first

@@ -4,14 +4,12 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base32"
-	"net/http"
+	"errors"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-
-	"github.com/azconc/azconc/pkg/fence"
 )
 
 // Write sends one request. It returns the ETag that the request produced, or the service's error unchanged. Every call
@@ -26,6 +24,9 @@ type Prepared struct {
 	// is empty.
 	Cramped string
 
+	// Guard is that of the Change.
+	Guard func(context.Context) error
+
 	// Carry is what a read would carry after the write, for a Document.
 	Carry any
 
@@ -35,20 +36,9 @@ type Prepared struct {
 	Stored Lineage
 }
 
-// Guarded wraps a write so that it asks the holder before every try: a request may be sent again a minute after the
-// first.
-func Guarded(holder fence.Holder, write Write) Write {
-	return func(ctx context.Context) (azcore.ETag, error) {
-		if err := holder.Guard(ctx); err != nil {
-			return "", err
-		}
-		return write(ctx)
-	}
-}
-
 // LookFirst wraps a write that does not break its own condition and so can be carried out twice: a repetition may
 // overwrite another writer's change made in between. Before each repetition the wrapper looks whether the resource is
-// still at base. If it is not, even because of the write itself, the wrapper returns NotMet, and Commit judges the
+// still at base. If it is not, even because of the write itself, the wrapper returns ErrNotMet, and Commit judges the
 // write. A change by another writer is then at risk during one request, where a blind repetition puts it at risk during
 // a whole pause; a condition that the service checks would leave no risk.
 //
@@ -65,18 +55,16 @@ func LookFirst(send Write, base State, wanted azcore.ETag, look func(context.Con
 				return wanted, nil
 			}
 			if now.Exists != base.Exists || now.ETag != base.ETag {
-				return "", NotMet()
+				return "", ErrNotMet
 			}
 		}
 		return send(ctx)
 	}
 }
 
-// NotMet returns the response that the service would give if it checked the condition that azconc checks in its place.
-// Every call returns a new error, because the SDK's type modifies itself when it is printed.
-func NotMet() error {
-	return &azcore.ResponseError{StatusCode: http.StatusPreconditionFailed, ErrorCode: "ConditionNotMet"}
-}
+// ErrNotMet is the error of a Write that azconc does not send, because the condition does not hold that the service does not
+// check. It is a conflict. If no earlier try may have been carried out, nothing was sent, so there is nothing to doubt.
+var ErrNotMet = errors.New("it is no longer at the version that the write is based on")
 
 // NewWriteID returns a random id for one write: "w", 15 random bits, the second in 25 bits, and 40 random bits. The second
 // is a hint for contending writers and proves nothing. An id is only compared with the few hundred others of one lineage.
