@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -111,6 +112,9 @@ type AppendResult struct {
 // conflict: with Unique Append recognizes it, without Unique it appends the data again. If a blob is deleted and
 // created again while a response is outstanding, both may get the data.
 //
+// A caller that may append and not read, such as one with a SAS that grants a alone, gives up the condition: the block is appended
+// wherever the blob ends, and sent once. If its response is lost, the error is ErrOutcomeUnknown.
+//
 // Cost: 2 requests, 1 with the right Position; 2 more per conflict. Append is safe for concurrent use, by any number of
 // processes on one blob.
 func Append(ctx context.Context, client *appendblob.Client, data []byte, opts *AppendOptions) (AppendResult, error) {
@@ -156,6 +160,7 @@ type appending struct {
 	o      AppendOptions
 	unique bool
 
+	blind   bool  // the blob may not be read, so the append has no position to be conditional on, and is sent once
 	at      int64 // the position
 	known   bool  // and whether it is the end, as far as is known
 	created bool
@@ -173,7 +178,14 @@ func (a *appending) next(ctx context.Context, open *protocol.Refusal) (*protocol
 	}
 	if !a.known {
 		var err error
-		if a.at, err = a.end(ctx); err != nil {
+		a.at, err = a.end(ctx)
+		if a.blind = anyblob.Unreadable(err); a.blind {
+			err = nil
+			if a.o.Create {
+				err = a.create(ctx)
+			}
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -234,13 +246,14 @@ func (a *appending) settle(etag azcore.ETag) {
 // once.
 func (a *appending) write(at int64) protocol.Change {
 	opts := appendblob.AppendBlockOptions{
-		AppendPositionAccessConditions: &appendblob.AppendPositionAccessConditions{AppendPosition: &at},
+		AppendPositionAccessConditions: &appendblob.AppendPositionAccessConditions{AppendPosition: &at, MaxSize: ptr.Optional(a.o.MaxSize)},
 		AccessConditions:               anyblob.AccessConditions(a.o.Conditions),
 	}
-	if a.o.MaxSize > 0 {
-		opts.AppendPositionAccessConditions.MaxSize = &a.o.MaxSize
-	}
 	w := protocol.Change{Base: protocol.State{Exists: true, ETag: positionTag(at)}}
+	if a.blind {
+		opts.AppendPositionAccessConditions.AppendPosition = nil
+		w.Base = protocol.State{} // it is not repeated after a lost response, as a create is not
+	}
 	w.Won = a.settle
 	w.Send = func(ctx context.Context) (azcore.ETag, error) {
 		protocol.AllowFor(ctx, int64(len(a.data)))
@@ -248,6 +261,11 @@ func (a *appending) write(at int64) protocol.Change {
 		resp, err := wire.Request(ctx, "Append Block", func(ctx context.Context) (appendblob.AppendBlockResponse, error) {
 			return a.client.AppendBlock(ctx, anyblob.Lend(a.data), &o)
 		})
+		if a.blind {
+			var offset string
+			offset, err = protocol.Sent("x-ms-blob-append-offset", resp.BlobAppendOffset, err)
+			a.at, _ = strconv.ParseInt(offset, 10, 64)
+		}
 		return ptr.Value(resp.ETag), err
 	}
 	w.Look = func(ctx context.Context) (protocol.State, error) { return a.look(ctx, at) }

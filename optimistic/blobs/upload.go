@@ -102,8 +102,11 @@ func (o *UploadOptions) withDefaults() (UploadOptions, error) {
 // An upload with IfMatch preserves the blob's lineage. Any other upload replaces it, so that a writer whose response is
 // lost at that moment gets ErrOutcomeUnknown.
 //
-// Cost: 1 request up to one block, otherwise 1 per block and 1 for the commit. Looking first costs 1 more: with
-// LookFirst, with IfMatch, and with IfNoneMatch "*" above one block.
+// A caller that may write and not read, such as one with a SAS that lacks r, can upload all the same: Upload goes on if it may not
+// look, and replaces the lineage. After a lost response that only a look could resolve, the error is then *UnknownError.
+//
+// Cost: 1 request up to one block, otherwise 1 per block and 1 for the commit. Looking first costs 1 more: with IfMatch, with
+// IfNoneMatch "*" above one block, and with LookFirst without a condition on the version.
 func Upload(ctx context.Context, client *blockblob.Client, r io.Reader, opts *UploadOptions) (_ optimistic.Result, err error) {
 	if err := sealed.NotNil("put", "r", r); err != nil {
 		return optimistic.Result{}, err
@@ -208,7 +211,7 @@ func position(r io.Reader) (int64, bool) {
 // write prepares the commit, and looks at the blob first if staged content, IfMatch or LookFirst requires it.
 func (u *upload) write(ctx context.Context, staged bool) (protocol.Change, error) {
 	w := anyblob.Whole(u.Call, u.o.Conditions, u.client.BlobClient())
-	if !w.Base.Exists && !u.o.LookFirst && (w.AnyBase || !staged) {
+	if creates := !w.Base.Exists && !w.AnyBase; creates && !staged || w.AnyBase && !u.o.LookFirst {
 		return w, nil
 	}
 	w, exists, err := anyblob.Preview(ctx, u.Call, w, u.client.BlobClient(), blob.BlobTypeBlockBlob)

@@ -33,7 +33,8 @@ func BaseIn(on optimistic.Conditions) (base protocol.State, any bool) {
 
 // Preview looks at the blob that w is to replace, and reports whether there is one. It avoids sending the content of a
 // write that would fail, refuses a blob of another type than want, and reads the lineage that w carries on. It decides
-// nothing: the write still has its condition.
+// nothing: the write still has its condition. So a caller that may not read the blob writes it unseen, as one that has
+// not read its lineage; it is taken for one that exists.
 func Preview(ctx context.Context, c *protocol.Call, w protocol.Change, client *blob.Client, want blob.BlobType) (protocol.Change, bool, error) {
 	var kind *blob.BlobType
 	now, err := c.Look(ctx, func(ctx context.Context) (protocol.State, error) {
@@ -41,6 +42,9 @@ func Preview(ctx context.Context, c *protocol.Call, w protocol.Change, client *b
 		kind = props.BlobType
 		return StateOf(props, err)
 	})
+	if Unreadable(err) {
+		return w, true, nil
+	}
 	if err != nil {
 		return w, false, c.Fail(err)
 	}
@@ -59,6 +63,9 @@ func Preview(ctx context.Context, c *protocol.Call, w protocol.Change, client *b
 	}
 	return w, now.Exists, nil
 }
+
+// Unreadable reports whether a read was refused because the caller lacks the right to read, though not perhaps that to write.
+func Unreadable(err error) bool { return azerr.Has(err, "AuthorizationPermissionMismatch") }
 
 // MetadataOf returns the caller's metadata with the lineage of w.
 func MetadataOf(c *protocol.Call, w protocol.Change, own map[string]string) (map[string]*string, error) {

@@ -160,7 +160,7 @@ func (t *commit) judge(ctx context.Context, f wire.Failed) (wire.Verdict, error)
 	case err != nil && ctx.Err() != nil:
 		return wire.Final, wire.Ended(ctx, 1, t.began, f.Err)
 	case err != nil:
-		return wire.Final, t.conclude(t.Unknown(t.w, whyUnread, errors.Join(azerr.Clean(f.Err), azerr.Clean(err))))
+		return wire.Final, t.conclude(t.unread(t.w, f.Err, err))
 	}
 	fate, why := t.Judge(t.w, now)
 	switch {
@@ -232,7 +232,7 @@ func (t *commit) lastLook(ctx context.Context, cause error) error {
 		defer cancel()
 		now, err := t.Look(detached, t.w.Look)
 		if err != nil {
-			return t.Unknown(t.w, whyUnread, errors.Join(azerr.Clean(cause), azerr.Clean(err)))
+			return t.unread(t.w, cause, err)
 		}
 		t.found = &now
 	}

@@ -17,13 +17,8 @@ import (
 // version cannot.
 func (w Change) creates() bool { return !w.Base.Exists && !w.AnyBase && !w.Remove && !w.Pinned }
 
-// Reasons of an UnknownError.
-const (
-	// WhyAbsent is the reason if the response to a create was lost and the resource is not there.
-	WhyAbsent = "it is not there: the create may still be under way, or it was applied and the resource was deleted since"
-
-	whyUnread = "the resource could not be read back"
-)
+// WhyAbsent is the reason of an UnknownError if the response to a create was lost and the resource is not there.
+const WhyAbsent = "it is not there: the create may still be under way, or it was applied and the resource was deleted since"
 
 // findCreated looks for a resource whose create may have been applied. It does not send the request again: if another
 // client has consumed the resource, it would be created a second time. It looks until the tries are spent, because the
@@ -35,7 +30,7 @@ func (t *commit) findCreated(ctx context.Context, loop *retry.Loop) error {
 			return context.Cause(ctx)
 		}
 		if err != nil {
-			return t.conclude(t.Unknown(t.w, whyUnread, errors.Join(azerr.Clean(t.last.Err), azerr.Clean(err))))
+			return t.conclude(t.unread(t.w, t.last.Err, err))
 		}
 		switch fate, why := t.Judge(t.w, now); {
 		case fate != Undecided:

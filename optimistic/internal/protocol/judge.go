@@ -232,6 +232,15 @@ func (c *Call) Unknown(w Change, why string, err error) *azerr.UnknownError {
 	})
 }
 
+// unread returns the error for a write that cause leaves open, because the resource could not be read back.
+func (c *Call) unread(w Change, cause, err error) *azerr.UnknownError {
+	why := "the resource could not be read back"
+	if azerr.Classify(err).Kind == azerr.Unauthorised {
+		why += ", which takes the right to read it (r in a SAS)"
+	}
+	return c.Unknown(w, why, errors.Join(azerr.Clean(cause), azerr.Clean(err)))
+}
+
 // Fail adds the operation and the resource to err, and removes secrets from the SDK's text.
 func (c *Call) Fail(err error) error {
 	return fmt.Errorf("%s %s: %w", c.Op, c.Resource, azerr.Clean(err))

@@ -139,7 +139,9 @@ func (c *Call) Abandon(ctx context.Context, open *Refusal, err error) error {
 	defer cancel()
 	now, lookErr := c.Look(detached, open.Change.Look)
 	if lookErr != nil {
-		return c.unconfirmed(open, whyUnread, errors.Join(err, azerr.Clean(lookErr)))
+		u := c.unread(open.Change, err, lookErr)
+		u.Unconfirmed = true
+		return u
 	}
 	if done, verdict := c.Confirm(ctx, open, now); done {
 		return verdict

@@ -46,7 +46,9 @@ writer appends first, azconc retries at the new end; with --position that is a c
 
 If a response is lost, azconc reads the bytes at the position. If they differ, another writer appended, and azconc retries at
 the new end. If they are the same, another writer may have appended the same bytes, so the exit code is 5. To avoid that,
---record frames the content with an id, and --unique asserts that no other writer appends the same bytes.`,
+--record frames the content with an id, and --unique asserts that no other writer appends the same bytes.
+
+With a SAS that may append and not read, the block is sent once, without that condition: after a lost response the exit code is 5.`,
 		Example: `  echo "$(date -Is) deployed" | azconc blob append logs/deploy.log --file - --create
   azconc blob append logs/events --file event.json --record --max-size 1073741824`,
 	}

@@ -30,7 +30,8 @@ func newPutCmd(f *cli.Factory) *cobra.Command {
 Without a condition the last writer wins: an existing blob is replaced. --if-none-match '*' only creates (exit code 7 if
 it exists), --if-match replaces one version (exit code 4 if there is another). To change an existing blob, use blob update.
 
-An append or page blob is not replaced: delete it first.
+An append or page blob is not replaced: delete it first. A SAS that may write and not read will do, if it is not such a blob; after
+a lost response the outcome may then be unknown (exit code 5).
 
 Content above 8 MiB is sent in blocks. If another upload of the same blob is committed meanwhile, the service discards
 them. A file is then sent again; stdin cannot be, so the command ends with exit code 4.`,
