@@ -103,7 +103,7 @@ func (t *turn) giveBack(ctx context.Context) {
 	}
 	ctx, cancel := retry.Detached(ctx, turnGrace)
 	defer cancel()
-	budget := retry.Budget{Attempts: 3, Elapsed: -1, Backoff: retry.Backoff{Base: 100 * time.Millisecond}}
+	budget := retry.Budget{Attempts: -1, Elapsed: turnGrace, Backoff: retry.Backoff{Base: 100 * time.Millisecond, Cap: 400 * time.Millisecond}}
 	_, _ = wire.Wire{}.Send(ctx, "", wire.Again{Budget: budget}, func(ctx context.Context) error {
 		return t.on.Release(ctx, t.id, lease.Conditions{})
 	})

@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/optest"
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
@@ -93,4 +96,19 @@ func TestATurnThatCannotBeHadIsNoDoubt(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestAShortOutageAtTheEndOfATurnDoesNotLeaveIt: three tries within 0.15 s did, and everybody waited for 15 s.
+func TestAShortOutageAtTheEndOfATurnDoesNotLeaveIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, client := box(t, nil)
+		s.SetFaults(aztest.Fault{Kind: aztest.LoseRequest, Match: aztest.Op("Release Container Lease")})
+		time.AfterFunc(time.Second, func() { s.SetFaults() })
+		if _, err := optimistic.Update(t.Context(), NewContainerMetadata(client), optest.SetMeta("mine", "1"), nil); err != nil {
+			t.Error(err)
+		}
+		if state := leaseState(t, client); state != lease.StateTypeAvailable {
+			t.Errorf("the container is %s", state)
+		}
+	})
 }

@@ -12,14 +12,9 @@ var known = []struct{ name, why string }{
 	{`(unread/|Replace/(\*|etag|id and etag)).*/after an operation of`, "a blind write removes the operations of others"},
 	{`tags, .*/no lineage/.*/after an operation of tags`, "tags without a lineage are without operations"},
 	{`Transact, .*/id.*/.*/(rerun|later holder) meanwhile$`, "what a look has proved is reported as refused"},
-	{`/broken/`, "what follows a document is dropped"},
-	{`^container: .*(/quiet/.* meanwhile|etag/.*rerun)$`, "a refusal of azconc's own is doubted"},
 	{`/id and holder/.*/later holder`, "a rerun by a later holder stores no fence"},
-	{`^container: .*/outage of requests/`, "the lease of a container is left"},
 	{`/hang/`, "a hang uses up the time for conflicts, or has no limit"},
-	{`/busy/`, "ServerBusy is doubted"},
 	{`create/(answer lost|outage of answers)/overwritten by a copy meanwhile$`, "a create that was overwritten by a copy is denied"},
-	{`/lost/`, "the refusal of a guard is doubted"},
 }
 
 // seen are cases that were wrong, which are always run.
