@@ -20,7 +20,7 @@ type Change struct {
 // Create creates the counter with so many shards, 1 to MaxShards, and the value 0. If the counter exists, Create changes
 // nothing and reports its shards: two processes may create it, and one may do so again. The other shards are created before
 // the first, which makes the counter: if Create fails, there is no counter. Calling it again creates one with other shards;
-// those that are left behind are counted by none.
+// those that are left behind are counted by none. So it is after a lost response if no counter is there: Create makes another.
 //
 // The error is ErrNoCounter if there is a resource of that name that is no counter; *DeletingError if Delete has not ended;
 // and otherwise one of optimistic.Create.
@@ -32,23 +32,31 @@ func (c *Counter) Create(ctx context.Context, shards int) (Change, error) {
 	if shards < 1 || shards > MaxShards {
 		return ch, fmt.Errorf("counter: %d shards; give 1 to %d", shards, MaxShards)
 	}
-	for {
+	once := &optimistic.WriteOptions{SendOptions: c.o.SendOptions}
+	once.Recreate = false
+	made := "" // the generation of the last try
+	for try := 1; ; try++ {
 		ch.Requests++
 		l, err := c.first(ctx, "create")
 		if err == nil {
-			ch.Shards = l.shards
+			ch.Changed, ch.Shards = l.generation == made, l.shards
 			return ch, nil
 		}
 		if !errors.Is(err, optimistic.ErrNotFound) || isDeleting(err) {
 			return ch, err
 		}
-		l = layout{newGeneration(), shards}
+		made = newGeneration()
+		l = layout{made, shards}
 		if err := c.fill(ctx, &ch, l.generation, shards); err != nil {
 			return ch, err
 		}
-		res, err := optimistic.Create(ctx, c.target("", 0), Part{Generation: l.generation, Shards: shards}, c.creating())
+		res, err := optimistic.Create(ctx, c.target("", 0), Part{Generation: l.generation, Shards: shards}, once)
 		ch.Requests += res.Requests
 		switch {
+		case errors.Is(err, optimistic.ErrOutcomeUnknown) && try < tries && ctx.Err() == nil:
+			// It is not there: perhaps another process has deleted the counter that the request made, and has not yet removed its shards.
+			// A counter of the same generation would lose its own to that. Those of the lost one stay: its request may be under way.
+			continue
 		case errors.Is(err, optimistic.ErrExists):
 			if res.Ambiguous == 0 { // the counter is another process's, and these shards will never be part of one
 				if err := c.clear(ctx, &ch, l.generation, shards); err != nil {
@@ -59,30 +67,21 @@ func (c *Counter) Create(ctx context.Context, shards int) (Change, error) {
 		case err != nil:
 			return ch, err
 		}
-		if res.Ambiguous > 0 {
-			// The request may have been carried out twice, and another process may have deleted the counter that the first delivery
-			// made, with its shards.
-			if err := c.fill(ctx, &ch, l.generation, shards); err != nil {
-				return ch, err
-			}
-		}
 		c.know(l)
 		ch.Changed, ch.Shards = true, shards
 		return ch, nil
 	}
 }
 
-// creating are the options of a create. A part without a value may be created again: it makes no difference.
-func (c *Counter) creating() *optimistic.WriteOptions {
-	o := &optimistic.WriteOptions{SendOptions: c.o.SendOptions}
-	o.Recreate = true
-	return o
-}
+// tries is how many generations Create makes after lost responses.
+const tries = 3
 
 // fill creates all shards of a generation but the first. What exists of it was created by an earlier request of this call.
 func (c *Counter) fill(ctx context.Context, ch *Change, generation string, shards int) error {
 	requests, err := each(ctx, 1, shards, func(ctx context.Context, shard int) (int, error) {
-		res, err := optimistic.Create(ctx, c.target(generation, shard), Part{}, c.creating())
+		o := &optimistic.WriteOptions{SendOptions: c.o.SendOptions}
+		o.Recreate = true // a part without a value may be created again: it makes no difference
+		res, err := optimistic.Create(ctx, c.target(generation, shard), Part{}, o)
 		if errors.Is(err, optimistic.ErrExists) {
 			err = nil
 		}

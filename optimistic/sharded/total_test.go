@@ -190,6 +190,40 @@ func TestACreateAfterALostAnswerHasAllShards(t *testing.T) {
 	})
 }
 
+// TestACreateAfterALostAnswerMakesNewShards: the counter that the lost request made was deleted, by two processes, of which one is
+// slow. It removed the shards of the counter that was created then, with what had been added to them: they had the same names.
+func TestACreateAfterALostAnswerMakesNewShards(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := aztest.New(nil)
+		at, ctx := inBlobs(s), retry.WithRandom(t.Context(), func() float64 { return 0.5 })
+		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Count: 1, Match: func(r *aztest.Request) bool {
+			return aztest.Writes(r) && r.Resource == "box/visits"
+		}}, aztest.Fault{Kind: aztest.Slow, Count: 2, Delay: 20 * time.Second, Match: aztest.Op("Delete Blob")})
+		done, slow := make(chan error), make(chan error)
+		go func() { done <- optest.ErrorOf(open(t, at).Create(ctx, 3)) }()
+		bubble.Sleep(time.Millisecond)
+		go func() { slow <- optest.ErrorOf(open(t, at).Delete(ctx)) }()
+		bubble.Sleep(time.Millisecond)
+		if _, err := open(t, at).Delete(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		for range 6 { // to each shard
+			if err := optest.ErrorOf(open(t, at).Add(t.Context(), 1, nil)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := <-slow; err != nil {
+			t.Fatal(err)
+		}
+		if sum, err := open(t, at).Get(ctx); err != nil || sum.Shards != 3 || sum.Value != 6 {
+			t.Errorf("%+v, %v; want 6 in 3 shards:\n%v", sum, err, s.Log())
+		}
+	})
+}
+
 // TestOfTwoThatCreateACounterOneLeavesNothing: the slower one removes the shards that it has made.
 func TestOfTwoThatCreateACounterOneLeavesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
