@@ -97,10 +97,10 @@ type person struct {
 	Comment string    `json:"Comment"`
 }
 
-func pairs(s *aztest.Service) []pair {
+func pairs(s *aztest.Service, short bool) []pair {
 	var out []pair
 	sizes := []int{1 << 10, 64 << 10, 1 << 20, 64 << 20}
-	if testing.Short() {
+	if short {
 		sizes = sizes[:3]
 	}
 	for _, size := range sizes {
@@ -191,7 +191,7 @@ func (p pair) ready(tb testing.TB) {
 // BenchmarkFloor compares Update with the same two requests by the bare SDK.
 func BenchmarkFloor(b *testing.B) {
 	s := aztest.New(nil)
-	for _, p := range pairs(s) {
+	for _, p := range pairs(s, testing.Short()) {
 		for _, side := range []struct {
 			name string
 			run  func(context.Context) error
@@ -222,7 +222,7 @@ func BenchmarkFloor(b *testing.B) {
 // their ratios: of the processor time, by the fastest eighth of the rounds, and of the memory and the allocations.
 func BenchmarkOverhead(b *testing.B) {
 	s := aztest.New(nil)
-	for _, p := range pairs(s) {
+	for _, p := range pairs(s, testing.Short()) {
 		if strings.Contains(p.name, "65536KiB") {
 			continue // BenchmarkFloor shows it
 		}

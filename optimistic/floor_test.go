@@ -17,7 +17,7 @@ import (
 func TestUpdateAllocatesLittleMoreThanItsRequests(t *testing.T) {
 	const runs = 20
 	s := aztest.New(nil)
-	for _, p := range pairs(s) {
+	for _, p := range pairs(s, testing.Short()) {
 		large := strings.HasSuffix(p.name, "/1024KiB")
 		if !large && !strings.HasSuffix(p.name, "/1KiB") && p.name != "entity" {
 			continue
