@@ -29,14 +29,14 @@ type CommandLeft struct {
 }
 
 func (e *CommandLeft) Error() string {
-	text := "a process of the command is still running and cannot be stopped; the lease is kept until it expires"
+	text := "a process of the command is still running and cannot be stopped"
 	if e.Err != nil {
-		text = "a process of the command may still be running; the lease is kept until it expires: " + e.Err.Error()
+		text = "a process of the command may still be running: " + e.Err.Error()
 	}
-	if e.Lost != nil {
-		text += ": " + e.Lost.Error()
+	if e.Lost != nil { // another holder may be there already
+		return text + "; the lock is lost: " + e.Lost.Error()
 	}
-	return text
+	return text + "; the lease is kept until it expires"
 }
 
 func (e *CommandLeft) Verdict() fail.Verdict {

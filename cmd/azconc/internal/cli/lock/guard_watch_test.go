@@ -188,3 +188,19 @@ func TestALossThatOnlyTheClocksShowCounts(t *testing.T) {
 		t.Error("lost, but held")
 	}
 }
+
+// A process that outlived a lost lock was reported with a lease that is kept, although another holder may have it.
+func TestALeaseIsNotKeptForAProcessThatOutlivesIt(t *testing.T) {
+	for _, c := range []struct {
+		err  CommandLeft
+		want string
+	}{
+		{CommandLeft{}, "a process of the command is still running and cannot be stopped; the lease is kept until it expires"},
+		{CommandLeft{Err: errors.New("no answer")}, "a process of the command may still be running: no answer; the lease is kept until it expires"},
+		{CommandLeft{Lost: doubt(20 * time.Second)}, "a process of the command is still running and cannot be stopped; the lock is lost: jobs/x: lease in doubt: not renewed for 20s of 30s"},
+	} {
+		if got := c.err.Error(); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
