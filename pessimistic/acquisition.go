@@ -46,7 +46,8 @@ func (k *Locker) newAcquisition(ctx context.Context, name string, opts *LockOpti
 		a.claim.remote.answered = new(atomic.Bool)
 		a.claim.remote.answered.Store(true)
 	}
-	a.queue = queue{claim: a.claim, pace: locks.Pace{Backoff: k.opts.Poll}, place: &place{blob: k.tickets(a.claim.remote, name), owner: k.opts.Owner}}
+	a.queue = queue{claim: a.claim, pace: locks.Pace{Backoff: k.opts.Poll}, place: &place{
+		blob: k.tickets(a.claim.remote, name), owner: k.opts.Owner, mark: uuid.NewString()[:8], cap: k.opts.Poll.Cap}}
 	return a, nil
 }
 
@@ -101,7 +102,7 @@ func (a *acquisition) win(ctx context.Context) (seen lease.Observation, _ grant,
 			return seen, grant{}, a.queue.heldError(nil)
 		}
 		switch {
-		case a.queue.free():
+		case a.queue.free(ctx):
 		case a.claim.wait:
 			err = a.queue.untilFree(ctx, nil)
 			if seen = a.queue.seen; azerr.Classify(err).Kind == azerr.NotFound {

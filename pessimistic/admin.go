@@ -32,7 +32,7 @@ type LockInfo struct {
 	Since    time.Time     // by the service's clock
 	Duration time.Duration // of the lease; Infinite if it does not expire
 
-	// Waiting is how many wait, as far as the holder knows: see Locker.Waiters.
+	// Waiting is how many have signed up, as far as the last holder knew. Some may have given up since: see Locker.Waiters.
 	Waiting int
 
 	ETag     azcore.ETag // identifies this acquisition: Break with it as IfMatch affects no later one
@@ -68,8 +68,8 @@ func (k *Locker) Show(ctx context.Context, name string) (LockInfo, error) {
 	return infoOf(name, seen), nil
 }
 
-// Waiters returns the names of those who wait for a lock, the next one first, including those who have given up, and not
-// those who cannot sign up. It names 1,000 at most. Errors: those of Show. Requests: 2.
+// Waiters returns the names of those who wait for a lock, the next one first. Those who were killed are among them, since nobody knows,
+// and those who cannot sign up are not. It names 1,000 at most. Errors: those of Show. Requests: 2, or 3 after a collection.
 func (k *Locker) Waiters(ctx context.Context, name string) (names []string, err error) {
 	w, err := k.remote(name)
 	if err != nil {
@@ -79,7 +79,13 @@ func (k *Locker) Waiters(ctx context.Context, name string) (names []string, err 
 	defer func() { end(err) }()
 	seen, err := w.lookUntil(ctx, "")
 	if err == nil {
-		names, err = k.tickets(w, name).names(ctx, recordIn(seen.Metadata).order.next)
+		var of waiters
+		if of, err = k.tickets(w, name).read(ctx, recordIn(seen.Metadata).order.next); azerr.NoBlob(err) {
+			err = nil
+		}
+		for _, one := range of.all {
+			names = append(names, one.name)
+		}
 	}
 	return names, azerr.Op("show waiters of", w.path, err)
 }

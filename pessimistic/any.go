@@ -50,6 +50,9 @@ func (k *Locker) LockAny(ctx context.Context, all locks.Slots, opts *LockOptions
 		return nil, 0, azerr.Op("acquire", s.claim.remote.path, err)
 	}
 	h, i, err := s.lock(ctx)
+	if err != nil {
+		s.queue.place.leave(ctx)
+	}
 	s.queue.line.leave(ctx, err, s.claim.remote.now(), false)
 	return h, i, err
 }
@@ -147,7 +150,7 @@ func (s *slots) await(ctx context.Context) error {
 			return err
 		}
 		switch {
-		case err == nil && s.queue.free():
+		case err == nil && s.queue.free(ctx):
 			return nil
 		case s.claim.wait:
 			return s.queue.untilFree(ctx, err)

@@ -80,9 +80,15 @@
 // A call that finds the lock free while others are known to wait signs up too. A waiter behind r others takes a lock that it
 // has seen free, at one version, for r times the interval at which the first of them looks; its stamp then forgets those
 // whom it has passed over. A waiter that was itself passed over is the next; it signs up again only if another one has the turn
-// after that. A releaser that crashes before it stamps or releases leaves a lease that expires, and waiters that look. A record
-// that is foreign or forged, or a blob that is missing, full or of another type, costs the order and at most 5 s, once: the
-// lease alone decides who holds the lock, and no promise above depends on tickets.
+// after that. A waiter that gives up takes its ticket back by another line; the next release that looks for waiters leaves it out.
+//
+// No free lock is refused because others came before. They have it to themselves for three quarters of the time that the call may still
+// wait (MaxWait, or the deadline of its context; 1 s with NoWait) at most, and never for more than 5 s; then the call takes it. If the lock
+// becomes free at the end of MaxWait, the call takes it too, and those before it keep their places.
+//
+// A releaser that crashes before it stamps or releases leaves a lease that expires, and waiters that look. Waiters that were killed, a
+// record that is foreign or forged, or a blob that is missing, full or of another type, cost the order and at most 5 s, once: the lease
+// alone decides who holds the lock, and no promise above depends on tickets.
 //
 // The slots of a semaphore share the tickets beside slot 0. The record with the highest turn says which number is next, and
 // while f slots are free, each of the next f waiters may take one.

@@ -165,9 +165,10 @@ func (k *Locker) With(change func(*LockerOptions)) (*Locker, error) {
 // next holder does not mistake the lock for a released one.
 //
 // A call that finds the lock held, or free while others are known to wait, signs up in the append blob
-// "<lock>.azconc-waiters" and lets those before it go first, the dead ones for less than a second each as a rule and for 5 s
-// in all. What it leaves there if it gives up, delays the others once. If it cannot sign up, for lack of a right for example,
-// it waits without an order. With NoWait it does not sign up, and leaves a free lock to waiters for a second at most.
+// "<lock>.azconc-waiters" and lets those before it go first, the dead ones for less than a second each as a rule, and for 5 s or three
+// quarters of MaxWait in all. If it gives up it takes its ticket back; a ticket of a process that was killed delays the others once. If
+// it cannot sign up, for lack of a right for example, it waits without an order. With NoWait it does not sign up, and leaves a free lock
+// to waiters for less than a second.
 //
 // The Hold's Context derives from ctx. The caller must call Release.
 //
@@ -182,8 +183,8 @@ func (k *Locker) With(change func(*LockerOptions)) (*Locker, error) {
 //
 // Requests: 3 if the lock exists and is free (look, acquire, stamp), 4 the first time, and 2 if this Locker has released it
 // within 0.1 s and nobody has acquired it since; then 1 to release, 2 if it was waited
-// for or held for 0.1 s, and 3 if others wait whom the record does not name. Waiting costs 1 to sign up, 3 the first time, and
-// one HEAD request per look, however many goroutines of this Locker wait. Taking over from another goroutine of this
+// for or held for 0.1 s, and 3 if others have signed up whom the record does not name. Waiting costs 1 to sign up, 3 the first time, 1
+// more to give up, and one HEAD request per look, however many goroutines of this Locker wait. Taking over from another goroutine of this
 // Locker costs 1 (stamp), and handing over costs none.
 func (k *Locker) Lock(ctx context.Context, name string, opts *LockOptions) (*Hold, error) {
 	a, err := k.newAcquisition(ctx, name, opts)
@@ -202,6 +203,7 @@ func (k *Locker) lock(ctx context.Context, a *acquisition) (h *Hold, err error) 
 	}
 	h, err = a.hold(ctx, handed)
 	if err != nil && !a.passed {
+		a.queue.place.leave(ctx)
 		a.queue.line.leave(ctx, err, a.claim.remote.now(), false)
 	}
 	return h, err

@@ -89,6 +89,9 @@ func (t ticket) hidden(o order) bool {
 	return t.number > 0 && t.number <= o.next && !t.fresh && o.waiting() == 0
 }
 
+// unusual is how many times as long, or as short, as the usual turn one turn may be, for what it teaches.
+const unusual = 4
+
 // taken returns the order that the next holder, who has ticket t, writes into the record. watched is how long it has seen
 // the lock being held by others, in so many turns.
 func (o order) taken(t ticket, watched time.Duration, turns float64) order {
@@ -105,7 +108,7 @@ func (o order) taken(t ticket, watched time.Duration, turns float64) order {
 	if turns > 0 {
 		seen := min(max(time.Duration(float64(watched)/turns), time.Millisecond), longestTurn)
 		if o.length > 0 {
-			seen = o.length + (seen-o.length)/4
+			seen = min(o.length+(seen-o.length)/4, unusual*seen)
 		}
 		o.length = seen
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/ptr"
+	"github.com/azconc/azconc/pkg/retry"
 )
 
 // place is a call's place among those that wait for a lock, and what it has seen of their turns, by its own clock.
@@ -17,20 +18,24 @@ type place struct {
 	blob  ticketBlob
 	owner string
 
+	mark   string // of the tickets of this call
 	ticket ticket
 	signed bool  // there is a ticket, or none can be had
+	open   bool  // a ticket may have been issued whose number is not known
 	hidden int64 // the turn at which the ticket was first seen to be hidden; 0 if it was not
 
-	known  order   // of the last look
-	looked instant // the last look
-	turned instant // when the present turn began, at the earliest
-	began  instant // since when turns were watched; zero if none was
-	turns  float64 // how many have begun since, with the first
-	spare  int64   // of several locks, how many were free, but one
-	chosen bool    // this is the lock to take, of several
-	free   instant // when this version of the lock was first seen free; zero while it is held
-	etag   azcore.ETag
-	trip   time.Duration // how long a request takes
+	known    order         // of the last look
+	looked   instant       // the last look
+	turned   instant       // when the present turn began, at the earliest
+	watching bool          // somebody holds the lock, or waits
+	watched  time.Duration // the length of the turns that were watched
+	turns    float64       // how many these are
+	spare    int64         // of several locks, how many were free, but one
+	chosen   bool          // this is the lock to take, of several
+	free     instant       // when this version of the lock was first seen free; zero while it is held
+	etag     azcore.ETag
+	trip     time.Duration // how long a request takes
+	cap      time.Duration // the longest interval between two looks
 }
 
 // tickets returns the blob in which the waiters of a lock sign up.
@@ -56,15 +61,13 @@ func (o *place) sees(seen lease.Observation, now instant) {
 		}
 	case r.order.turn != o.known.turn:
 		begun := max(r.order.turn-o.known.turn, 1)
-		o.turns += float64(begun)
 		// It may have begun right after the last look. A waiter that takes it for younger than it is looks too late, so that the next
 		// turn begins later, and the turns seem to be longer.
-		o.turned = now
-		o.turned.at = now.at.Add(-now.runSince(o.looked) / time.Duration(begun))
+		turned := now
+		turned.at = now.at.Add(-now.runSince(o.looked) / time.Duration(begun))
+		o.watch(turned, begun)
 	}
-	if o.began.at.IsZero() && (!seen.State.Free() || r.order.waiting() > 0) {
-		o.began, o.turns = o.turned, 1 // the one under way
-	}
+	o.watching = o.watching || !seen.State.Free() || r.order.waiting() > 0
 	if !seen.State.Free() {
 		o.free = instant{}
 	} else if o.free.at.IsZero() || seen.ETag != o.etag {
@@ -73,10 +76,21 @@ func (o *place) sees(seen lease.Observation, now instant) {
 	o.known, o.etag, o.looked = r.order, seen.ETag, now
 }
 
+// watch counts the turns until now, when another one begins. One long turn does not tell how long the next ones are.
+func (o *place) watch(now instant, turns int64) {
+	if length := now.runSince(o.turned); o.watching {
+		if usual := time.Duration(turns) * o.known.length; usual > 0 {
+			length = min(length, unusual*usual)
+		}
+		o.watched, o.turns = o.watched+length, o.turns+float64(turns)
+	}
+	o.turned = now
+}
+
 // signUp takes a ticket, and another one, behind all others, if the first was passed over and nobody knows that this call
 // waits, even in the turn after that. After a transient fault the next look is preceded by another try.
 func (o *place) signUp(ctx context.Context, now func() instant) {
-	turn := max(o.known.turn, 1)
+	turn, began := max(o.known.turn, 1), now()
 	switch {
 	case o.signed && !o.ticket.hidden(o.known):
 		return
@@ -84,40 +98,57 @@ func (o *place) signUp(ctx context.Context, now func() instant) {
 		o.hidden = turn
 		return
 	}
-	began := now()
-	t, err := o.blob.take(ctx, o.owner, o.known.next)
-	if is := azerr.Classify(err); err != nil && (is.Transient() || is.Ambiguous()) {
+	t, err := ticket{}, error(nil)
+	if o.open { // or one waiter would leave a ticket for each answer that is lost
+		t, err = o.blob.find(ctx, o.mark, o.known.next)
+	}
+	if t.number == 0 && err == nil {
+		t, err = o.blob.take(ctx, o.mark, o.owner, o.known.next)
+	}
+	is := azerr.Classify(err)
+	if o.open = err != nil && (o.open || is.Ambiguous()); o.open || is.Transient() {
 		return
 	}
 	o.ticket, o.signed, o.hidden, o.trip = t, true, 0, now().runSince(began)
 }
 
+// leave takes the ticket back, since nobody waits with it any more. If that is lost, or the process is killed, those behind it have to
+// find out: see pacing.silence. Requests: 1 if there is a ticket that has not been passed over.
+func (o *place) leave(ctx context.Context) {
+	if o == nil || o.chosen || !o.open && (o.ticket.number == 0 || o.ticket.number <= o.known.next && !o.ticket.fresh) {
+		return
+	}
+	ctx, cancel := retry.Detached(ctx, ticketTry)
+	defer cancel()
+	_, _ = o.blob.append(ctx, []byte("-"+o.mark+"\n"))
+}
+
 // rank returns how many come first. Without a ticket those are all.
 func (o *place) rank() int64 {
-	if !o.signed {
-		return max(o.known.waiting()-o.spare, 0)
+	rank := o.known.waiting()
+	if o.signed {
+		rank = o.ticket.rank(o.known)
 	}
-	return max(o.ticket.rank(o.known)-o.spare, 0)
+	return max(rank-o.spare, 0)
 }
 
 // briefSilence bounds the time for which a call that does not wait leaves a free lock to those that do.
 const briefSilence = time.Second
 
-// wait returns how long to wait until the next look, or, if the lock is free, until this call may take it.
-func (o *place) wait(now instant, longest time.Duration) time.Duration {
-	if o.chosen {
+// wait returns how long to wait until the next look, or, if the lock is free, until this call may take it, which can wait for a time
+// that is left. Of that, those who came first get three quarters: then they are dead, or look too rarely, and the lock goes to who
+// wants it.
+func (o *place) wait(now instant, left time.Duration) time.Duration {
+	pace := pacing{length: o.known.length, age: now.runSince(o.turned), trip: o.trip, cap: o.cap}
+	switch {
+	case o.chosen:
 		return 0
-	}
-	pace := pacing{length: o.known.length, age: now.runSince(o.turned), trip: o.trip, cap: longest}
-	if o.free.at.IsZero() {
+	case o.free.at.IsZero():
 		return pace.interval(o.rank())
 	}
-	pace.age = o.free.runSince(o.turned)
-	silence := pace.silence(o.rank())
-	if !o.signed {
-		silence = min(silence, briefSilence)
-	}
-	return silence - now.runSince(o.free)
+	free := now.runSince(o.free)
+	pace.age -= free
+	return min(pace.silence(o.rank()), (left+free)/4*3) - free
 }
 
 // next returns the order that the next holder writes into the record. A hand-over within the process continues the turn:
@@ -131,13 +162,18 @@ func (a *acquisition) next(base lease.Observation) order {
 	case o.chosen:
 		known = o.known
 	}
-	if !o.signed && known.waiting() > o.spare {
+	served := o.ticket
+	switch {
+	case o.rank() > 0 && o.free == o.looked: // it was out of time: those before it have not had the chance to take the lock
+		served = ticket{}
+	case o.rank() > 0 && !o.signed:
 		known = known.abandoned()
 	}
-	if o.began.at.IsZero() || base.State != lease.Available {
-		return known.taken(o.ticket, 0, 0)
+	o.watch(a.claim.remote.now(), 1)
+	if base.State != lease.Available {
+		o.turns = 0
 	}
-	return known.taken(o.ticket, a.claim.remote.now().runSince(o.began), o.turns)
+	return known.taken(served, o.watched, o.turns)
 }
 
 const (
@@ -165,24 +201,22 @@ func (l *Lease) announce(ctx context.Context, remove bool) (alone bool) {
 	h.row = now
 	ctx, cancel := context.WithTimeout(ctx, announcing)
 	defer cancel()
-	n, version, err := h.tickets.issued(ctx)
-	switch {
+	of, err := h.tickets.read(ctx, h.order.next)
+	switch alone = of.next == of.issued; {
 	case err != nil:
 		return azerr.NoBlob(err)
-	case n < h.order.next: // the blob is younger than the record
-		h.order.next = 0
+	case alone && (remove || of.issued >= collected):
+		return h.tickets.remove(ctx, of.version) == nil || !remove
+	case alone && of.issued <= h.order.next:
+		return true
 	}
-	if h.order.issued = n; h.order.waiting() == 0 {
-		if remove || n >= collected {
-			err = h.tickets.remove(ctx, version)
-		}
-		return !remove || err == nil
-	}
+	h.order.next, h.order.issued = of.next, of.issued
 	metadata := maps.Clone(h.seen.Metadata)
 	if metadata[keyOrder] = h.order.String(); sizeOf(metadata) > metadataLimit {
 		return false
 	}
-	version, h.seen.ETag = h.seen.ETag, ""
+	version := h.seen.ETag
+	h.seen.ETag = ""
 	_ = l.remote.wire().Once(ctx, "Set Blob Metadata", announcing, func(ctx context.Context) error {
 		r, err := h.client.SetMetadata(ctx, pointers(metadata), underLease(l.id, version))
 		if err == nil {

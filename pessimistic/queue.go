@@ -40,8 +40,23 @@ func (q *queue) sees(seen lease.Observation) {
 }
 
 // free reports whether the lease looks free, and this call may acquire it.
-func (q *queue) free() bool {
-	return q.seen.State.Free() && (q.place == nil || q.place.wait(q.remote.now(), q.pace.Cap) <= 0)
+func (q *queue) free(ctx context.Context) bool {
+	return q.seen.State.Free() && (q.place == nil || q.turn(ctx) <= 0)
+}
+
+// turn returns the time until the next look of a call that has a place, or until it may take the lock, which is free.
+func (q *queue) turn(ctx context.Context) time.Duration {
+	left := Endless
+	if q.limit > 0 {
+		left = q.limit - q.run()
+	}
+	if !q.wait {
+		left = min(left, briefSilence-q.run())
+	}
+	if end, ok := ctx.Deadline(); ok {
+		left = min(left, time.Until(end))
+	}
+	return q.place.wait(q.remote.now(), max(left, 0))
 }
 
 // pause returns the time until the next look. In a line it is not always the same, as the looks of several waiters would
@@ -50,7 +65,7 @@ func (q *queue) pause(ctx context.Context) time.Duration {
 	if q.place == nil {
 		return q.pace.Next(ctx)
 	}
-	wait := q.place.wait(q.remote.now(), q.pace.Cap)
+	wait := q.turn(ctx)
 	if q.seen.State.Free() {
 		return wait
 	}
@@ -63,7 +78,10 @@ func (q *queue) untilFree(ctx context.Context, cause error) error {
 	q.sawHolder = true
 	q.report(ctx)
 	for {
-		if q.run()-q.reported >= reportEvery {
+		switch q.waited = q.run(); {
+		case q.limit > 0 && q.waited >= q.limit:
+			return q.heldError(cause)
+		case q.waited-q.reported >= reportEvery:
 			q.report(ctx)
 		}
 		if q.place != nil {
@@ -83,8 +101,12 @@ func (q *queue) untilFree(ctx context.Context, cause error) error {
 const reportEvery = time.Minute
 
 func (q *queue) report(ctx context.Context) {
-	seen := recordOf(q.seen)
-	q.remote.emit(ctx, observe.Event{Kind: observe.Waiting, Holder: seen.owner, Since: seen.since})
+	e := observe.Event{Kind: observe.Waiting}
+	if !q.seen.State.Free() { // of a free lock, the record is that of the last holder
+		seen := recordOf(q.seen)
+		e.Holder, e.Since = seen.owner, seen.since
+	}
+	q.remote.emit(ctx, e)
 	q.reported = q.run()
 }
 
@@ -92,7 +114,6 @@ func (q *queue) report(ctx context.Context) {
 var afterFault = retry.Backoff{Base: 500 * time.Millisecond, Cap: 2 * time.Second}
 
 func (q *queue) sleep(ctx context.Context, cause error) error {
-	q.waited = q.run()
 	var pause time.Duration
 	if q.failed > 0 {
 		pause = max(afterFault.In(ctx).Wait(q.failed-1), min(q.wish, longestWish))
@@ -100,10 +121,7 @@ func (q *queue) sleep(ctx context.Context, cause error) error {
 		pause = q.pause(ctx)
 	}
 	if q.limit > 0 {
-		if q.waited >= q.limit {
-			return q.heldError(cause)
-		}
-		pause = min(pause, q.limit-q.waited)
+		pause = min(pause, q.limit-q.run())
 	}
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
@@ -133,7 +151,7 @@ func (q *queue) looks(ctx context.Context, cause error) (free bool, err error) {
 	if err == nil {
 		q.sees(seen)
 		q.refused, q.failed = 0, 0
-		return q.free(), nil
+		return q.free(ctx), nil
 	}
 	switch o := azerr.Classify(err); {
 	case ctx.Err() != nil:

@@ -47,7 +47,7 @@ func TestALockIsRemovedByTheRequestThatEndsIt(t *testing.T) {
 		mustRemove(t, h)
 		mustRemove(t, h) // does nothing
 		mustRelease(t, h.Lease)
-		w.WantOps("look", "put", "acquire", "stamp", "look", "delete")
+		w.WantOps("look", "put", "acquire", "stamp", "get", "delete")
 		if err := h.Err(); w.exists("long") || !errors.Is(err, ErrReleased) || !errors.Is(context.Cause(h.Context()), ErrReleased) {
 			t.Errorf("there: %v, %v", w.exists("long"), err)
 		}

@@ -41,7 +41,7 @@ func TestALockIsOneSpanAndOneForEachRequest(t *testing.T) {
 			"pessimistic.Verify box/job",
 			" Get Blob Properties box/job",
 			"pessimistic.Release box/job",
-			" Get Blob Properties box/job.azconc-waiters: BlobNotFound",
+			" Get Blob box/job.azconc-waiters: BlobNotFound",
 			" Release Lease box/job",
 		); diff != "" {
 			t.Error(diff)

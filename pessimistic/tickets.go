@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,30 +34,31 @@ type ticketBlob struct {
 // ticketTry bounds one request.
 const ticketTry = time.Second
 
-// ticketSize is that of a ticket: a line with the waiter's name. Since all are equally long, a ticket's offset is its number.
+// ticketSize is that of a ticket, a line with the mark and the name of the waiter. Since all are equally long, the offset of a ticket
+// says its number. What takes a ticket back is a line with a "-" and the mark, and so short that it hardly changes the numbers.
 const ticketSize = 64
 
-// ticketLine returns the text of a ticket. Nothing but people reads it.
-func ticketLine(owner string) []byte {
-	name := url.PathEscape(owner)
-	return fmt.Appendf(nil, "%-*s\n", ticketSize-1, name[:min(len(name), ticketSize-1)])
+func ticketLine(mark, owner string) []byte {
+	line := mark + " " + url.PathEscape(owner)
+	return fmt.Appendf(nil, "%-*s\n", ticketSize-1, line[:min(len(line), ticketSize-1)])
 }
 
-// take signs up. next is the number of tickets that the record knows to have had their turn. A ticket whose response is
-// lost stays without a waiter, and is passed over. Requests: 1, or 3 if the blob has to be created.
-func (b ticketBlob) take(ctx context.Context, owner string, next int64) (ticket, error) {
-	t, err := b.append(ctx, owner, next)
+// take signs up. next is the number of tickets that the record knows to have had their turn. Requests: 1, or 3 if the blob has to be
+// created.
+func (b ticketBlob) take(ctx context.Context, mark, owner string, next int64) (ticket, error) {
+	number, err := b.append(ctx, ticketLine(mark, owner))
 	if bloberror.HasCode(err, bloberror.BlobNotFound, bloberror.BlockCountExceedsLimit) {
 		if err = b.create(ctx, err); err == nil {
-			t, err = b.append(ctx, owner, next)
+			number, err = b.append(ctx, ticketLine(mark, owner))
 		}
 	}
-	return t, err
+	return ticket{number: number, fresh: number <= next}, err
 }
 
-func (b ticketBlob) append(ctx context.Context, owner string, next int64) (t ticket, err error) {
+// append returns the number of the line, if it is a ticket.
+func (b ticketBlob) append(ctx context.Context, line []byte) (number int64, err error) {
 	err = b.wire.Once(ctx, "Append Block", ticketTry, func(ctx context.Context) error {
-		r, err := b.client.AppendBlock(ctx, streaming.NopCloser(bytes.NewReader(ticketLine(owner))), nil)
+		r, err := b.client.AppendBlock(ctx, streaming.NopCloser(bytes.NewReader(line)), nil)
 		if err != nil {
 			return err
 		}
@@ -64,10 +66,10 @@ func (b ticketBlob) append(ctx context.Context, owner string, next int64) (t tic
 		if _, err := fmt.Sscan(ptr.Value(r.BlobAppendOffset), &offset); err != nil || offset < 0 || offset/ticketSize >= mostTickets {
 			return fmt.Errorf("append offset %q is not a number of bytes", ptr.Value(r.BlobAppendOffset))
 		}
-		t = ticket{number: offset/ticketSize + 1, fresh: offset/ticketSize < next}
+		number = offset/ticketSize + 1
 		return nil
 	})
-	return t, err
+	return number, err
 }
 
 // create creates the blob, if it does not exist, or replaces one that is full. The numbers begin again then.
@@ -86,14 +88,84 @@ func (b ticketBlob) create(ctx context.Context, why error) error {
 	return err
 }
 
-// issued returns how many tickets there are, and the version of the blob. Requests: 1.
-func (b ticketBlob) issued(ctx context.Context) (n int64, version azcore.ETag, err error) {
-	err = b.wire.Once(ctx, "Get Blob Properties", ticketTry, func(ctx context.Context) error {
-		r, err := b.client.GetProperties(ctx, nil)
-		n, version = ptr.Value(r.ContentLength)/ticketSize, ptr.Value(r.ETag)
+// waiter is one who has not taken his ticket back.
+type waiter struct {
+	number     int64
+	mark, name string
+}
+
+// waiters are those whose numbers are greater than that of the last turn.
+type waiters struct {
+	all     []waiter
+	next    int64       // the first that may still wait, as in an order
+	issued  int64       // the last that may still wait, as in an order; next if nobody waits
+	version azcore.ETag // of the blob
+}
+
+// mostRead bounds what is read at a time, to a thousand tickets.
+const mostRead = 1000 * ticketSize
+
+// read returns who has signed up and not had a turn, or who has signed up at all if the blob is younger than next. Requests: 1, or 2 if
+// it is younger.
+func (b ticketBlob) read(ctx context.Context, next int64) (w waiters, err error) {
+	var text []byte
+	from := max(next-1, 0) * ticketSize // it is shorter only if it is younger
+	err = b.wire.Once(ctx, "Get Blob", ticketTry, func(ctx context.Context) error {
+		r, err := b.client.DownloadStream(ctx, &blob.DownloadStreamOptions{Range: blob.HTTPRange{Offset: from}})
+		if err != nil {
+			return err
+		}
+		defer func() { _ = r.Body.Close() }()
+		w.version, w.issued = ptr.Value(r.ETag), (from+ptr.Value(r.ContentLength))/ticketSize
+		text, err = io.ReadAll(io.LimitReader(r.Body, mostRead))
 		return err
 	})
-	return n, version, err
+	if next > 0 && bloberror.HasCode(err, bloberror.InvalidRange) {
+		return b.read(ctx, 0)
+	}
+	at, back := 0, map[string]bool{}
+	if next > 0 { // behind the line that ends there
+		at = ticketSize + max(0, bytes.IndexByte(text[min(ticketSize-1, len(text)):min(2*ticketSize-1, len(text))], '\n'))
+	}
+	for at < len(text) {
+		line, size := text[at:], ticketSize
+		if line[0] == '-' {
+			size = bytes.IndexByte(line, '\n') + 1
+			back[string(line[1:max(size, 2)-1])] = true
+		} else if len(line) >= size {
+			mark, name, _ := strings.Cut(strings.TrimRight(string(line[:size]), " \n"), " ")
+			if plain, err := url.PathUnescape(name); err == nil {
+				name = plain
+			}
+			w.all = append(w.all, waiter{(from+int64(at))/ticketSize + 1, mark, name})
+		}
+		if size == 0 || len(line) < size {
+			break
+		}
+		at += size
+	}
+	w.next = (from + int64(at)) / ticketSize
+	if w.all = slices.DeleteFunc(w.all, func(one waiter) bool { return back[one.mark] }); len(w.all) > 0 {
+		if w.next == w.issued {
+			w.issued = w.all[len(w.all)-1].number
+		}
+		w.next = w.all[0].number - 1
+	}
+	return w, err
+}
+
+// find returns the ticket with a mark; none if there is none. Requests: those of read.
+func (b ticketBlob) find(ctx context.Context, mark string, next int64) (ticket, error) {
+	of, err := b.read(ctx, next)
+	for _, one := range of.all {
+		if one.mark == mark {
+			return ticket{number: one.number, fresh: one.number <= next}, nil
+		}
+	}
+	if azerr.NoBlob(err) {
+		err = nil
+	}
+	return ticket{}, err
 }
 
 // collected is the number of tickets from which on a blob without a waiter is deleted.
@@ -105,31 +177,4 @@ func (b ticketBlob) remove(ctx context.Context, version azcore.ETag) error {
 		_, err := b.client.Delete(ctx, &blob.DeleteOptions{AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfMatch: ptr.Optional(version)}}})
 		return err
 	})
-}
-
-// shownWaiters bounds the number of waiters that are named.
-const shownWaiters = 1000
-
-// names returns who has signed up from the given ticket on, in order. Requests: 1.
-func (b ticketBlob) names(ctx context.Context, next int64) (names []string, err error) {
-	err = b.wire.Once(ctx, "Get Blob", ticketTry, func(ctx context.Context) error {
-		r, err := b.client.DownloadStream(ctx, &blob.DownloadStreamOptions{Range: blob.HTTPRange{Offset: next * ticketSize, Count: shownWaiters * ticketSize}})
-		if bloberror.HasCode(err, bloberror.BlobNotFound, bloberror.InvalidRange) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		defer func() { _ = r.Body.Close() }()
-		text, err := io.ReadAll(io.LimitReader(r.Body, shownWaiters*ticketSize))
-		for ; len(text) >= ticketSize; text = text[ticketSize:] {
-			name := strings.TrimRight(string(text[:ticketSize]), " \n")
-			if plain, err := url.PathUnescape(name); err == nil {
-				name = plain
-			}
-			names = append(names, name)
-		}
-		return err
-	})
-	return names, err
 }

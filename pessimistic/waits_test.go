@@ -204,26 +204,22 @@ func TestAFreeLockIsNotSaidToBeHeld(t *testing.T) {
 			mustRelease(t, locked(t, w.direct(&LockerOptions{Owner: "web-1"}), "job", nil).Lease)
 			k := w.direct(nil)
 			for _, owner := range []string{"web-2", "web-3", "web-4"} {
-				if _, err := k.tickets(k.remoteOf(NewContainer(k.client)), "job").take(t.Context(), owner, 0); err != nil {
+				if _, err := k.tickets(k.remoteOf(NewContainer(k.client)), "job").take(t.Context(), owner, owner, 0); err != nil {
 					t.Fatal(err)
 				}
 			}
 			if err := rewrite(t.Context(), w, "job", "", func(m map[string]string) { m[keyOrder] = "5 0 3 1000" }); err != nil {
 				t.Fatal(err)
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-			defer cancel()
-			for _, wait := range []struct {
-				ctx  context.Context
-				most time.Duration
-				want string
-			}{
-				{t.Context(), 200 * time.Millisecond, "box/job: free, but others came before, after waiting for 200ms"},
-				{ctx, 0, "box/job: free, but others came before, after waiting for 100ms: context deadline exceeded"},
-			} {
-				if _, err := w.lockerOf(nil).Lock(wait.ctx, "job", &LockOptions{MaxWait: wait.most}); err == nil || err.Error() != wait.want {
-					t.Errorf("err = %v, want %v", err, wait.want)
-				}
+			ctx, cancel := context.WithCancel(t.Context())
+			time.AfterFunc(100*time.Millisecond, cancel)
+			want := "box/job: free, but others came before, after waiting for 100ms: context canceled"
+			var seen events
+			if _, err := w.lockerOf(&LockerOptions{Hooks: seen.hooks()}).Lock(ctx, "job", nil); err == nil || err.Error() != want {
+				t.Errorf("err = %v, want %v", err, want)
+			}
+			if len(seen.all) != 1 || seen.all[0].Kind != observe.Waiting || seen.all[0].Holder != "" || !seen.all[0].Since.IsZero() {
+				t.Errorf("the wait for a free lock is reported as %+v", seen.all)
 			}
 		})
 	})

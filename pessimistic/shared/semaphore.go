@@ -74,7 +74,7 @@ func (s *Slot) Remove(ctx context.Context) error { return s.Release(ctx) }
 //
 // Requests: 3 if the first slot tried is free, 4 the first time, 2 if this Semaphore has released it within 0.1 s; otherwise 1 to
 // look at that slot, 1 to list all slots, and 2 for a free one, 4 if it was never used. Waiting costs 1 to sign up, 3 the first
-// time, and one list request per look, for all goroutines together.
+// time, 1 more to give up, and one list request per look, for all goroutines together.
 func (s *Semaphore) Acquire(ctx context.Context, opts *pessimistic.LockOptions) (*Slot, error) {
 	h, number, err := s.locker.LockAny(ctx, s.all, opts)
 	if err != nil {

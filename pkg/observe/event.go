@@ -31,7 +31,7 @@ const (
 
 // The kinds of events about a Lease.
 const (
-	Waiting     Kind = "waiting"      // another client holds it; Holder names it, if known
+	Waiting     Kind = "waiting"      // another client holds it, and Holder names it, if known; or it is free, and others came before
 	Acquired    Kind = "acquired"     // Took is the time that it took, waiting included
 	Renewed     Kind = "renewed"      // Took is the round trip; Margin is the time that was left until the work would have stopped
 	RenewFailed Kind = "renew-failed" // Err says why; Margin is the time that is left

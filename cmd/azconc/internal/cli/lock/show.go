@@ -32,7 +32,7 @@ func newShowCmd(f *cli.Factory) *cobra.Command {
 		Use:   "show <container/name>",
 		Short: "Show who holds a lock, since when and with which fence",
 		Long: `Show who holds a lock, since when and with which fence, or who held it last, and who is next: the processes that have signed up
-for it, in order. Some of them may have given up.
+for it, in order, and have not given up. One that was killed stays among them until a later one has had its turn.
 
 The ETag identifies this acquisition: azconc lock break --if-match breaks this one and no later one.`,
 		Example: "  azconc lock show jobs/nightly",

@@ -1,7 +1,6 @@
 package lock
 
 import (
-	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -174,10 +173,13 @@ func WaitingNote(f *cli.Factory) observe.Hooks {
 			return
 		}
 		last = e.At
-		since := ""
-		if !e.Since.IsZero() {
-			since = " since " + show.Time(e.Since)
+		held := "" // by an unknown one, or by nobody while others came before
+		if e.Holder != "" {
+			held = ", held by " + e.Holder
 		}
-		f.Notef("waiting for %s, held by %s%s", e.Resource, cmp.Or(e.Holder, "another"), since)
+		if !e.Since.IsZero() {
+			held += " since " + show.Time(e.Since)
+		}
+		f.Notef("waiting for %s%s", e.Resource, held)
 	}}
 }

@@ -32,3 +32,14 @@ func TestAWaitIsNotedEveryMinute(t *testing.T) {
 		}
 	}
 }
+
+// Of a free lock, the record names the last holder: the wait was said to be for one that held nothing.
+func TestAWaitForAFreeLockNamesNoHolder(t *testing.T) {
+	s, _, _, said := cli.TestStreams()
+	f := cli.NewFactory(s, nil)
+	WaitingNote(f).Event(t.Context(), observe.Event{Kind: observe.Waiting, At: time.Unix(60, 0), Resource: "jobs/a"})
+	f.Close()
+	if got := said.String(); got != "azconc: waiting for jobs/a\n" {
+		t.Errorf("%q", got)
+	}
+}
