@@ -3,6 +3,7 @@ package optimistic
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -53,15 +54,16 @@ func Read[T any](ctx context.Context, target Target[T], opts *ReadOptions) (_ *V
 //
 // Cost: 1 request; 2 if the resource exists, for its ETag; after a lost response 1 for each look.
 func Create[T any](ctx context.Context, target Target[T], value T, opts *WriteOptions) (Result, error) {
-	return writeOnce(ctx, "create", target, &sealed.Version[T]{}, value, opts)
+	return writeOnce(ctx, "Create", target, &sealed.Version[T]{}, value, opts)
 }
 
 // Replace writes value over base, a version that Read returned, on the condition that the resource is still at it. A
 // conflict is final: a *ConflictError with both ETags. Other errors are those of Update. If value equals that of base,
-// nothing is sent. A base with the ETag "*" is any version: last writer wins, and after a lost response Replace looks
-// before it sends the request again.
+// nothing is sent. A base that the caller has made, of which only the ETag counts, is read first, so that the write
+// preserves everything else about the resource, the operations that it remembers among them. The ETag "*" is any version:
+// the last writer wins, as by Update.
 //
-// Cost: 1 request; 2 on a conflict, for the ETag found; after a lost response 1 for each look.
+// Cost: 1 request; 2 on a conflict, for the ETag found; after a lost response 1 for each look. 1 more if the base is read.
 func Replace[T any](ctx context.Context, target Target[T], base *Version[T], value T, opts *WriteOptions) (Result, error) {
 	if base == nil || !base.Exists {
 		return Result{}, errors.New("replace: base is not a version of an existing resource; use Create, or Read it first")
@@ -69,10 +71,29 @@ func Replace[T any](ctx context.Context, target Target[T], base *Version[T], val
 	if err := checkETag("replace: base.ETag", base.ETag); err != nil {
 		return Result{}, err
 	}
-	return writeOnce(ctx, "replace", target, base.base(), value, opts)
+	if base.read && base.ETag != azcore.ETagAny {
+		return writeOnce(ctx, "Replace", target, base.base(), value, opts)
+	}
+	t, err := open("replace", target)
+	if err != nil {
+		return Result{}, err
+	}
+	o, err := opts.validated()
+	if err == nil && base.ETag == "" {
+		err = fmt.Errorf("replace %s: %w", t.Resource(), errNoETag)
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	over := UpdateOptions{Conditions: o.Conditions, OperationID: o.OperationID, SendOptions: o.SendOptions}
+	if base.ETag != azcore.ETagAny {
+		over.Conditions.IfMatch = base.ETag
+	}
+	return update(ctx, "Replace", t, func(_ context.Context, v *T) error { *v = value; return nil }, over)
 }
 
-func writeOnce[T any](ctx context.Context, op string, target Target[T], base *sealed.Version[T], value T, opts *WriteOptions) (_ Result, err error) {
+func writeOnce[T any](ctx context.Context, name string, target Target[T], base *sealed.Version[T], value T, opts *WriteOptions) (_ Result, err error) {
+	op := strings.ToLower(name)
 	t, err := open(op, target)
 	if err != nil {
 		return Result{}, err
@@ -85,19 +106,22 @@ func writeOnce[T any](ctx context.Context, op string, target Target[T], base *se
 	if err != nil {
 		return Result{}, err
 	}
-	ctx, end := c.Start(ctx, "optimistic."+strings.ToUpper(op[:1])+op[1:])
+	ctx, end := c.Start(ctx, "optimistic."+name)
 	defer end(&err)
 	todo := intentOf(t, o.OperationID)
 	if base.Lineage.Performed(todo) {
 		c.Res.AlreadyApplied, c.Res.ETag = true, base.ETag
-		return Result(c.Finish()), nil
+		err = storeFence(ctx, c, t, o.Conditions)
+		return Result(c.Finish()), err
 	}
 	w, err := prepared(c, t, base, value, todo, o.Conditions)
 	if w == nil || err != nil {
 		c.Res.ETag = base.ETag
 		return Result(c.Finish()), err
 	}
-	err = c.CarryOut(ctx, *w)
+	if err = c.CarryOut(ctx, *w); err == nil {
+		err = storeFence(ctx, c, t, o.Conditions)
+	}
 	return Result(c.Finish()), err
 }
 

@@ -12,6 +12,8 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/blobs"
 	"github.com/azconc/azconc/optimistic/internal/meta"
@@ -326,4 +328,22 @@ func TestWritesWithoutALineageKeepTheOperations(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestAReplaceOfAnyVersionKeepsTheOperations: it dropped them, so that a rerun was carried out again.
+func TestAReplaceOfAnyVersionKeepsTheOperations(t *testing.T) {
+	s, client := optest.Quiet(t, `{"n":0}`)
+	target, once := blobs.NewJSON[optest.Counter](client), &optimistic.UpdateOptions{OperationID: "A"}
+	if _, err := optimistic.Update(t.Context(), target, optest.Increment, once); err != nil {
+		t.Fatal(err)
+	}
+	s.Reset()
+	byHand := &optimistic.Version[optest.Counter]{State: optimistic.State{Exists: true, ETag: azcore.ETagAny}}
+	res, err := optimistic.Replace(t.Context(), target, byHand, optest.Counter{N: 7}, nil)
+	if optest.Requests(t, s, res, 2); err != nil || !res.Changed {
+		t.Errorf("%+v, %v", res, err)
+	}
+	if res, err := optimistic.Update(t.Context(), target, optest.Increment, once); err != nil || !res.AlreadyApplied || optest.Count(t, client) != 7 {
+		t.Errorf("again: %+v, %v; n = %d", res, err, optest.Count(t, client))
+	}
 }

@@ -52,16 +52,17 @@ func (s State) base() protocol.State {
 }
 
 // Version is a value and the version at which it was read. A write over a version sends back what was read with it, so
-// that everything else about the resource is preserved; a Version that a caller makes has nothing to send back.
+// that everything else about the resource is preserved; over a Version that a caller has made, it is read first.
 type Version[T any] struct {
 	State
 	Value T // belongs to the caller
 
+	read    bool // by Read, with what belongs to the target
 	carried any
 }
 
 func versionOf[T any](v *sealed.Version[T]) *Version[T] {
-	return &Version[T]{State: stateOf(v.State), Value: v.Value, carried: sealed.Carried(v)}
+	return &Version[T]{State: stateOf(v.State), Value: v.Value, read: true, carried: sealed.Carried(v)}
 }
 
 func (v *Version[T]) base() *sealed.Version[T] {

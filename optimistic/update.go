@@ -3,6 +3,7 @@ package optimistic
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/azconc/azconc/optimistic/internal/protocol"
@@ -21,8 +22,8 @@ import (
 //
 // A nil error means that the change was applied exactly once, or that there was nothing to apply. The errors are
 //
-//   - *ConflictError (ErrConflict): not applied; the budget is spent, or IfMatch names another version;
-//   - *NotFoundError (ErrNotFound): not applied; the resource does not exist and Create is not set;
+//   - *ConflictError (ErrConflict): not applied; the budget is spent, or the version that IfMatch names is not there;
+//   - *NotFoundError (ErrNotFound): not applied; the resource does not exist, and neither Create nor IfMatch is set;
 //   - *UnknownError (ErrOutcomeUnknown): may have been applied; call its Resolve later;
 //   - the context's cause: not applied;
 //   - anything else: not applied; the service's *azcore.ResponseError is in the chain.
@@ -44,19 +45,35 @@ func Update[T any](ctx context.Context, target Target[T], change func(ctx contex
 	if err != nil {
 		return Result{}, err
 	}
-	call, err := o.Begin("update", t.Resource())
+	return update(ctx, "Update", t, change, o)
+}
+
+// update is Update for the operation that is named.
+func update[T any](ctx context.Context, name string, target sealed.Target[T], change func(context.Context, *T) error, o UpdateOptions) (_ Result, err error) {
+	call, err := o.Begin(strings.ToLower(name), target.Resource())
 	if err != nil {
 		return Result{}, err
 	}
-	u := updater[T]{
-		Loop:   protocol.Loop{Call: call, Place: sealed.Place(t), Budget: o.budget(), Final: o.Conditions.IfMatch != "", Narrow: o.Conditions.narrow()},
-		target: t, change: change, o: o, intent: intentOf(t, o.OperationID),
-	}
-	ctx, end := u.Start(ctx, "optimistic.Update")
+	ctx, end := call.Start(ctx, "optimistic."+name)
 	defer end(&err)
-	u.Next = u.next
-	err = u.Run(ctx)
-	return Result(u.Finish()), err
+	if err = newUpdater(call, target, change, o).Run(ctx); err == nil {
+		err = storeFence(ctx, call, target, o.Conditions)
+	}
+	return Result(call.Finish()), err
+}
+
+// storeFence stores the fence of a target's holder if the operation of the call was found to be carried out, maybe under an
+// earlier holder: what succeeds under a holder excludes those before.
+func storeFence[T any](ctx context.Context, call *protocol.Call, target sealed.Target[T], on Conditions) error {
+	if !call.Res.AlreadyApplied || !sealed.TraitsOf(target).Held {
+		return nil
+	}
+	unchanged := func(context.Context, *T) error { return nil }
+	o := UpdateOptions{Conditions: Conditions{LeaseID: on.LeaseID}}
+	attempts := call.Res.Attempts
+	err := newUpdater(call, target, unchanged, o).Run(ctx)
+	call.Res.Attempts, call.Res.Changed, call.Res.BaseETag, call.Res.WriteID = attempts, false, "", ""
+	return err
 }
 
 // updater is one Update in progress.
@@ -66,6 +83,15 @@ type updater[T any] struct {
 	change func(context.Context, *T) error
 	o      UpdateOptions
 	intent protocol.Intent
+}
+
+func newUpdater[T any](call *protocol.Call, target sealed.Target[T], change func(context.Context, *T) error, o UpdateOptions) *updater[T] {
+	u := &updater[T]{
+		Loop:   protocol.Loop{Call: call, Place: sealed.Place(target), Budget: o.budget(), Final: o.Conditions.IfMatch != "", Narrow: o.Conditions.narrow()},
+		target: target, change: change, o: o, intent: intentOf(target, o.OperationID),
+	}
+	u.Next = u.next
+	return u
 }
 
 // next reads the base and runs the change on it.
@@ -89,12 +115,13 @@ func (u *updater[T]) attempt(ctx context.Context, base *sealed.Version[T]) (*pro
 		u.Res.AlreadyApplied, u.Res.ETag = true, base.ETag
 		return nil, nil
 	}
-	if m := u.o.Conditions.IfMatch; m != "" && base.Exists && base.ETag != m {
+	m := u.o.Conditions.IfMatch
+	if m != "" && base.Exists && base.ETag != m {
 		return nil, &ConflictError{Op: u.Op, Resource: u.Resource, Reason: azerr.Changed, Base: m, Current: base.ETag, Elapsed: time.Since(u.Began)}
 	}
-	if !base.Exists && (!u.o.Create || u.o.Conditions.IfMatch != "") {
-		if u.Res.Conflicts > 0 {
-			return nil, &ConflictError{Op: u.Op, Resource: u.Resource, Reason: azerr.Gone, Attempts: u.Res.Attempts, Elapsed: time.Since(u.Began)}
+	if !base.Exists && (!u.o.Create || m != "") {
+		if m != "" || u.Res.Conflicts > 0 {
+			return nil, &ConflictError{Op: u.Op, Resource: u.Resource, Reason: azerr.Gone, Base: m, Attempts: u.Res.Attempts, Elapsed: time.Since(u.Began)}
 		}
 		return nil, &NotFoundError{Op: u.Op, Resource: u.Resource}
 	}

@@ -30,7 +30,10 @@ import (
 //
 // The fence binds only the writers that use it with the same lock. A writer without a fence can overwrite the blob, and
 // keeps the stored fence only if it keeps the metadata, as Update does. A deletion would forget the fence, so Delete is
-// refused; write empty content instead. Cost: as without a fence.
+// refused; write empty content instead.
+//
+// Cost: as without a fence. A rerun that finds its operation carried out under an earlier holder stores the fence, for 2 more
+// requests; 1 more if the fence is there.
 func Fenced[T any](holder fence.Holder, target Blob[T]) optimistic.Target[T] {
 	set := maps.Clone(target.Metadata)
 	if set == nil {
@@ -51,6 +54,13 @@ type fencedTarget[T any] struct {
 
 // Protocol implements optimistic.Target.
 func (b fencedTarget[T]) Protocol() sealed.Target[T] { return b }
+
+// Traits implements Target.
+func (b fencedTarget[T]) Traits() sealed.Traits {
+	traits := b.contentTarget.Traits()
+	traits.Held = true
+	return traits
+}
 
 // Read implements Target: one Get Blob. It returns ErrFenced if a later holder has written.
 func (b fencedTarget[T]) Read(ctx context.Context) (*sealed.Version[T], error) {

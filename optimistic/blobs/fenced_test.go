@@ -195,3 +195,28 @@ func TestAFencedBlobIsNotDeletedAndADamagedFenceIsRefused(t *testing.T) {
 		t.Errorf("err = %v", err)
 	}
 }
+
+// TestARerunUnderALaterHolderExcludesTheEarlier: it found the operation carried out, stored no fence, and the earlier holder, which had
+// been paused, went on writing.
+func TestARerunUnderALaterHolderExcludesTheEarlier(t *testing.T) {
+	s, client := optest.Quiet(t, `{"n":1}`)
+	early, late := &optest.Holder{Token: 7}, &optest.Holder{Token: 8}
+	for i, want := range []struct {
+		holder   *optest.Holder
+		requests int
+	}{{early, 2}, {late, 3}, {late, 2}} { // the read, and what stores the fence
+		s.Reset()
+		once := &optimistic.UpdateOptions{OperationID: "A"}
+		res, err := optimistic.Update(t.Context(), Fenced(want.holder, NewJSON[optest.Counter](client)), optest.Increment, once)
+		if err != nil || res.AlreadyApplied != (i > 0) || res.Changed == (i > 0) {
+			t.Fatalf("run %d: %+v, %v", i, res, err)
+		}
+		optest.Requests(t, s, res, want.requests)
+	}
+	if _, err := optimistic.Update(t.Context(), Fenced(early, NewJSON[optest.Counter](client)), optest.Increment, nil); !errors.Is(err, optimistic.ErrFenced) {
+		t.Errorf("the earlier holder: %v", err)
+	}
+	if got := optest.Count(t, client); got != 2 {
+		t.Errorf("n = %d", got)
+	}
+}

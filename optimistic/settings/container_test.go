@@ -71,7 +71,7 @@ func TestAnyVersionOfAContainersMetadataIsReplaced(t *testing.T) {
 	if err != nil || !res.Changed {
 		t.Fatalf("%+v, %v", res, err)
 	}
-	optest.Requests(t, s, res, 4)
+	optest.Requests(t, s, res, 5)
 	if v, err := optimistic.Read(t.Context(), target, nil); err != nil || v.Value["owner"] != "ann" || v.ETag != res.ETag {
 		t.Errorf("%+v, %v; Replace said %+v", v, err, res)
 	}

@@ -283,13 +283,19 @@ func TestDeletingAnEntityIsConditional(t *testing.T) {
 	}
 }
 
-// TestAVersionMadeByHandIsRefused: compared with nothing, the zero in the value would not be sent.
-func TestAVersionMadeByHandIsRefused(t *testing.T) {
+// TestAVersionMadeByHandIsReadFirst: compared with nothing, the zero in the value would not be sent.
+func TestAVersionMadeByHandIsReadFirst(t *testing.T) {
 	s, client := optest.Row(t, `{"n":5}`)
 	_, state := stored(t, client, "r")
 	s.Reset()
-	if _, err := optimistic.Replace(t.Context(), NewEntity[optest.Counter](client, "p", "r"), &optimistic.Version[optest.Counter]{State: optimistic.State{Exists: true, ETag: state.ETag}}, optest.Counter{N: 0}, nil); err == nil || !strings.Contains(err.Error(), "Read it first") || s.Requests() != 0 {
-		t.Errorf("%v after %d requests", err, s.Requests())
+	byHand := &optimistic.Version[optest.Counter]{State: optimistic.State{Exists: true, ETag: state.ETag}}
+	res, err := optimistic.Replace(t.Context(), NewEntity[optest.Counter](client, "p", "r"), byHand, optest.Counter{N: 0}, nil)
+	if optest.Requests(t, s, res, 2); err != nil || res.BaseETag != state.ETag || optest.Number(t, client, "r") != 0 {
+		t.Errorf("%+v, %v", res, err)
+	}
+	res, err = optimistic.Replace(t.Context(), NewEntity[optest.Counter](client, "p", "r"), byHand, optest.Counter{N: 1}, nil)
+	if conflict, ok := errors.AsType[*optimistic.ConflictError](err); !ok || conflict.Op != "replace" || conflict.Base != state.ETag || res.Changed {
+		t.Errorf("over a version that is no more: %+v, %v", res, err)
 	}
 }
 

@@ -21,9 +21,9 @@ import (
 // TransactOptions tunes Transact. The zero value is the default.
 type TransactOptions struct {
 	// OperationID makes the transaction idempotent across processes: if an entity that it reads, or that causes a
-	// conflict, remembers the operation, nothing is written and AlreadyApplied is set. Every entity that is written
-	// remembers it; see UpdateOptions.OperationID for how long. A transaction that only deletes, or that writes
-	// nothing, leaves no trace. Defaults to none.
+	// conflict, remembers the operation, nothing is written and AlreadyApplied is set. Every entity that is written remembers the
+	// operation, and is sent even if it is left unchanged; see UpdateOptions.OperationID for how long. A transaction that only deletes, or
+	// that writes nothing, leaves no trace. Defaults to none.
 	OperationID string
 
 	// Guard is the row of an entity of the partition that stands for all rows that do not exist. Every transaction with
@@ -93,8 +93,9 @@ type TransactResult struct {
 // One partition, 100 entities, 4 MiB, no entity twice (several writes to one become one). Anything else is refused
 // before it is sent.
 //
-// Cost: 1 request per entity read (the fence of a Holder is one), and 1 for the transaction. Each conflict costs as
-// much again, and a final conflict 1 or 2 more. Transact is safe for concurrent use. tx is not, and cannot be used after
+// Cost: 1 request per entity read (the fence of a Holder is one; see Tx for the writes that read), and 1 for the transaction.
+// Each conflict costs as much again, and a final conflict 1 or 2 more. A rerun under a Holder that finds its operation carried
+// out stores the fence, for 2 more, or 1 if it is there. Transact is safe for concurrent use. tx is not, and cannot be used after
 // change returns.
 func Transact(ctx context.Context, table *aztables.Client, partition string, change func(ctx context.Context, tx *Tx) error, opts *TransactOptions) (_ TransactResult, err error) {
 	if err := sealed.NotNil("transact", "table", table, "change", change); err != nil {
@@ -125,7 +126,9 @@ func Transact(ctx context.Context, table *aztables.Client, partition string, cha
 	if t.holder != nil && t.guard == "" {
 		t.guard = FenceRow // every transaction under a lock writes it, so none misses a create by another
 	}
-	err = t.Run(ctx)
+	if err = t.Run(ctx); err == nil && t.Res.AlreadyApplied && t.holder != nil {
+		err = t.storeFence(ctx)
+	}
 	return TransactResult{Result: optimistic.Result(t.Finish()), ETags: t.etags}, err
 }
 
@@ -141,6 +144,17 @@ type transaction struct {
 	last      *submission // the one that was sent last
 	etags     map[string]azcore.ETag
 	counts    map[string]protocol.Lineage // by row, as it was first read
+}
+
+// storeFence stores the holder's fence after the operation was found to be carried out, maybe under an earlier holder: what
+// succeeds under a holder excludes those before.
+func (t *transaction) storeFence(ctx context.Context) error {
+	attempts := t.Res.Attempts
+	t.intent, t.last = protocol.Intent{}, nil
+	t.change = func(context.Context, *Tx) error { return nil }
+	err := t.Run(ctx)
+	t.Res.Attempts, t.Res.Changed, t.Res.WriteID, t.etags = attempts, false, "", nil
+	return err
 }
 
 // errApplied ends a change that reads the result of an earlier attempt of the same transaction.
@@ -201,6 +215,9 @@ func (t *transaction) attempt(ctx context.Context, open *protocol.Refusal) (*sub
 		if err == nil {
 			err = t.change(protocol.WithRun(ctx, t.Res.Attempts-1, protocol.State{}), tx)
 		}
+	}
+	if err == nil && tx.fate == protocol.Unprovable {
+		err = tx.readWritten(ctx)
 	}
 	if err == nil && tx.fate == protocol.Unprovable {
 		s, err = t.plan(tx)

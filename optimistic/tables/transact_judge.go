@@ -8,15 +8,13 @@ import (
 	"github.com/azconc/azconc/pkg/fence"
 )
 
-// silence ranks a write by how little its entity proves afterwards: 0 is the update of a version, 1 an insert, 2 another write
-// without a condition, 3 the deletion of a version, and 4 that of any.
+// silence ranks a write by how little its entity proves afterwards: 0 is the update of a version, 1 an insert, 2 the deletion of
+// a version, and 3 that of any.
 func silence(w protocol.Change) int {
 	switch {
-	case w.Remove && w.AnyBase:
-		return 4
-	case w.Remove:
-		return 3
 	case w.AnyBase:
+		return 3
+	case w.Remove:
 		return 2
 	case !w.Base.Exists:
 		return 1
@@ -26,11 +24,10 @@ func silence(w protocol.Change) int {
 
 // weak reports whether the entity of m can prove the submission applied, but not the contrary, because it was to be
 // inserted: if it is absent, or another client's, ours may have been there and deleted since, like a job that was consumed
-// and put again. A version is replaced only once, so an entity with one proves both. After a lost response an unconditional
-// write may still prove the submission applied. A submission that only inserts and deletes has neither, and the limit of Create
-// holds for it.
+// and put again. A version is replaced only once, so an entity with one proves both. A submission that updates no version has
+// no such entity, and the limit of Create holds for it.
 func (s *submission) weak(m *member) bool {
-	return silence(m.witness) == 1 && (s.has(0) || s.has(2) && s.ambiguous())
+	return silence(m.witness) == 1 && s.has(0)
 }
 
 // has reports whether some member has that silence.
@@ -60,7 +57,7 @@ func (s *submission) look(ctx context.Context) (protocol.State, error) {
 			gone++
 		case f == protocol.Committed, f == protocol.Performed, f == protocol.Refused && !s.weak(m):
 			return s.proof(f, now, ""), nil
-		case f == protocol.Undecided && !m.witness.AnyBase && !(s.weak(m) && s.has(0)):
+		case f == protocol.Undecided && !m.witness.AnyBase && !s.weak(m):
 			if fate, reason = f, why; !s.ambiguous() {
 				return s.proof(fate, protocol.State{}, reason), nil
 			}

@@ -96,7 +96,7 @@ func TestATransactionBeyondTheLimitsIsNotSent(t *testing.T) {
 	}
 	s.Reset()
 	_, err = Transact(t.Context(), client, "p", func(_ context.Context, tx *Tx) error {
-		return errors.Join(tx.Put("r", account{}), tx.Put("s", map[string]int{"a-b": 1})) // which only the service refuses
+		return errors.Join(tx.Insert("r", account{}), tx.Insert("s", map[string]int{"a-b": 1})) // which only the service refuses
 	}, nil)
 	if err == nil || !strings.HasPrefix(err.Error(), "transact bank/p/s: 400 PropertyNameInvalid") || s.Requests() != 1 {
 		t.Errorf("%v after %d requests", err, s.Requests())

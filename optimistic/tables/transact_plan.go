@@ -57,7 +57,7 @@ func (t *transaction) plan(tx *Tx) (*submission, error) {
 	for _, r := range tx.order {
 		switch {
 		case t.guard != "" && r.row == t.guard && r.op == txNone:
-		case r.op != txNone && !r.untouched():
+		case r.op != txNone && (!r.untouched() || t.intent != protocol.Intent{}): // with an operation it is sent to remember that
 			rows = append(rows, r)
 			creates = creates || r.creates()
 		case r.known && r.assert:
@@ -108,17 +108,12 @@ func (r *txRow) untouched() bool {
 	return r.known && r.stored != nil && r.op == txReplace && maps.Equal(r.after, r.stored)
 }
 
-func (r *txRow) creates() bool {
-	if r.known {
-		return !r.base.Exists
-	}
-	return r.op == txInsert || r.op == txUpsert || r.op == txPut
-}
+func (r *txRow) creates() bool { return r.op != txDelete && !r.base.Exists }
 
 // join adds a row to the submission.
 func (t *transaction) join(s *submission, r *txRow, id string) error {
 	m := &member{row: r.row, read: r.known}
-	m.witness = protocol.Change{Base: r.base, AnyBase: !r.known && r.op != txInsert, Remove: r.op == txDelete, Look: t.lookAt(r.row)}
+	m.witness = protocol.Change{Base: r.base, AnyBase: !r.known && r.op == txDelete, Remove: r.op == txDelete, Look: t.lookAt(r.row)}
 	match := azcore.ETagAny
 	if r.known {
 		match = r.base.ETag
@@ -135,11 +130,7 @@ func (t *transaction) join(s *submission, r *txRow, id string) error {
 	}
 	var lineage protocol.Lineage
 	if !m.witness.Remove {
-		base := r.base
-		if m.witness.AnyBase {
-			base.ETag = protocol.UnknownBase
-		}
-		m.witness.ID, lineage = t.StampAs(id, base, t.intent, t.passed(r))
+		m.witness.ID, lineage = t.StampAs(id, r.base, t.intent, t.passed(r))
 		m.witness.Op, m.witness.Traced = t.intent, m.witness.ID != ""
 		s.stamp = m.witness.ID
 	}
@@ -159,26 +150,17 @@ func (r *txRow) action() (kind aztables.TransactionType, d entityDiff, whole boo
 	switch {
 	case r.op == txDelete:
 		return aztables.TransactionTypeDelete, d, false
-	case r.op == txInsert, r.known && !r.base.Exists:
+	case !r.base.Exists:
 		return aztables.TransactionTypeAdd, entityDiff{after: r.after}, true
-	case r.known:
-		d.before = r.stored
-		if r.after == nil {
-			r.after = r.stored // only asserted
-		}
-		if d.compare(r.stored, r.after); d.removed || r.stored == nil {
-			return aztables.TransactionTypeUpdateReplace, d, true
-		}
-		return aztables.TransactionTypeUpdateMerge, d, false
 	}
-	kind = map[txOp]aztables.TransactionType{
-		txMerge: aztables.TransactionTypeUpdateMerge, txReplace: aztables.TransactionTypeUpdateReplace,
-		txUpsert: aztables.TransactionTypeInsertMerge, txPut: aztables.TransactionTypeInsertReplace,
-	}[r.op]
-	if r.op == txMerge || r.op == txUpsert {
-		return kind, entityDiff{set: r.set, after: r.set}, false
+	d.before = r.stored
+	if r.after == nil {
+		r.after = r.stored // only asserted
 	}
-	return kind, entityDiff{after: r.after}, true
+	if d.compare(r.stored, r.after); d.removed || r.stored == nil {
+		return aztables.TransactionTypeUpdateReplace, d, true
+	}
+	return aztables.TransactionTypeUpdateMerge, d, false
 }
 
 func doubled(key string) string { return strings.ReplaceAll(key, "'", "''") }
@@ -192,9 +174,6 @@ func (t *transaction) lookAt(row string) func(context.Context) (protocol.State, 
 
 // close checks the limits and makes the whole submission one write.
 func (t *transaction) close(s *submission) error {
-	if len(s.members) > maxMembers {
-		return t.Fail(fmt.Errorf("%d entities are read or written; the service takes %d in a transaction (Peek does not count)", len(s.members), maxMembers))
-	}
 	var actions []aztables.TransactionAction
 	size, inserts, pinned := 0, false, false
 	for _, m := range s.members {
@@ -203,8 +182,8 @@ func (t *transaction) close(s *submission) error {
 		pinned = pinned || m.action.IfMatch != nil && *m.action.IfMatch != azcore.ETagAny
 		inserts = inserts || m.action.ActionType == aztables.TransactionTypeAdd
 	}
-	if size > maxTransaction {
-		return t.Fail(fmt.Errorf("the entities take %d bytes; the service takes %d in a transaction", size, maxTransaction))
+	if err := t.within(len(s.members), size); err != nil {
+		return err
 	}
 	s.witnesses = slices.SortedStableFunc(slices.Values(s.members), func(a, b *member) int { return silence(a.witness) - silence(b.witness) })
 	s.Change = protocol.Change{
@@ -222,6 +201,17 @@ func (t *transaction) close(s *submission) error {
 			}
 			return "", s.answer
 		},
+	}
+	return nil
+}
+
+// within checks the limits of the service.
+func (t *transaction) within(members, size int) error {
+	if members > maxMembers {
+		return t.Fail(fmt.Errorf("%d entities are read or written; the service takes %d in a transaction (Peek does not count)", members, maxMembers))
+	}
+	if size > maxTransaction {
+		return t.Fail(fmt.Errorf("the entities take %d bytes; the service takes %d in a transaction", size, maxTransaction))
 	}
 	return nil
 }

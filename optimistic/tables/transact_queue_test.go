@@ -90,10 +90,10 @@ func TestAJobThatWasConsumedAndPutAgainIsNotCountedTwice(t *testing.T) {
 	}
 }
 
-// TestABlindWriteBesideAnInsertProvesTheTransactionApplied: the response is lost, the job is consumed, and another producer puts
-// the next, which was taken for a proof that nothing was applied. The log, written without having been read, shows that all was.
+// TestAWriteToAnUnreadRowBesideAnInsertProvesTheTransactionApplied: the response is lost, the job is consumed, and another producer puts
+// the next, which was taken for a proof that nothing was applied. The log, which the change has not read, shows that all was.
 // Where it was overwritten since, nothing shows anything.
-func TestABlindWriteBesideAnInsertProvesTheTransactionApplied(t *testing.T) {
+func TestAWriteToAnUnreadRowBesideAnInsertProvesTheTransactionApplied(t *testing.T) {
 	for name, blind := range map[string]func(*Tx) error{
 		"merge":   func(tx *Tx) error { return tx.Merge("log", jobs{"a": 1}) },
 		"upsert":  func(tx *Tx) error { return tx.Upsert("log", jobs{"a": 1}) },

@@ -18,9 +18,10 @@ import (
 // requests, one for each row the first time. Values are as in Entity: structs with json tags, maps with string keys,
 // Properties. A Tx is not safe for concurrent use, and its methods fail after the change has returned.
 //
-// A write to a row that was read is conditional on the version that was read. A write to a row that was not read is
-// only conditional on its existence: Insert requires that there is none; Merge, Replace and Delete that there is one;
-// Upsert and Put require nothing. These do not notice concurrent writes.
+// A write to a row that was read is conditional on the version that was read. When the change has returned, Transact reads the
+// rows that Merge, Replace, Upsert and Put have written unread, 1 request each: so the entity keeps its operations and its
+// lineage, and nothing that came after the write is overwritten if a response is lost. Insert requires that there is no
+// entity, and Delete of an unread row that there is one. Submit sends a transaction without reading anything.
 type Tx struct {
 	t     *transaction // nil after the change has returned
 	rows  map[string]*txRow
@@ -277,6 +278,53 @@ func (tx *Tx) write(op txOp, row string, value any) error {
 		return tx.fail(r, "it has been written in this transaction without having been read: Get it first")
 	}
 	return nil
+}
+
+// readWritten reads the rows that were written unread. Without their versions, a write would make the entities forget their
+// operations, and overwrite what came after it if its response is lost.
+func (tx *Tx) readWritten(ctx context.Context) error {
+	order, members, size := slices.Clone(tx.order), 0, 0
+	for _, w := range order {
+		if !w.unread() {
+			continue
+		}
+		body, err := entityDiff{after: w.given()}.body(tx.t.partition, w.row, protocol.Lineage{}, true)
+		if err != nil {
+			return tx.fail(w, err)
+		}
+		members, size = members+1, size+len(body)
+	}
+	if err := tx.t.within(members, size); err != nil { // before anything is read
+		return err
+	}
+	for i, w := range order {
+		if !w.unread() {
+			continue
+		}
+		r, err := tx.read(ctx, w.row, false)
+		if err != nil {
+			return err
+		}
+		if err := tx.overlay(r, w.op, r.stored, r.base.Exists, w.given()); err != nil {
+			return err
+		}
+		order[i] = r
+	}
+	tx.order = order
+	return nil
+}
+
+// unread reports whether the row is written over a version that has to be read first.
+func (r *txRow) unread() bool {
+	return !r.known && r.op != txNone && r.op != txInsert && r.op != txDelete
+}
+
+// given returns the properties of a write to a row that was not read.
+func (r *txRow) given() Properties {
+	if r.set != nil {
+		return r.set
+	}
+	return r.after
 }
 
 // overlay applies a write to a row whose content is known.

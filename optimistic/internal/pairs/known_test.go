@@ -7,12 +7,7 @@ import "strings"
 // known are the cases that are wrong today, by a part of their names, and the reason. A row that no case needs any more fails the
 // test, so that it is removed.
 var known = []struct{ name, why string }{
-	{`(Transact, \w+ unread|Replace)/id and \*/|Transact, \w+ unread/id`, "a blind write under an id is repeated"},
-	{`(Replace given \*|unread|unread given id)( meanwhile|, rerun)$`, "a blind write removes the traces of others"},
-	{`(unread/|Replace/(\*|etag|id and etag)).*/after an operation of`, "a blind write removes the operations of others"},
 	{`tags, .*/no lineage/.*/after an operation of tags`, "tags without a lineage are without operations"},
-	{`Transact, .*/id.*/.*/(rerun|later holder) meanwhile$`, "what a look has proved is reported as refused"},
-	{`/id and holder/.*/later holder`, "a rerun by a later holder stores no fence"},
 	{`/hang/`, "a hang uses up the time for conflicts, or has no limit"},
 	{`create/(answer lost|outage of answers)/overwritten by a copy meanwhile$`, "a create that was overwritten by a copy is denied"},
 }

@@ -187,7 +187,7 @@ func (c *Call) refusal(w Change, out azerr.Outcome, err error) error {
 	case out.Kind == azerr.Conflict:
 	case w.creates() && azerr.NeedsLeaseID(err):
 		reason = azerr.Exists // what has a lease exists, and the service checks the lease first
-	case out.Kind == azerr.NotFound && w.Base.Exists && w.Base.ETag != azcore.ETagAny && !azerr.Has(err, "ContainerNotFound", "TableNotFound"):
+	case out.Kind == azerr.NotFound && w.Base.Exists && !azerr.Has(err, "ContainerNotFound", "TableNotFound"):
 		reason = azerr.Gone // it existed when the caller read it
 	case out.Kind == azerr.NotFound:
 		return &azerr.NotFoundError{Op: c.Op, Resource: c.Resource, Err: azerr.Clean(err)}

@@ -55,9 +55,12 @@ func (l *Loop) Run(ctx context.Context) error {
 			l.Applied(*w, etag)
 			return nil
 		}
+		if errors.Is(err, errPerformed) {
+			return nil // proved by a look, whatever the last response said
+		}
 		var again bool
 		if open, again, err = l.refused(*w, err); open == nil {
-			return unlessPerformed(err)
+			return err
 		}
 		l.Preempted(ctx, err)
 		if l.Final || !again {

@@ -41,7 +41,7 @@ func (c *Call) Prepare(base State, op Intent, encode func(Lineage) (Prepared, er
 	case p.Cramped != "" && id != "" && c.wantsProof(p.Cramped):
 		return nil, c.Fail(errCramped)
 	}
-	w := &Change{Base: base, AnyBase: base.ETag == azcore.ETagAny, ID: id, Op: op, Lineage: p.Stored, Carry: p.Carry, Guard: p.Guard, Send: p.Send, Look: look}
+	w := &Change{Base: base, ID: id, Op: op, Lineage: p.Stored, Carry: p.Carry, Guard: p.Guard, Send: p.Send, Look: look}
 	if id == "" || !p.Stored.Has(id) {
 		w.ID = "" // the write does not carry its entry
 		return w, nil

@@ -75,6 +75,9 @@ type Traits struct {
 	// Client is the SDK client behind the target, so that a call can name a missing one.
 	Client any
 
+	// Held is set if every write through the target stores the fence of a holder.
+	Held bool
+
 	// Scope distinguishes the target's operations from those of other targets on the same resource, such as a blob's
 	// metadata from its content.
 	Scope string

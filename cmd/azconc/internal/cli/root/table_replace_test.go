@@ -6,8 +6,8 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 )
 
-// TestAPinnedWriteOfAnEntityCarriesOnWhatIsRemembered, and reads the entity for that. "*" does not.
-func TestAPinnedWriteOfAnEntityCarriesOnWhatIsRemembered(t *testing.T) {
+// TestAWriteOfAnEntityCarriesOnWhatIsRemembered, and reads the entity for that.
+func TestAWriteOfAnEntityCarriesOnWhatIsRemembered(t *testing.T) {
 	for _, verb := range []string{"replace", "merge"} {
 		t.Run(verb, func(t *testing.T) {
 			s := tableWith(t, everyType())
@@ -37,20 +37,24 @@ func TestAPinnedWriteOfAnEntityCarriesOnWhatIsRemembered(t *testing.T) {
 			if got := s.Requests(); got != 1 {
 				t.Errorf("%d requests to find a version stale, want 1", got)
 			}
-			if v := run(verb, "jobs/eu/17", "--if-match", "*", "--set", "b=true"); v["requests"] != 1.0 {
-				t.Errorf("%s of whatever is there: %v, want 1 request", verb, v)
+			if v := run(verb, "jobs/eu/17", "--if-match", "*", "--set", "b=true"); v["requests"] != 2.0 {
+				t.Errorf("%s of whatever is there: %v, want 2 requests", verb, v)
+			}
+			if v := run("update", "jobs/eu/17", "--set", "l=7", "--op-id", "deploy-1"); v["outcome"] != "already_applied" {
+				t.Errorf("the operation after a %s of whatever is there: %v", verb, v)
 			}
 		})
 	}
 }
 
+// TestAWriteOfAMissingEntityIsNotFound, or a conflict if a version is asked for, as it is for every other resource.
 func TestAWriteOfAMissingEntityIsNotFound(t *testing.T) {
 	s := tableWith(t, everyType())
 	for _, verb := range []string{"replace", "merge"} {
-		for _, etag := range []string{"*", `W/"datetime'2020-01-01T00%3A00%3A00.0000000Z'"`} {
+		for etag, want := range map[string]int{"*": fail.ExitNotFound, `W/"datetime'2020-01-01T00%3A00%3A00.0000000Z'"`: fail.ExitConflict} {
 			s.Reset()
-			if r := runOn(t.Context(), s, nil, nil, "table", verb, "jobs/eu/none", "--if-match", etag, "--set", "b=true"); r.code != fail.ExitNotFound {
-				t.Errorf("%s --if-match %s: %+v, want exit %d", verb, etag, r, fail.ExitNotFound)
+			if r := runOn(t.Context(), s, nil, nil, "table", verb, "jobs/eu/none", "--if-match", etag, "--set", "b=true"); r.code != want {
+				t.Errorf("%s --if-match %s: %+v, want exit %d", verb, etag, r, want)
 			}
 			if got := s.Requests(); got != 1 {
 				t.Errorf("%s --if-match %s: %d requests, want 1", verb, etag, got)

@@ -146,15 +146,15 @@ func TestAValueThatIsNotOfItsTypeIsRefused(t *testing.T) {
 	}
 }
 
-func TestAMergeReadsTypesOnlyWhereItHasTo(t *testing.T) {
+func TestAMergeKeepsTypes(t *testing.T) {
 	s := tableWith(t, everyType())
 	for _, c := range []struct {
 		set      []string
 		requests float64
 	}{
 		{[]string{"--set", "d=2"}, 2},
-		{[]string{"--set", "b=false"}, 1},
-		{[]string{"--set", "d=2", "--set", "d@odata.type=Edm.Double"}, 1},
+		{[]string{"--set", "b=false"}, 2},
+		{[]string{"--set", "d=2", "--set", "d@odata.type=Edm.Double"}, 2},
 	} {
 		v := runOn(t.Context(), s, nil, nil, append([]string{"table", "merge", "jobs/eu/17", "--if-match", "*", "-o", "json"}, c.set...)...).json(t)
 		if v["outcome"] != "merged" || v["requests"] != c.requests {

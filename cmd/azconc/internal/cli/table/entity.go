@@ -109,8 +109,7 @@ func newReplaceCmd(f *cli.Factory) *cobra.Command {
 		Short: "Replace all of an entity's properties, if it is still at a version",
 		Long: `Replace all of an entity's properties, if it is still at a version. Properties that are not given are removed.
 
-The entity is read first, so that the operations that it remembers (--op-id) are kept. --if-match '*' reads nothing and
-forgets them.`,
+The entity is read first, so that the operations that it remembers (--op-id) are kept.`,
 		Example: `  azconc table replace jobs/eu/17 --if-match "$ETAG" --file entity.json
   azconc table replace jobs/eu/17 --if-match '*' --set n=0`,
 	}
@@ -123,8 +122,7 @@ func newMergeCmd(f *cli.Factory) *cobra.Command {
 		Short: "Set some of an entity's properties, keep the rest, if it is still at a version",
 		Long: `Set some of an entity's properties, keep the rest, if it is still at a version.
 
-The entity is read first. An existing property keeps its type if the new value fits it. With --if-match '*' nothing
-is read if "name@odata.type" names the types.`,
+The entity is read first. An existing property keeps its type if the new value fits it.`,
 		Example: `  azconc table merge jobs/eu/17 --if-match "$ETAG" --set state=done
   azconc table merge jobs/eu/17 --if-match '*' --set state=done`,
 	}
@@ -134,58 +132,29 @@ is read if "name@odata.type" names the types.`,
 // putting makes cmd a verb that writes an entity which has a version.
 func putting(f *cli.Factory, cmd *cobra.Command, mode tables.Mode, done string) *cobra.Command {
 	var source entityFlags
-	var ifMatch azcore.ETag
-	var o optimistic.WriteOptions
+	var o optimistic.UpdateOptions
 	source.add(cmd.Flags())
-	addIfMatch(cmd.Flags(), &ifMatch)
+	addIfMatch(cmd.Flags(), &o.Conditions.IfMatch)
 	flags.AddConfirmConflicts(cmd.Flags(), &o.ConfirmConflicts)
 	return cli.On(f, cmd, source.parse, f.Entity, func(ctx context.Context, on ref.Table, target entity) (cli.Result, error) {
-		var base *optimistic.Version[tables.Properties]
-		stored := func() (_ tables.Properties, err error) {
-			if base, err = entityBase(ctx, target, ifMatch, true); err != nil {
-				return nil, err
-			}
-			return base.Value, nil
-		}
-		if mode == tables.ReplaceGiven {
-			stored = nil
-		}
-		properties, err := source.load(ctx, f, on, stored)
-		if err == nil && base == nil {
-			base, err = entityBase(ctx, target, ifMatch, false)
+		data, err := source.document(ctx, f, on)
+		if err == nil {
+			_, err = source.properties(data, nil) // before anything is sent
 		}
 		if err != nil {
 			return nil, err
 		}
 		target.Mode = mode
 		o.Hooks = f.Monitor.Hooks()
-		r, err := optimistic.Replace(ctx, target, base, properties, &o)
-		r.Requests, r.Elapsed = int(f.Requests.Load()), time.Since(f.Began) // with the one that read the base
+		r, err := optimistic.Update(ctx, target, func(_ context.Context, p *tables.Properties) (err error) {
+			if mode == tables.ReplaceGiven {
+				*p = nil
+			}
+			*p, err = source.properties(data, *p)
+			return err
+		}, &o)
 		return cli.Written(on, done, r, flags.UnconfirmedHint(err))
 	})
-}
-
-// entityBase returns the version that a write replaces. The version etag is read, for the lineage and the operations
-// that the write carries on. "*" is read only where types says that the types of the stored properties are needed; the
-// write must not carry on its lineage, because the version that it replaces may be a later one.
-func entityBase(ctx context.Context, target tables.Entity[tables.Properties], etag azcore.ETag, types bool) (*optimistic.Version[tables.Properties], error) {
-	whatever := &optimistic.Version[tables.Properties]{State: optimistic.State{Exists: true, ETag: azcore.ETagAny}}
-	if etag == azcore.ETagAny && !types {
-		return whatever, nil
-	}
-	base, err := optimistic.Read(ctx, target, nil)
-	switch {
-	case azerr.Classify(err).Kind == azerr.Unauthorised && etag == azcore.ETagAny:
-		return nil, typesHint(err)
-	case err != nil:
-		return nil, err
-	case etag == azcore.ETagAny:
-		whatever.Value = base.Value
-		return whatever, nil
-	case base.ETag != etag:
-		return nil, &optimistic.ConflictError{Op: "replace", Resource: target.Resource(), Reason: azerr.Changed, Base: etag, Current: base.ETag}
-	}
-	return base, nil
 }
 
 func newDeleteEntityCmd(f *cli.Factory) *cobra.Command {

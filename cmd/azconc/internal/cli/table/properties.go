@@ -237,6 +237,11 @@ func (e *entityFlags) load(ctx context.Context, f *cli.Factory, on ref.Table, st
 			return nil, err
 		}
 	}
+	return e.properties(data, was)
+}
+
+// properties returns those of the given document. Those whose type it leaves open keep the one that they had in was.
+func (e *entityFlags) properties(data []byte, was tables.Properties) (tables.Properties, error) {
 	p, err := parseChanged(was, data, len(e.Set) > 0)
 	return p, fail.BadDocument(err)
 }
