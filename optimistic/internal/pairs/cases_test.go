@@ -76,6 +76,8 @@ var faults = []fault{
 	{name: "answer lost", kind: aztest.LoseAnswer},
 	{name: "request lost", kind: aztest.LoseRequest},
 	{name: "doubled", kind: aztest.AnswerTwice, delay: 10 * time.Millisecond},
+	{name: "again later", kind: aztest.RepeatLater, delay: time.Hour},
+	{name: "later", kind: aztest.CommitAfterBreak, delay: time.Hour},
 	{name: "hang", kind: aztest.Hang},
 	{name: "busy", kind: aztest.Throttle, count: 10},
 	{name: "outage of answers", outage: aztest.LoseAnswer},

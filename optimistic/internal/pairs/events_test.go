@@ -1,10 +1,13 @@
 package pairs
 
 import (
+	"time"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/blobs"
+	"github.com/azconc/azconc/pkg/aztest"
 )
 
 // event is what happens beside the call: meanwhile, which is after its first delivery if the network has a fault and before it
@@ -142,6 +145,24 @@ var removeEvents = []event{
 	{name: "made again, rerun", after: then(removed(true), rerun), loses: true},
 }
 
+// deletedTwice is another process that deletes the counter, and a network that delivers one of the deletions again, later.
+func deletedTwice(k *trial) bool {
+	p := k.w.process()
+	network := aztest.Inject(p.transport, 1, aztest.Fault{Kind: aztest.RepeatLater, Match: aztest.Op("Delete Blob"), Count: 1, Delay: time.Hour})
+	p.transport = network
+	k.late = network.Flush
+	k.w.do(p, deleteCounter, call{mark: "d"})
+	k.w.forget(true)
+	return true
+}
+
+var counterEvents = []event{
+	{name: "deleted meanwhile, and once more later", meanwhile: deletedTwice, moves: true, removes: true, loses: true, exists: true, after: func(k *trial) bool {
+		k.late()
+		return true
+	}},
+}
+
 // otherwise returns the events in which another process writes the resource in another way, given nothing, "*" or an operation.
 func otherwise(other *way, given string) []event {
 	write := func(k *trial) bool {
@@ -192,6 +213,9 @@ func eventsAt(pl *place, ways []*way) []event {
 	}
 	if pl.copy != nil {
 		all = append(all, copyEvents...)
+	}
+	if pl == counterPlace {
+		all = append(all, counterEvents...)
 	}
 	if pl == blobPlace {
 		all = append(all, overwriteEvents...)

@@ -44,6 +44,7 @@ container: metadata, Replace/etag/quiet/made again, rerun
 blob: JSON, Update/id and holder/quiet/later holder
 entity: Transact, Get and Update/id and holder/quiet/later holder
 container: metadata, Update/plain/outage of requests/nothing
+counter: Create and Add/create/answer lost/deleted meanwhile, and once more later
 blob: JSON, Update/plain/hang/JSON, Update meanwhile
 entity: Transact, Get and Update/plain/hang/MergeChanges, Update meanwhile
 blob: Upload/plain/hang/nothing

@@ -25,6 +25,7 @@ type model struct {
 	calls     map[string]*tally // by mark
 	done      map[string]int    // by id: since when the operation counts as carried out; nothing has made the resource forget it
 	fences    []admitted
+	ended     map[*told]bool
 	forgot    int // how often the resource was made to forget
 	forgotten int // when that was the last time
 	now       int // the place in the history
@@ -52,7 +53,7 @@ func (m *model) complain(format string, args ...any) {
 
 // judge returns what is wrong with the history of a case that began with the values first.
 func (k *trial) judge(first map[string]string) []string {
-	m := &model{k: k, values: first, calls: map[string]*tally{}, done: map[string]int{}, forgotten: -1}
+	m := &model{k: k, values: first, calls: map[string]*tally{}, done: map[string]int{}, ended: map[*told]bool{}, forgotten: -1}
 	for i, e := range k.w.history {
 		m.now = i
 		switch {
@@ -101,6 +102,10 @@ func (m *model) stored(now map[string]string, by *told) {
 			if !by.way.forgets && by.match == "" && before != "" { // a version that was not read is replaced as a whole
 				m.complain("%s of %s changed %s from %q to %q", by.way.name, by.mark, facet, before, after)
 			}
+		case by.way.removes:
+			if after == "" {
+				m.of(by).applied++
+			}
 		case by.way.blind || by.blind():
 			m.of(by).applied++
 		default:
@@ -109,6 +114,9 @@ func (m *model) stored(now map[string]string, by *told) {
 				m.complain("%s of %s lost an update: %q became %q", by.way.name, by.mark, before, after)
 			}
 		}
+	}
+	if by != nil && m.ended[by] && m.k.fault.name != "doubled" {
+		m.complain("a request of %s of %s changed what is there after its end", by.way.name, by.mark)
 	}
 	if by != nil && by.dry {
 		m.complain("a dry run has written")
@@ -129,6 +137,7 @@ func holds(text, other string) bool {
 // told notes the end of a call.
 func (m *model) told(d *told) {
 	t, ok := m.of(d), d.err == nil
+	m.ended[d] = true
 	since, done := m.done[d.id]
 	switch {
 	case ok && d.res.AlreadyApplied && (d.id == "" || t.applied == 0):

@@ -222,6 +222,8 @@ func queueACL(w *world, text string) {
 	w.check(err)
 }
 
+const shards = 3
+
 // weights are what a call adds to a counter: by the digits of the sum one sees which calls were applied how often.
 const weights = "aophfe"
 
@@ -229,7 +231,7 @@ var counterPlace = &place{
 	name: "counter", facets: []string{"sum"},
 	prepare: containerOf,
 	create: func(w *world, _ string) {
-		_, err := w.direct().counter(optimistic.SendOptions{}).Create(w.ctx(), 3)
+		_, err := w.direct().counter(optimistic.SendOptions{}).Create(w.ctx(), shards)
 		w.check(err)
 	},
 	read: func(w *world) map[string]string {

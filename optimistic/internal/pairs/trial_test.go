@@ -26,19 +26,28 @@ type trial struct {
 	w       *world
 	call    call // the one that is examined
 	first   *told
-	process *port // that of the call
-	exists  bool  // the case exists
+	process *port  // that of the call
+	late    func() // what the network delivers after the end
+	exists  bool   // the case exists
 }
 
 // possible reports whether the case exists, and can be judged. What is left out is a limit that azconc states.
 func (k combination) possible() bool {
 	absent := k.way.creates || k.setting.name == "create"
+	late := strings.HasSuffix(k.fault.name, "later")
+	again := late || k.fault.name == "doubled"
 	quiet, beside := k.fault.name == "quiet", k.event.name != "nothing"
 	switch {
 	case !k.way.accepts(k.setting.name):
 		return false
-	case k.fault.name == "doubled" && (k.way.traceless || k.setting.name == "no lineage" || absent && k.event.removes):
-		return false // it looks like two writes, or is two
+	case k.fault.name == "doubled" && (k.way.traceless || k.setting.name == "no lineage"):
+		return false // it looks like two writes
+	case k.fault.name == "doubled" && k.event.meanwhile != nil && k.way.name == "Copy":
+		return false // a copy says so
+	case again && absent && k.event.removes:
+		return false // it is two
+	case late && (k.way.blind || k.way.lastWins || strings.HasSuffix(k.setting.name, "*") || k.way.place.turns && k.setting.name == "lease"):
+		return false // no condition keeps it from being carried out
 	case k.setting.idle():
 		return !beside || quiet && k.event.name == "rerun"
 	case (!quiet || k.setting.name == "lease") && k.event.meanwhile != nil && k.way.place.turns:
@@ -87,12 +96,13 @@ func (k *trial) once(t *testing.T, name string, at int) (wrong []string, more bo
 	if k.event.meanwhile != nil {
 		meanwhile = func() { k.exists = k.event.meanwhile(k) }
 	}
-	p, outage := k.w.staged(*k.fault, at, meanwhile)
+	p, outage := k.w.staged(*k.fault, at, k.way.skip, meanwhile)
 	k.process = p
 	k.first = k.w.do(p, k.way, k.call)
 	if k.event.after != nil && !k.event.after(k) || !k.exists {
 		return nil, false
 	}
+	p.flush()
 	k.probe()
 	wrong = k.judge(first)
 	if len(wrong) > 0 {

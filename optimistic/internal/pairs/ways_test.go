@@ -30,6 +30,8 @@ type way struct {
 	lastWins   bool // it says so
 	creates    bool // it needs a resource that does not exist
 	positional bool // its condition is a position
+	removes    bool // it deletes the resource
+	skip       int  // writes that prepare the one that matters
 }
 
 func (w *way) String() string { return w.place.name + ": " + w.name }
@@ -261,7 +263,12 @@ func otherWays() (ways []*way) {
 	ways = append(ways, targetWays("ACL", queuePlace, "acl", "dry run", func(p *port, _ call) optimistic.Target[[]settings.AccessPolicy] {
 		return settings.NewLastWriterWinsQueueACL(p.queue())
 	}, inPolicies, lastWins)[:1]...)
-	return append(ways, &way{name: "Add", place: counterPlace, facet: "sum", takes: "id", run: func(ctx context.Context, p *port, c call) (optimistic.Result, error) {
+	return append(ways, counterWays()...)
+}
+
+// counterWays add to a counter of three shards, by one digit for each mark.
+func counterWays() []*way {
+	add := func(ctx context.Context, p *port, c call) (optimistic.Result, error) {
 		counter, err := keep(p, "counter", func() (*sharded.Counter, error) { return p.counter(c.send()), nil })
 		if err != nil {
 			return optimistic.Result{}, err
@@ -271,5 +278,20 @@ func otherWays() (ways []*way) {
 			n *= 10
 		}
 		return counter.Add(ctx, n, &sharded.AddOptions{OperationID: c.id})
-	}})
+	}
+	return []*way{
+		{name: "Add", place: counterPlace, facet: "sum", takes: "id", run: add},
+		{name: "Create and Add", place: counterPlace, facet: "sum", takes: "create", creates: true, skip: shards - 1, run: func(ctx context.Context, p *port, c call) (optimistic.Result, error) {
+			if _, err := p.counter(c.send()).Create(ctx, shards); err != nil {
+				return optimistic.Result{}, err
+			}
+			return add(ctx, p, c)
+		}},
+	}
 }
+
+// deleteCounter is the way to delete a counter.
+var deleteCounter = &way{name: "Delete", place: counterPlace, facet: "sum", removes: true, run: func(ctx context.Context, p *port, c call) (optimistic.Result, error) {
+	ch, err := p.counter(c.send()).Delete(ctx)
+	return optimistic.Result{Changed: ch.Changed}, err
+}}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -30,7 +31,8 @@ type world struct {
 	lease   string // the id of the lease on the resource; empty if there is none
 	values  map[string]string
 	history []entry
-	ports   int
+
+	mu sync.Mutex // guards values and history while requests are sent in parallel
 }
 
 // entry is one moment of a history: a value that was stored, the end of a call, or the loss of what the resource remembered.
@@ -64,6 +66,8 @@ func (w *world) check(err error) {
 
 // observe notes what is stored, if that has changed.
 func (w *world) observe(by *told) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if now := w.place.read(w); !maps.Equal(now, w.values) {
 		w.values = now
 		w.history = append(w.history, entry{values: now, by: by})
@@ -73,14 +77,12 @@ func (w *world) observe(by *told) {
 // do makes a call by the clients of p, and notes what it was told.
 func (w *world) do(p *port, way *way, c call) *told {
 	d := &told{call: c, way: way, p: p, began: len(w.history)}
-	former := p.call
 	p.call = d
 	ctx, cancel := context.WithTimeout(w.ctx(), 10*time.Minute)
 	defer cancel()
 	began := time.Now()
 	d.res, d.err = way.run(ctx, p, c)
 	d.res.Elapsed = time.Since(began)
-	p.call = former
 	w.history = append(w.history, entry{told: d})
 	return d
 }
@@ -89,8 +91,9 @@ func (w *world) do(p *port, way *way, c call) *told {
 type port struct {
 	w         *world
 	transport policy.Transporter
-	call      *told          // under way
+	call      *told          // under way, or the last one
 	kept      map[string]any // Documents and counters
+	flush     func()         // delivers what the network holds back
 }
 
 // keep returns what the process keeps under a name.
@@ -118,9 +121,9 @@ func (t tap) Do(r *http.Request) (*http.Response, error) {
 	bubble.Sleep(latency)
 	defer bubble.Sleep(latency)
 	resp, err := t.p.w.s.Do(r)
-	if err == nil && r.Method != http.MethodGet && r.Method != http.MethodHead {
+	if d := aztest.Describe(r); err == nil && commits(&d) {
 		t.p.w.observe(t.p.call)
-		if d := aztest.Describe(r); t.delivered != nil && commits(&d) {
+		if t.delivered != nil {
 			t.delivered()
 		}
 	}
@@ -143,11 +146,12 @@ func (w *world) process() *port {
 type stage struct {
 	meanwhile func() // runs once: before the first write without a fault, and else after its first delivery or its loss
 	quiet     bool   // there are no faults
+	skip      int    // writes that prepare the one that matters
 	injector  *aztest.Injector
 }
 
 func (s *stage) happen() {
-	if run := s.meanwhile; run != nil {
+	if run := s.meanwhile; run != nil && s.skip <= 0 {
 		s.meanwhile = nil
 		run()
 	}
@@ -161,14 +165,15 @@ func (s *stage) Do(r *http.Request) (*http.Response, error) {
 	resp, err := s.injector.Do(r)
 	if commits(&d) {
 		s.happen()
+		s.skip--
 	}
 	return resp, err
 }
 
 // staged returns a process with a fault in its network. outage is nil if the fault is none.
-func (w *world) staged(f fault, at int, meanwhile func()) (*port, *outages.Outage) {
+func (w *world) staged(f fault, at, skip int, meanwhile func()) (*port, *outages.Outage) {
 	p := &port{w: w, kept: map[string]any{}}
-	st := &stage{meanwhile: meanwhile, quiet: f.kind == "" && f.outage == ""}
+	st := &stage{meanwhile: meanwhile, quiet: f.kind == "" && f.outage == "", skip: skip}
 	st.injector = aztest.Inject(tap{p, st.happen}, 1)
 	var o *outages.Outage
 	switch {
@@ -176,9 +181,9 @@ func (w *world) staged(f fault, at int, meanwhile func()) (*port, *outages.Outag
 		o = &outages.Outage{Kind: f.outage, Lasts: 200 * time.Millisecond, At: at}
 		st.injector.SetFaults(o.Fault())
 	case f.kind != "":
-		st.injector.SetFaults(aztest.Fault{Kind: f.kind, Match: commits, Count: max(f.count, 1), Delay: f.delay})
+		st.injector.SetFaults(aztest.Fault{Kind: f.kind, Match: commits, Skip: skip, Count: max(f.count, 1), Delay: f.delay})
 	}
-	p.transport = st
+	p.transport, p.flush = st, st.injector.Flush
 	return p, o
 }
 
@@ -231,12 +236,12 @@ func (w *world) story() string {
 	var b strings.Builder
 	for _, e := range w.history {
 		switch {
-		case e.values != nil:
-			fmt.Fprintf(&b, "\n\t\tstored %v", e.values)
 		case e.told != nil:
 			fmt.Fprintf(&b, "\n\t\t%v", e.told)
-		default:
+		case e.forgot:
 			b.WriteString("\n\t\tforgotten")
+		default:
+			fmt.Fprintf(&b, "\n\t\tstored %v", e.values)
 		}
 	}
 	return b.String()
