@@ -137,7 +137,7 @@ func holds(text, other string) bool {
 // told notes the end of a call.
 func (m *model) told(d *told) {
 	t, ok := m.of(d), d.err == nil
-	m.ended[d] = true
+	m.ended[d] = !errors.Is(d.err, optimistic.ErrOutcomeUnknown)
 	since, done := m.done[d.id]
 	switch {
 	case ok && d.res.AlreadyApplied && (d.id == "" || t.applied == 0):
