@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -56,7 +58,7 @@ var settingsOf = []setting{
 	{"no lineage", func(_ *world, _ *way, c *call) bool { c.bare = true; return true }},
 	{"always", func(_ *world, _ *way, c *call) bool { c.always = true; return true }},
 	{"lost", func(_ *world, _ *way, c *call) bool { c.holder = holder(10, errLost); return true }},
-	{"broken", func(w *world, _ *way, _ *call) bool { w.place.broken(w); w.values = w.place.read(w); return true }},
+	{"broken", func(w *world, _ *way, _ *call) bool { w.place.broken(w); w.observe(nil); return true }},
 }
 
 // idle reports whether nothing is to be written.
@@ -69,6 +71,7 @@ type fault struct {
 	delay  time.Duration
 	count  int // defaults to 1
 	outage aztest.FaultKind
+	rare   aztest.Fault // of a kind that meets nothing but ways to write: see rarely
 }
 
 var faults = []fault{
@@ -82,4 +85,15 @@ var faults = []fault{
 	{name: "busy", kind: aztest.Throttle, count: 10},
 	{name: "outage of answers", outage: aztest.LoseAnswer},
 	{name: "outage of requests", outage: aztest.Refuse},
+}
+
+// rarely are the faults that every write is tested with, besides those above. Nothing happens beside them.
+func rarely() (all []fault) {
+	every := optest.Every(commits)
+	for _, name := range slices.Sorted(maps.Keys(every)) {
+		if f := every[name]; f.Delay <= time.Second && f.RetryAfter == 0 && !slices.ContainsFunc(faults, func(o fault) bool { return o.kind == f.Kind && f.Delay == 0 && f.Count == 1 && f.Status == 0 }) {
+			all = append(all, fault{name: name, kind: f.Kind, rare: f})
+		}
+	}
+	return all
 }

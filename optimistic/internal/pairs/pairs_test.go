@@ -24,21 +24,21 @@ var only = flag.String("only", "", "the cases to run, as a regular expression fo
 var placesOf = []*place{blobPlace, entityPlace, pagesPlace, appendPlace, recordPlace, containerPlace, queuePlace, counterPlace}
 
 // trials returns every case at a place, in a random order that is the same in every run.
-func trials(pl *place, ways []*way) (all []combination) {
-	events := eventsAt(pl, ways)
+func trials(pl *place, ways []*way) (cases []combination) {
+	events, all := eventsAt(pl, ways), append(slices.Clone(faults), rarely()...)
 	for _, w := range ways {
 		for s := range settingsOf {
-			for f := range faults {
+			for f := range all {
 				for e := range events {
-					if k := (combination{w, &settingsOf[s], &faults[f], &events[e]}); w.place == pl && k.possible() {
-						all = append(all, k)
+					if k := (combination{w, &settingsOf[s], &all[f], &events[e]}); w.place == pl && k.possible() {
+						cases = append(cases, k)
 					}
 				}
 			}
 		}
 	}
-	rand.New(rand.NewPCG(1, 2)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	return all
+	rand.New(rand.NewPCG(1, 2)).Shuffle(len(cases), func(i, j int) { cases[i], cases[j] = cases[j], cases[i] })
+	return cases
 }
 
 func allTrials() (all []combination) {

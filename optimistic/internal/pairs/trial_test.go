@@ -40,6 +40,8 @@ func (k combination) possible() bool {
 	switch {
 	case !k.way.accepts(k.setting.name):
 		return false
+	case k.fault.rare.Kind != "" && (beside || k.setting.name != "plain" && !k.way.creates):
+		return false
 	case k.fault.name == "doubled" && (k.way.traceless || k.setting.name == "no lineage"):
 		return false // it looks like two writes
 	case k.fault.name == "doubled" && k.event.meanwhile != nil && k.way.name == "Copy":

@@ -180,6 +180,9 @@ func (w *world) staged(f fault, at, skip int, meanwhile func()) (*port, *outages
 	case f.outage != "":
 		o = &outages.Outage{Kind: f.outage, Lasts: 200 * time.Millisecond, At: at}
 		st.injector.SetFaults(o.Fault())
+	case f.rare.Kind != "":
+		f.rare.Skip = skip
+		st.injector.SetFaults(f.rare)
 	case f.kind != "":
 		st.injector.SetFaults(aztest.Fault{Kind: f.kind, Match: commits, Skip: skip, Count: max(f.count, 1), Delay: f.delay})
 	}
