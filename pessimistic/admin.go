@@ -149,14 +149,27 @@ func (k *Locker) List(ctx context.Context, opts *ListOptions) iter.Seq2[LockInfo
 	}
 }
 
-// listed is a lock in a list.
+// listed is a blob in a list.
 type listed struct {
 	name string
 	seen lease.Observation // without a Date
+	lock bool              // it is that of a lock
+	grew bool              // it is an append blob
 }
 
 // observed lists the locks whose names begin with prefix.
 func (k *Locker) observed(ctx context.Context, w remote, prefix string) iter.Seq2[listed, error] {
+	return func(yield func(listed, error) bool) {
+		for one, err := range k.blobs(ctx, w, prefix) {
+			if (err != nil || one.lock) && !yield(one, err) {
+				return
+			}
+		}
+	}
+}
+
+// blobs lists the blobs whose names begin with prefix, in the order of their names.
+func (k *Locker) blobs(ctx context.Context, w remote, prefix string) iter.Seq2[listed, error] {
 	return func(yield func(listed, error) bool) {
 		from := container.ListBlobsFlatOptions{Include: container.ListBlobsInclude{Metadata: true}}
 		if prefix = k.opts.Prefix + prefix; prefix != "" {
@@ -175,8 +188,7 @@ func (k *Locker) observed(ctx context.Context, w remote, prefix string) iter.Seq
 			}
 			from.Marker = page.NextMarker
 			for _, item := range page.Segment.BlobItems {
-				lock, ok := k.listed(item)
-				if ok && !yield(lock, nil) {
+				if item.Properties != nil && ptr.Value(item.Name) != "" && !yield(k.listed(item), nil) {
 					return
 				}
 			}
@@ -184,10 +196,7 @@ func (k *Locker) observed(ctx context.Context, w remote, prefix string) iter.Seq
 	}
 }
 
-func (k *Locker) listed(item *container.BlobItem) (listed, bool) {
-	if item.Properties == nil || ptr.Value(item.Name) == "" {
-		return listed{}, false
-	}
+func (k *Locker) listed(item *container.BlobItem) listed {
 	seen := lease.Observation{
 		State: lease.State(ptr.Value(item.Properties.LeaseState)), Term: lease.Term(ptr.Value(item.Properties.LeaseDuration)),
 		ETag: ptr.Value(item.Properties.ETag), Modified: ptr.Value(item.Properties.LastModified), Metadata: lowered(item.Metadata),
@@ -197,7 +206,7 @@ func (k *Locker) listed(item *container.BlobItem) (listed, bool) {
 	if e := seen.ETag; e != "" && e[0] != '"' {
 		seen.ETag = `"` + e + `"`
 	}
-	return listed{(*item.Name)[len(k.opts.Prefix):], seen}, recordIn(seen.Metadata).lock
+	return listed{(*item.Name)[len(k.opts.Prefix):], seen, recordIn(seen.Metadata).lock, ptr.Value(item.Properties.BlobType) == container.BlobTypeAppendBlob}
 }
 
 // BreakResult is the result of Locker.Break.

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -40,6 +42,7 @@ type GCResult struct {
 	Deleted  int // or, in a dry run, those that would have been
 	Held     int // kept: held
 	Recent   int // kept: used recently, or while GC was running
+	Orphans  int // blobs in which others had signed up for a lock that is gone: deleted, or in a dry run those that would have been
 	Requests int
 }
 
@@ -53,11 +56,14 @@ const gcAtOnce = 8
 // (LockerOptions.AllowContent), nor a lock blob of a version that did not mark the blobs it created. A deletion is conditional on
 // the version that was listed and carries no lease id, so the service refuses it if the lock is held, or was held since.
 //
+// It also deletes the blobs in which others have signed up for a lock that does not exist, if nobody has for as long: a waiter that
+// came while the lock was removed, and gave up, has left them.
+//
 // The fence continues to grow, because a new one starts from the service's clock; a lock whose fence is ahead of that clock is
 // kept.
 //
 // Errors: those of List, and the first refusal of a deletion; what was deleted before is counted. Requests: those of List, 1 for
-// the clock, and 2 per deletion.
+// the clock, 2 per lock that is deleted, and 1 per blob of a lock that is gone.
 func (k *Locker) GC(ctx context.Context, opts *GCOptions) (GCResult, error) {
 	o := ptr.Value(opts)
 	o.Unused = cmp.Or(o.Unused, 7*24*time.Hour)
@@ -93,14 +99,23 @@ type collection struct {
 func (c *collection) run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(gcAtOnce)
-	for lock, err := range c.k.observed(ctx, c.remote, c.o.Prefix) {
+	var before []string // the locks with whose names what follows begins
+	for one, err := range c.k.blobs(ctx, c.remote, c.o.Prefix) {
 		if err != nil {
 			if refused := group.Wait(); refused != nil {
 				return refused // the reason the list was cut off
 			}
 			return err
 		}
-		c.consider(ctx, group, infoOf(lock.name, lock.seen))
+		before = slices.DeleteFunc(before, func(name string) bool { return !strings.HasPrefix(one.name, name) })
+		of, tickets := strings.CutSuffix(one.name, waitersSuffix)
+		switch {
+		case one.lock:
+			before = append(before, one.name)
+			c.consider(ctx, group, infoOf(one.name, one.seen))
+		case tickets && one.grew && strings.HasPrefix(of, c.o.Prefix) && !slices.Contains(before, of) && c.now.Sub(one.seen.Modified) >= c.o.Unused:
+			group.Go(func() error { return c.removeOrphan(ctx, one) })
+		}
 	}
 	return group.Wait()
 }
@@ -148,6 +163,20 @@ func (c *collection) remove(ctx context.Context, info LockInfo) error {
 		c.count(&c.res.Recent)
 	default:
 		return azerr.Op("delete", c.k.Path(info.Name), err)
+	}
+	return nil
+}
+
+// removeOrphan deletes a blob of tickets whose lock is gone, unless somebody has signed up since.
+func (c *collection) removeOrphan(ctx context.Context, one listed) (err error) {
+	if !c.o.DryRun {
+		_, err = c.erase(ctx, c.k.opts.Prefix+one.name, blob.ModifiedAccessConditions{IfMatch: &one.seen.ETag})
+	}
+	switch o := azerr.Classify(err); {
+	case err == nil, o.Kind == azerr.NotFound:
+		c.count(&c.res.Orphans)
+	case o.Kind != azerr.Held && o.Kind != azerr.Conflict:
+		return azerr.Op("delete", c.k.Path(one.name), err)
 	}
 	return nil
 }

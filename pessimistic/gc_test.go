@@ -1,6 +1,8 @@
 package pessimistic
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -151,4 +153,57 @@ func TestGCRefusesATooShortUnused(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestGCDeletesTheTicketsOfALockThatIsGone: a waiter that came while a brief holder removed the lock, and gave up, left them for ever.
+func TestGCDeletesTheTicketsOfALockThatIsGone(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		for n := range 41 {
+			name := fmt.Sprint("job", n)
+			h := locked(t, w.direct(nil), name, nil)
+			ctx, giveUp := context.WithTimeout(t.Context(), time.Duration(n)*5*time.Millisecond)
+			go func() {
+				defer giveUp()
+				if h, err := w.lockerOf(nil).Lock(ctx, name, nil); err == nil {
+					mustRemove(t, h)
+				}
+			}()
+			bubble.Sleep(unwatched * 9 / 10)
+			mustRemove(t, h)
+			<-ctx.Done()
+		}
+		kept := locked(t, w.direct(nil), "kept", nil)
+		waits := w.giveUpFor("kept")
+		mustRelease(t, kept.Lease)
+		w.Put("data"+waitersSuffix, "") // no append blob
+		bubble.Sleep(3 * time.Hour)
+		fresh := w.giveUpFor("fresh")
+		k := w.direct(nil)
+		dry, err := k.GC(t.Context(), &GCOptions{Unused: 2 * time.Hour, DryRun: true})
+		if err != nil || dry.Orphans == 0 {
+			t.Errorf("dry run: %+v, %v", dry, err)
+		}
+		got, err := k.GC(t.Context(), &GCOptions{Unused: 2 * time.Hour})
+		if err != nil || got.Orphans != dry.Orphans || got.Deleted != dry.Deleted {
+			t.Errorf("collected %+v, %v; want %+v", got, err, dry)
+		}
+		for n := range 41 {
+			if w.exists(fmt.Sprint("job", n, waitersSuffix)) {
+				t.Errorf("the tickets of lock %d are left", n)
+			}
+		}
+		if w.exists(waits) || !w.exists(fresh) || !w.exists("data"+waitersSuffix) {
+			t.Error("of a lock that is there, fresh, or no tickets")
+		}
+	})
+}
+
+// giveUpFor leaves the tickets of a lock.
+func (w *world) giveUpFor(name string) string {
+	w.T.Helper()
+	k := w.direct(nil)
+	if _, err := k.tickets(k.remoteOf(NewContainer(k.client)), name).take(w.T.Context(), "mark", "gone", 0); err != nil {
+		w.T.Fatal(err)
+	}
+	return name + waitersSuffix
 }

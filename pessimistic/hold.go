@@ -1,6 +1,7 @@
 package pessimistic
 
 import (
+	"context"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -71,4 +72,18 @@ func (a *acquisition) previous(base lease.Observation) Previous {
 		p.Ended = EndedByRelease
 	}
 	return p
+}
+
+// Reclaim continues a hold whose Context has ended, as Lease.Reclaim does. The new Hold has the same name and fence.
+func (h *Hold) Reclaim(ctx context.Context) (*Hold, error) {
+	l, err := h.Lease.Reclaim(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case l == h.Lease:
+		return h, nil
+	}
+	again := *h
+	again.Lease = l
+	return &again, nil
 }

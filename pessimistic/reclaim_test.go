@@ -176,3 +176,24 @@ func TestReclaimFailsAfterAnotherHolder(t *testing.T) {
 		})
 	}
 }
+
+// TestAHoldThatIsReclaimedHasItsFence: a *Lease was returned, which has none, and the Hold refused its writes for ever.
+func TestAHoldThatIsReclaimedHasItsFence(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		h := locked(t, w.lockerOf(nil), "job", nil)
+		if same, err := h.Reclaim(t.Context()); same != h || err != nil {
+			t.Errorf("a lock that is held: %v, %v", same, err)
+		}
+		w.Faults.SetFaults(aztest.Fault{Kind: aztest.Refuse})
+		bubble.Sleep(2 * time.Minute)
+		w.Faults.SetFaults()
+		again, err := h.Reclaim(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again.Fence() != h.Fence() || again.Name() != "job" || again.Guard(t.Context()) != nil || h.Guard(t.Context()) == nil {
+			t.Errorf("fence %d, want %d; %v", again.Fence(), h.Fence(), again.Err())
+		}
+		mustRelease(t, again.Lease)
+	})
+}

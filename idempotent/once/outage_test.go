@@ -168,3 +168,26 @@ func (r *rig) begun(key string) (*Run, error) {
 	}
 	return run, err
 }
+
+// TestARunThatIsReclaimedGoesOn: a *pessimistic.Lease was returned, with which nothing can be finished.
+func TestARunThatIsReclaimedGoesOn(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		run, err := r.begun("k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.service.SetFaults(aztest.Fault{Kind: aztest.Refuse})
+		pass(2 * time.Minute)
+		r.service.SetFaults()
+		again, err := run.Reclaim(t.Context())
+		if err != nil || again.Fence() != run.Fence() {
+			t.Fatalf("%v, %v", again, err)
+		}
+		if _, err := again.Finish(t.Context(), []byte("done")); err != nil {
+			t.Error(err)
+		}
+		if err := again.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -41,6 +41,20 @@ func (a *Run) Release(ctx context.Context) error {
 	return a.Hold.Release(ctx)
 }
 
+// Reclaim continues a Run whose Context has ended, as Lease.Reclaim does.
+func (a *Run) Reclaim(ctx context.Context) (*Run, error) {
+	h, err := a.Hold.Reclaim(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case h == a.Hold:
+		return a, nil
+	}
+	again := *a
+	again.Hold = h
+	return &again, nil
+}
+
 // Do runs fn, stores its result as Finish does, and releases the lock as Release does. fn's context ends when the lock is lost.
 //
 // Errors: fn's own, after which nothing is stored; *pessimistic.LostError if the lock was lost meanwhile, whatever fn returned;

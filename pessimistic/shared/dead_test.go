@@ -12,6 +12,7 @@ import (
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pessimistic/election"
 	"github.com/azconc/azconc/pessimistic/internal/pesstest"
+	"github.com/azconc/azconc/pkg/aztest"
 )
 
 // mortal is a process that can be killed: no request of it gets through then.
@@ -120,4 +121,19 @@ func TestNothingFreeIsKeptForTheDead(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestASlotThatIsReclaimedIsASlot: a *Lease was returned, which has no number and no fence.
+func TestASlotThatIsReclaimedIsASlot(t *testing.T) {
+	pesstest.InBubble(t, func(t *testing.T, w *pesstest.World) {
+		slot := slotOf(t, semaphoreOf(w, lockerOf(w, nil), 2))
+		w.Faults.SetFaults(aztest.Fault{Kind: aztest.Refuse})
+		time.Sleep(2 * time.Minute)
+		w.Faults.SetFaults()
+		again, err := slot.Reclaim(t.Context())
+		if err != nil || again.Number != slot.Number || again.Fence() != slot.Fence() || again.Err() != nil {
+			t.Fatalf("%+v, %v", again, err)
+		}
+		releaseSlot(t, again)
+	})
 }

@@ -66,6 +66,18 @@ func (s *Slot) Release(ctx context.Context) error {
 	return err
 }
 
+// Reclaim continues a slot whose Context has ended, as Lease.Reclaim does.
+func (s *Slot) Reclaim(ctx context.Context) (*Slot, error) {
+	h, err := s.Hold.Reclaim(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case h == s.Hold:
+		return s, nil
+	}
+	return &Slot{Hold: h, Number: s.Number, freed: s.freed}, nil
+}
+
 // Remove is Release: the records of the slots say who is next, so their blobs are kept.
 func (s *Slot) Remove(ctx context.Context) error { return s.Release(ctx) }
 

@@ -83,6 +83,7 @@ type gcResult struct {
 	Held      int      `json:"held"`
 	Recent    int      `json:"recent"`
 	Foreign   int      `json:"foreign"`
+	Orphans   int      `json:"orphans,omitempty"`
 	Requests  int      `json:"requests"`
 }
 
@@ -118,7 +119,7 @@ while gc runs, stay as well. Fences keep growing: a new lock of the same name st
 		if err != nil {
 			return nil, err
 		}
-		r := gcResult{"deleted", in.Container, locks, got.Seen, got.Deleted, got.Held, got.Recent, got.Foreign, got.Requests}
+		r := gcResult{"deleted", in.Container, locks, got.Seen, got.Deleted, got.Held, got.Recent, got.Foreign, got.Orphans, got.Requests}
 		deleted := "deleted"
 		if opts.DryRun {
 			r.Outcome, deleted = "dry_run", "would be deleted"
