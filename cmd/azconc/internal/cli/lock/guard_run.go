@@ -36,6 +36,8 @@ type Acquisition struct {
 	Out     io.Writer                       // where the command's output goes, if not to ours
 	Finish  func(ctx context.Context) error // after the command's success, before the release; ctx may have ended
 	Release func(ctx context.Context) error // in place of Hold.Release
+
+	apart bool // see RunHeld
 }
 
 // RunUnder acquires, runs the command, stops it if the lock is lost, and releases it when nothing of the command is left.
@@ -53,6 +55,13 @@ func RunUnder(ctx context.Context, f *cli.Factory, u *UnderFlags, a Acquisition)
 		}
 		return r.hold(h)
 	})
+}
+
+// RunHeld runs one of several commands, which is no part of azconc's job and has no stdin, under h, which the caller releases. When ctx
+// ends, other than by a signal, the command gets TERM and, after u.KillAfter, KILL. The error is a *CommandLeft if something of it is left.
+func RunHeld(ctx context.Context, f *cli.Factory, u *UnderFlags, a Acquisition, h *pessimistic.Hold) error {
+	a.apart = true
+	return (&running{Acquisition: a, f: f, ctx: ctx, u: u, status: &statusLines{}}).command(h)
 }
 
 // running is a command that runs, or will run, under a lease.
@@ -195,6 +204,9 @@ func (r *running) command(h *pessimistic.Hold) error {
 	c.Signals, c.KillAfter, c.Deadline, c.Deadlines = r.signals, max(r.u.KillAfter, time.Millisecond), deadline, w.deadlines
 	c.Started = func(pid int) { r.status.write("started", map[string]any{"pid": pid}) }
 	c.GoOn = h.Valid
+	if r.apart {
+		c.Job, c.Foreground, c.Stdin = false, nil, nil
+	}
 	if r.Out != nil {
 		c.Stdout = r.Out
 	}

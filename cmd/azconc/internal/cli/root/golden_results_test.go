@@ -39,6 +39,7 @@ var untranscribed = map[string]string{
 	"azconc demo":       "starts an emulator: see demo_test.go",
 	"azconc dev run":    "starts an emulator: see dev_test.go",
 	"azconc dev up":     "starts an emulator: see dev_test.go",
+	"azconc group run":  "runs until a signal: see group_test.go",
 }
 
 // TestGoldenResults runs the transcripts in testdata/results, each on a service of its own. Of every command it compares the exit

@@ -23,6 +23,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/doctor"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/file"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/group"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/lock"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/once"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/queue"
@@ -78,7 +79,7 @@ func newRootCmd(f *cli.Factory) *cobra.Command {
 	tables := table.NewCmd(f)
 	tables.AddCommand(lock.NewTableLockCmd(f)) // a lock, under the noun that it locks
 	add("optimistic", blob.NewCmd(f), container.NewCmd(f), tables, counters.NewCmd(f))
-	add("pessimistic", lock.NewCmd(f), lock.NewElectCmd(f), lock.NewSemaphoreCmd(f), file.NewCmd(f), file.NewShareCmd(f))
+	add("pessimistic", lock.NewCmd(f), lock.NewElectCmd(f), lock.NewSemaphoreCmd(f), group.NewCmd(f), file.NewCmd(f), file.NewShareCmd(f))
 	add("idempotent", queue.NewCmd(f), once.NewCmd(f))
 	add("tool", tf.NewCmd(f), bench.NewCmd(f), demo.NewCmd(f), dev.NewCmd(f), doctor.NewCmd(f), top.NewCmd(f), newVersionCmd(f), newCompletionCmd(f))
 	root.AddCommand(newHelpTopics(root.PersistentFlags())...)
