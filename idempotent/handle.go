@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/azconc/azconc/idempotent/internal/queues"
 	"github.com/azconc/azconc/idempotent/internal/send"
 	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/retry"
@@ -97,12 +98,12 @@ func (d *delivery) keepHidden(end context.CancelCauseFunc) (stop func()) {
 // beat renews the message until ctx ends, and reports whether it could not.
 func (d *delivery) beat(ctx context.Context) (lost bool) {
 	for {
+		if d.sleep(ctx, d.c.o.Visibility/3) != nil {
+			return false
+		}
 		until, ours := d.receipt.Deadline()
 		if !ours {
 			return true
-		}
-		if retry.Sleep(ctx, time.Until(until)-d.c.o.Visibility/3) != nil {
-			return false
 		}
 		// A renewal in progress is not cut off when the handler returns: its response has the receipt to settle the
 		// message with.
@@ -117,8 +118,21 @@ func (d *delivery) beat(ctx context.Context) (lost bool) {
 		case ctx.Err() != nil:
 			return false
 		}
-		until, ours = d.receipt.Deadline()
-		return !ours || retry.Sleep(ctx, time.Until(until.Add(-d.c.margin))) == nil
+		return d.sleep(ctx, d.c.margin) == nil
+	}
+}
+
+// sleep waits until the message is held for no longer than left, or not at all. It notices within a second that the machine was suspended.
+func (d *delivery) sleep(ctx context.Context, left time.Duration) error {
+	for {
+		until, ours := d.receipt.Deadline()
+		wait := time.Until(until) - left
+		if !ours || wait <= 0 {
+			return nil
+		}
+		if err := retry.Sleep(ctx, min(wait, queues.Watch)); err != nil {
+			return err
+		}
 	}
 }
 

@@ -140,7 +140,7 @@ func Delete(ctx context.Context, queue *azqueue.QueueClient, m Delivery, opts *O
 			return f.Usual()
 		}
 		switch {
-		case f.Ambiguous && f.Outcome.Kind == azerr.Lost && time.Now().Before(m.HeldUntil):
+		case f.Ambiguous && f.Outcome.Kind == azerr.Lost && queues.Before(m.HeldUntil):
 			return wire.Final, nil
 		case f.Ambiguous:
 			return wire.Final, m.unknown(queue, "no message has this receipt: the request whose response was lost has deleted it, or another consumer has received it", f.Err)

@@ -25,8 +25,8 @@ import (
 //	         the message before the deadline, but it can be neither renewed nor deleted
 //	lost     another consumer has received it, or it is gone
 //
-// The deadline counts from just before the request that hid the message was sent, on the monotonic clock, so it is
-// never later than the service's.
+// The deadline counts from just before the request that hid the message was sent, on the clock that shows more time since then, so it is
+// never later than the service's: the monotonic one stands still while the machine is suspended (golang/go#24595).
 type Receipt struct {
 	queue *Queue
 	id    string
@@ -42,6 +42,7 @@ type Receipt struct {
 	mu      sync.Mutex // guards the fields below; never held during a request
 	pop     string
 	until   time.Time
+	held    time.Time // when until was set
 	visible time.Time // as last reported by the service
 	unsure  bool
 	lost    bool
@@ -173,12 +174,31 @@ func (r *Receipt) become(change func()) {
 	}
 }
 
-// Deadline returns until when nobody else can receive the message, and whether it is held at all.
+// Deadline returns until when nobody else can receive the message, and whether it is held at all. It is for the monotonic clock, and comes
+// earlier when the machine was suspended meanwhile: who waits for it longer than Watch has to ask again.
 func (r *Receipt) Deadline() (until time.Time, ours bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.until, !r.lost
+	return r.until.Add(-slept(r.until, r.held)), !r.lost
 }
+
+// Watch is how often a deadline is looked at again while it is waited for.
+const Watch = time.Second
+
+// Suspended replaces, in tests, by how much the wall clock has advanced since a time while the monotonic one stood still.
+var Suspended func(since time.Time) time.Duration
+
+// slept returns by how much more the wall clock has advanced since t was computed, at a time, than the monotonic one.
+func slept(t, at time.Time) time.Duration {
+	if Suspended != nil {
+		return Suspended(at)
+	}
+	now := time.Now()
+	return max(0, now.Round(0).Sub(t.Round(0))-now.Sub(t))
+}
+
+// Before reports that a time has not come by either clock.
+func Before(t time.Time) bool { return time.Now().Before(t.Add(-slept(t, t))) }
 
 // Extend hides the message for d, starting now, and keeps its text. Nil means that it is hidden.
 func (r *Receipt) Extend(ctx context.Context, d time.Duration) error {
@@ -222,7 +242,7 @@ func (r *Receipt) update(ctx context.Context, d time.Duration, text *string) err
 	u.refused = func(out azerr.Outcome) error {
 		if until, _ := r.Deadline(); out.Kind != azerr.NotFound && !u.open.IsZero() && time.Now().Before(until) {
 			// The first request has invalidated the receipt: nobody else could receive the message before the deadline.
-			r.become(func() { r.unsure, r.until = true, u.open.Add(d) })
+			r.become(func() { r.unsure, r.until, r.held = true, u.open.Add(d), time.Now() })
 			return ErrReceiptUnknown
 		}
 		r.become(func() { r.lost = true })
@@ -239,7 +259,7 @@ func (r *Receipt) update(ctx context.Context, d time.Duration, text *string) err
 			r.text = *text // a client without Policy sends it with every update
 		}
 		r.become(func() {
-			r.pop, r.until, r.visible = ptr.Value(resp.PopReceipt), u.began.Add(d), ptr.Value(resp.TimeNextVisible)
+			r.pop, r.until, r.held, r.visible = ptr.Value(resp.PopReceipt), u.began.Add(d), time.Now(), ptr.Value(resp.TimeNextVisible)
 		})
 	}
 	return r.use(ctx, u)
@@ -277,7 +297,7 @@ func (r *Receipt) Delete(ctx context.Context) error {
 func (r *Receipt) Adopt(pop string, until time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.pop, r.until, r.unsure, r.lost, r.adopted = pop, until, false, false, true
+	r.pop, r.until, r.held, r.unsure, r.lost, r.adopted = pop, until, time.Now(), false, false, true
 }
 
 // Known returns the pop receipt, and when the service has last said that the message becomes visible. known is false if the
