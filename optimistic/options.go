@@ -175,8 +175,8 @@ type UpdateOptions struct {
 	// keep no lineage and do not wait, an update needs 64 on average.
 	Attempts int
 
-	// Elapsed bounds the time spent on conflicts, from the call to the last attempt; negative means no bound. Defaults
-	// to 30 s.
+	// Elapsed bounds the time spent on conflicts, from the call to the last attempt, without that of requests that had no
+	// answer; negative means no bound. Defaults to 30 s.
 	Elapsed time.Duration
 
 	// Backoff spaces the attempts after a conflict if the lineage does not show how many others are writing. Defaults to

@@ -1,10 +1,10 @@
 package blobs
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"fmt"
-	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 
@@ -23,7 +23,7 @@ type BlockOptions struct {
 	// Block"): staging changes nothing yet. Defaults to none.
 	LeaseID string
 
-	// SendOptions's TryTimeout defaults to 5 minutes here, because a block takes long on a slow connection.
+	// SendOptions's MinRate defaults to 32 KiB/s here, because a block takes long on a slow connection.
 	optimistic.SendOptions
 
 	_ struct{}
@@ -42,9 +42,8 @@ func StageBlock(ctx context.Context, client *blockblob.Client, id string, data [
 		return optimistic.Result{}, fmt.Errorf("block id %q: %d bytes are not 1 to %d", id, len(id), maxBlockID)
 	case len(data) == 0 || len(data) > maxBlockSize:
 		return optimistic.Result{}, fmt.Errorf("block %q: %d bytes are not 1 to %d", id, len(data), maxBlockSize)
-	case o.TryTimeout == 0:
-		o.TryTimeout = 5 * time.Minute
 	}
+	o.MinRate = cmp.Or(o.MinRate, minRate)
 	ctx, c, end, err := o.On(ctx, "blobs.StageBlock", "stage", client)
 	if err != nil {
 		return optimistic.Result{}, err

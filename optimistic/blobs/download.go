@@ -42,7 +42,7 @@ type DownloadOptions struct {
 	// Progress is called with the number of bytes written so far, and the total. Defaults to none.
 	Progress func(bytes, total int64)
 
-	// SendOptions's TryTimeout defaults to 5 minutes here, because a range takes long on a slow connection.
+	// SendOptions's MinRate defaults to 32 KiB/s here, because a range takes long on a slow connection.
 	optimistic.SendOptions
 
 	_ struct{}
@@ -64,7 +64,7 @@ func (o *DownloadOptions) withDefaults() (DownloadOptions, error) {
 	out := ptr.Value(o)
 	out.BlockSize = cmp.Or(out.BlockSize, defaultBlockSize)
 	out.Concurrency = cmp.Or(out.Concurrency, 4)
-	out.TryTimeout = cmp.Or(out.TryTimeout, 5*time.Minute)
+	out.MinRate = cmp.Or(out.MinRate, minRate)
 	if out.BlockSize < 1 || out.Concurrency < 1 {
 		return out, fmt.Errorf("DownloadOptions: BlockSize %d and Concurrency %d must be positive", out.BlockSize, out.Concurrency)
 	}

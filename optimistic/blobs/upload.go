@@ -59,17 +59,20 @@ type UploadOptions struct {
 	// Progress is called with the number of bytes stored so far, one call at a time. Defaults to none.
 	Progress func(bytes int64)
 
-	// SendOptions's TryTimeout defaults to 5 minutes here, because a block takes long on a slow connection.
+	// SendOptions's MinRate defaults to 32 KiB/s here, because a block takes long on a slow connection.
 	optimistic.SendOptions
 
 	_ struct{}
 }
 
+// minRate is the slowest transfer of content that is waited for, in bytes per second.
+const minRate = 32 << 10
+
 func (o *UploadOptions) withDefaults() (UploadOptions, error) {
 	out := ptr.Value(o)
 	out.BlockSize = cmp.Or(out.BlockSize, defaultBlockSize)
 	out.Concurrency = cmp.Or(out.Concurrency, 4)
-	out.TryTimeout = cmp.Or(out.TryTimeout, 5*time.Minute)
+	out.MinRate = cmp.Or(out.MinRate, minRate)
 	if out.BlockSize < 1 || out.BlockSize > maxBlockSize {
 		return out, fmt.Errorf("UploadOptions.BlockSize: %d is not between 1 and %d bytes", out.BlockSize, maxBlockSize)
 	}

@@ -33,6 +33,9 @@ func (l *Loop) Tries() int { return l.tries }
 // Elapsed returns the time since Start.
 func (l *Loop) Elapsed() time.Duration { return time.Since(l.began) }
 
+// Discount lets the loop go on for d longer: a time that does not count.
+func (l *Loop) Discount(d time.Duration) { l.began = l.began.Add(d) }
+
 // Next waits before the next try, as the backoff says but at least atLeast, which is typically a server's Retry-After.
 // It returns
 //

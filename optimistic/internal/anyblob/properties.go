@@ -42,7 +42,7 @@ func StateOf(resp blob.GetPropertiesResponse, err error) (protocol.State, error)
 	}
 	_, lineage := meta.Split(resp.Metadata)
 	return protocol.Dated(protocol.State{
-		Exists: true, ETag: ptr.Value(resp.ETag), LastModified: ptr.Value(resp.LastModified), Created: ptr.Value(resp.CreationTime), Lineage: lineage,
+		Exists: true, ETag: ptr.Value(resp.ETag), LastModified: ptr.Value(resp.LastModified), Created: ptr.Value(resp.CreationTime), Lineage: lineage, Copied: resp.CopyID != nil,
 	}, resp.Date), nil
 }
 

@@ -8,8 +8,6 @@ import "strings"
 // test, so that it is removed.
 var known = []struct{ name, why string }{
 	{`tags, .*/no lineage/.*/after an operation of tags`, "tags without a lineage are without operations"},
-	{`/hang/`, "a hang uses up the time for conflicts, or has no limit"},
-	{`create/(answer lost|outage of answers)/overwritten by a copy meanwhile$`, "a create that was overwritten by a copy is denied"},
 }
 
 // seen are cases that were wrong, which are always run.

@@ -26,9 +26,10 @@ type Call struct {
 	Res      Result
 
 	// Its requests are counted atomically, because blocks are staged concurrently.
-	wire     wire.Wire
-	turn     wire.Turn
-	requests atomic.Int64
+	wire       wire.Wire
+	turn       wire.Turn
+	requests   atomic.Int64
+	unanswered atomic.Int64 // the time of tries that had no answer
 
 	pace *pace     // of a Loop; nil in a call that tries a write once
 	sent time.Time // as in Change
@@ -317,7 +318,10 @@ func limited[R any](ctx context.Context, c *Call, send func(context.Context) (R,
 	defer t.cancel()
 	began := time.Now()
 	r, err := send(t)
-	if _, answered := errors.AsType[*azcore.ResponseError](err); c.pace != nil && (err == nil || answered) {
+	switch _, answered := errors.AsType[*azcore.ResponseError](err); {
+	case err != nil && !answered:
+		c.unanswered.Add(int64(time.Since(began)))
+	case c.pace != nil:
 		c.pace.noteTrip(time.Since(began))
 	}
 	return r, err

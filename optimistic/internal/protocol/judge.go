@@ -92,7 +92,7 @@ func (w Change) judge(now State) (Fate, string) {
 		return Undecided, "it is still as it was, and the request may still be under way"
 	case !now.Exists:
 		return Unprovable, "it was deleted, and nothing shows whether the write was applied before"
-	case w.Base.Exists && now.Lineage.replaced(w.Base.ETag), !w.Base.Exists && now.Lineage.replaced(""):
+	case w.Base.Exists && now.Lineage.replaced(w.Base.ETag), !w.Base.Exists && !now.Copied && now.Lineage.replaced(""):
 		return Refused, "" // another write replaced our base
 	case w.predates(now):
 		return Refused, "" // this version is older than our first request

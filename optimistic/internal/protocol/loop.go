@@ -159,6 +159,7 @@ func (l *Loop) wait(ctx context.Context, budget *retry.Loop, open *Refusal) (don
 			return true, err
 		}
 	}
+	budget.Discount(time.Duration(l.unanswered.Swap(0))) // what hung was no conflict
 	if err := budget.NextAfter(ctx, pause); err != nil {
 		if ctx.Err() != nil {
 			return true, l.Abandon(ctx, open, l.Fail(err))

@@ -3,6 +3,8 @@ package protocol
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -29,6 +31,9 @@ type Refusal struct {
 // Prepare stamps a write over base and returns it. encode returns the request that stores the given lineage, and what of it
 // is stored. If there is nothing to write, Prepare returns nil.
 func (c *Call) Prepare(base State, op Intent, encode func(Lineage) (Prepared, error), look func(context.Context) (State, error)) (*Change, error) {
+	if strings.HasPrefix(string(base.ETag), `W/"0x`) {
+		return nil, c.Fail(fmt.Errorf("its ETag was read as %s, which the service never sends and no condition matches: a proxy has weakened it, as one that compresses does; go past it", base.ETag))
+	}
 	id, lineage := c.Stamp(base, op)
 	p, err := encode(lineage)
 	switch {

@@ -22,6 +22,7 @@ type State struct {
 	LastModified time.Time   // by the service's clock; zero if not known
 	Created      time.Time   // when the resource was created, by the service's clock; zero if not known
 	Lineage      Lineage
+	Copied       bool // the service has copied it from another resource, with that one's lineage
 
 	decided *decision // see Decide
 	date    time.Time // of the response, see Dated

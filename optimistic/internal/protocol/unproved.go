@@ -41,7 +41,7 @@ func (u Unproved) Do(ctx context.Context) (r Result, err error) {
 	ctx, end := u.Hooks.Start(ctx, observe.Span{Name: u.Name, Resource: u.Resource})
 	defer func() { end(err) }()
 	budget := retry.Budget{Attempts: 6, Elapsed: time.Minute, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 10 * time.Second}}
-	s, err := wire.Observed(u.Hooks, u.Resource, func() { r.Requests++ }).Send(ctx, u.Request, wire.Again{Budget: budget}, u.Send)
+	s, err := wire.Observed(u.Hooks, u.Resource, func() { r.Requests++ }).Send(ctx, u.Request, wire.Again{Try: 30 * time.Second, Budget: budget}, u.Send)
 	r.Attempts, r.Ambiguous, r.Elapsed = 1, s.Ambiguous, time.Since(began)
 	last := cmp.Or(s.Last, err)
 	lost := s.Ambiguous > 0
