@@ -136,7 +136,7 @@ func (*StuckError) Unwrap() error { return ErrStuck }
 // back messages whose handlers have not started, waits for SoftStop, ends the handlers' contexts, and waits for
 // HardStop. Message.Stopping signals handlers that this has begun. A nil error means that all handlers have returned;
 // otherwise the error says why messages cannot be received, or which required resource is missing or forbidden, or has a *StuckError
-// in its chain, or both. A message that may not be updated or deleted is one of those reasons. A second call returns ErrRan.
+// in its chain, or both. A message that may not be updated is one of those reasons. A second call returns ErrRan.
 //
 // Requests: 1 per receive of up to 32 messages, 1 per message to delete it, 1 per third of Visibility that a handler
 // takes beyond the first two thirds; with Markers, those listed at Dedupe.

@@ -26,7 +26,6 @@ func TestWhatIsForbiddenEndsTheConsumer(t *testing.T) {
 		{"a long handler's message is renewed", "Update Message", false, func(ctx context.Context, _ *Message) error { <-ctx.Done(); return context.Cause(ctx) }},
 		{"a failed message is put back", "Update Message", false, func(context.Context, *Message) error { return errors.New("no") }},
 		{"a message is postponed", "Update Message", false, func(context.Context, *Message) error { return Postpone(time.Second) }},
-		{"a handled message is deleted", "Delete Message", false, func(context.Context, *Message) error { return nil }},
 	} {
 		for _, d := range []Dedupe{DedupeNone, DedupeOwner} {
 			t.Run(c.name+"/"+string(d), func(t *testing.T) {

@@ -32,7 +32,7 @@ type Receipt struct {
 	id    string
 	text  string // sent with an update if the client has no Policy
 
-	Forbidden func(error) // called when a request is not permitted; may be nil
+	Forbidden func(error) // called when an update is not permitted; may be nil
 
 	typed   bool // the pop receipt comes from a user, and may be none
 	special bool // the text is not known: an update needs Policy
@@ -139,7 +139,7 @@ func (r *Receipt) use(ctx context.Context, u *use) error {
 	if u.ended != nil {
 		u.ended(err)
 	}
-	if r.Forbidden != nil && azerr.Classify(err).Kind == azerr.Unauthorised {
+	if r.Forbidden != nil && u.check != nil && azerr.Classify(err).Kind == azerr.Unauthorised {
 		r.Forbidden(fmt.Errorf("%s: %w", u.op, err))
 	}
 	return err
