@@ -21,6 +21,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/azaccount"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/idempotent"
 	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/azurite"
@@ -94,7 +95,7 @@ func (f *Factory) localNames(cmd *cobra.Command, args []string) error {
 	}
 	s := azaccount.Service(words[1])
 	for i, arg := range args {
-		if !ref.IsURL(arg) {
+		if arg = show.Unquoted(arg); !ref.IsURL(arg) {
 			continue
 		}
 		_, at, name, err := ref.SplitURL(arg)

@@ -115,7 +115,7 @@ If the copy is no longer pending, the exit code is 4; if it was already aborted,
 	var id, leaseID string
 	flags.LeaseID(cmd.Flags(), &leaseID, "`id` of the lease that you hold on it")
 	parse := cli.Checked(ref.ParseWritable, func() error {
-		if id = cmd.Flags().Arg(1); !flags.GUID.MatchString(id) {
+		if id = show.Unquoted(cmd.Flags().Arg(1)); !flags.GUID.MatchString(id) {
 			return fail.Usagef("%q is not the id of a copy, which is a GUID", id)
 		}
 		return nil

@@ -167,7 +167,7 @@ func validJSON(data []byte) error {
 		if err == io.EOF {
 			err = io.ErrUnexpectedEOF
 		}
-		return &fail.FilterError{What: "the content is not JSON", Err: cmp.Or(fail.ByteOrderMark(data), err)}
+		return &fail.FilterError{What: "the content is not JSON", Err: cmp.Or(fail.NotUTF8(data), err)}
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return &fail.FilterError{What: "the content is more than one JSON value"}

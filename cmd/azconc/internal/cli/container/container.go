@@ -210,6 +210,9 @@ func ParsePolicies(shown []PolicyShown) (policies []settings.AccessPolicy, err e
 			text string
 			into *time.Time
 		}{{"start", p.Start, &policy.Start}, {"expiry", p.Expiry, &policy.Expiry}} {
+			if at.text == "" {
+				continue // the policy leaves it to the SAS
+			}
 			if *at.into, err = flags.ParseTime(at.name, at.text); err != nil {
 				return nil, fmt.Errorf("policy %q: %w", p.ID, err)
 			}

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/optimistic"
@@ -192,13 +193,16 @@ func PlainJSON(err error) string {
 	return strings.ReplaceAll(strings.TrimPrefix(text, "json: "), "unknown field", "unknown member")
 }
 
-// ByteOrderMark returns an error if data begins with a byte order mark, as Windows programs write it. JSON has none (RFC 8259,
-// section 8.1).
-func ByteOrderMark(data []byte) error {
+// NotUTF8 returns an error if data begins with a byte order mark, as Windows programs write it, or has bytes that are not UTF-8. JSON has
+// neither (RFC 8259, section 8.1), and the decoder would put other characters in place of such bytes.
+func NotUTF8(data []byte) error {
 	for mark, in := range map[string]string{"\xef\xbb\xbf": "UTF-8", "\xff\xfe": "UTF-16", "\xfe\xff": "UTF-16"} {
 		if bytes.HasPrefix(data, []byte(mark)) {
 			return fmt.Errorf("it begins with a byte order mark, in %s: save it as UTF-8 without one", in)
 		}
+	}
+	if !utf8.Valid(data) {
+		return errors.New("it is not UTF-8 throughout, and cannot be stored as it is: binary content can be stored in base64")
 	}
 	return nil
 }
@@ -207,7 +211,7 @@ func ByteOrderMark(data []byte) error {
 func StrictJSON(data []byte, what string, into any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
-	if err := cmp.Or(ByteOrderMark(data), d.Decode(into)); err != nil {
+	if err := cmp.Or(NotUTF8(data), d.Decode(into)); err != nil {
 		return Usagef("the file is not %s: %s", what, show.OneLine(PlainJSON(err)))
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {

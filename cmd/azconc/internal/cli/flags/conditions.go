@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/pkg/ptr"
 )
@@ -84,30 +85,54 @@ func CheckWrite(c optimistic.Conditions, prefix string) error {
 	return nil
 }
 
+// The forms of ETags. The service writes those of blobs, containers and files as "0x8D…", and those of entities as W/"datetime'…'".
 var (
-	bareETag = regexp.MustCompile(`^[!#-)+-~]+$`)
-	GUID     = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
+	blobETag  = regexp.MustCompile(`^()("[!#-&()+\-.0-~]+"|[!#-&()+\-.0-~]+)$`)
+	tableETag = regexp.MustCompile(`^(W/)("[ !#-~]+"|[!#-~]+)$`)
+	GUID      = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 )
 
-// ParseETag takes an ETag as the service writes it, or without the quotes that a shell swallowed, or *.
-func ParseETag(flag, s string) (azcore.ETag, error) {
-	s = strings.TrimSpace(s)
-	strong := strings.TrimPrefix(s, "W/")
+// passed returns what a script passes on of the output of a command: a text or a JSON string, perhaps with the end of the line.
+func passed(text string) string { return show.Unquoted(strings.TrimSpace(text)) }
+
+// ParseETag takes the ETag of a blob, a container or a file in every form in which azconc prints it, or without its quotes, or *.
+func ParseETag(flag, text string) (azcore.ETag, error) {
+	return parseETag(flag, text, blobETag, "an ETag", `an ETag looks like "0x8DE0A1B2C3D4E5F", with or without the quotes; or '*'`)
+}
+
+// ParseTableETag is ParseETag for an entity, whose ETag is weak.
+func ParseTableETag(flag, text string) (azcore.ETag, error) {
+	return parseETag(flag, text, tableETag, "a table's ETag", `it looks like W/"datetime'2026-01-31T12%3A00%3A05.1234567Z'", as azconc table get -o json prints it`)
+}
+
+func parseETag(flag, text string, form *regexp.Regexp, what, hint string) (azcore.ETag, error) {
+	s := passed(text)
+	m := form.FindStringSubmatch(s)
 	switch {
-	case s == "", s == "*":
-		return azcore.ETag(s), nil
-	case len(strong) > 2 && strong[0] == '"' && strong[len(strong)-1] == '"' && bareETag.MatchString(strong[1:len(strong)-1]):
-		return azcore.ETag(s), nil
-	case bareETag.MatchString(s) && !strings.Contains(s, ","):
-		return azcore.ETag(`"` + s + `"`), nil
+	case s == "*":
+		return azcore.ETagAny, nil
+	case strings.TrimSpace(text) == "":
+		return "", fail.Usagef("%s is empty", flag)
+	case m == nil, s == noValue:
+		return "", fail.WithHint(fail.Usagef("%s %s is not %s", flag, text, what), hint)
 	}
-	return "", fail.WithHint(fail.Usagef("%s %s is not a single ETag", flag, s), `an ETag looks like "0x8DE0A1B2C3D4E5F", with or without the quotes; or '*'`)
+	return azcore.ETag(m[1] + `"` + strings.Trim(m[2], `"`) + `"`), nil
+}
+
+// noValue is what a query prints, as JSON, of a member that is not there.
+const noValue = "null"
+
+// ParseID takes an id or a receipt of the service in every form in which azconc prints it.
+func ParseID(what, text string) (string, error) {
+	id := passed(text)
+	if id == "" || id == noValue {
+		return "", fail.Usagef("%s %s is none", what, text)
+	}
+	return id, nil
 }
 
 func ParseTime(flag, s string) (time.Time, error) {
-	if s == "" {
-		return time.Time{}, nil
-	}
+	s = passed(s)
 	for _, layout := range []string{time.RFC3339, time.RFC1123, "2006-01-02T15:04Z", time.DateOnly} {
 		if t, err := time.Parse(layout, s); err == nil {
 			return t.UTC(), nil
@@ -118,8 +143,8 @@ func ParseTime(flag, s string) (time.Time, error) {
 
 // ParseLeaseID lower-cases the id, because the service compares it by letter on some operations and not on others.
 func ParseLeaseID(s string) (string, error) {
-	id := strings.ToLower(strings.TrimSpace(s))
-	if id != "" && !GUID.MatchString(id) {
+	id := strings.ToLower(passed(s))
+	if !GUID.MatchString(id) {
 		return "", fail.Usagef("--lease-id is not a GUID")
 	}
 	return id, nil

@@ -5,24 +5,47 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/optimistic"
 )
 
-func TestETagsAreTakenQuotedOrBare(t *testing.T) {
-	for in, want := range map[string]string{
-		"": "", "*": "*", `"0x8D"`: `"0x8D"`, "0x8D": `"0x8D"`, ` 0x8D `: `"0x8D"`,
-		`W/"datetime'2026-01-01T00%3A00%3A00Z'"`: `W/"datetime'2026-01-01T00%3A00%3A00Z'"`,
+// An ETag is taken in each form in which azconc prints it: as text, and as a JSON string. What cannot be one is not sent: the service would
+// refuse it as if another writer had changed the resource.
+func TestAnETagIsTakenInEveryFormInWhichItIsPrinted(t *testing.T) {
+	const weak = `W/"datetime'2026-01-01T00%3A00%3A00Z'"`
+	for _, c := range []struct {
+		parse   func(flag, text string) (azcore.ETag, error)
+		want    string
+		given   []string
+		refused []string
+	}{
+		{
+			ParseETag, `"0x8D"`,
+			[]string{`"0x8D"`, "0x8D", " 0x8D ", "\"0x8D\"\n", `"\"0x8D\""`, `"\"0x8D\""` + "\n"},
+			[]string{"", " ", `"`, `""`, `"\"\""`, `"0x8D`, `0x8D"`, `"a","b"`, "a,b", "a b", "a*", "\"a\r\nX: y\"", "'0x8D'", `"'0x8D'"`, `W/"0x8D"`, "W/0x8D", weak, "null", `"null"`},
+		},
+		{
+			ParseTableETag, weak,
+			[]string{weak, " " + weak + "\n", `W/datetime'2026-01-01T00%3A00%3A00Z'`, `"W/\"datetime'2026-01-01T00%3A00%3A00Z'\""`},
+			[]string{"", " ", `""`, `W/`, `W/""`, "0x8D", `"0x8D"`, "'" + weak + "'", "W/\"a\nb\"", `W/"a","b"`, "null", weak[:len(weak)-1]},
+		},
 	} {
-		if got, err := ParseETag("--if-match", in); err != nil || string(got) != want {
-			t.Errorf("parseETag(%q) = %q, %v, want %q", in, got, err, want)
+		for _, in := range append(c.given, "*", `"*"`) {
+			want := c.want
+			if strings.Contains(in, "*") {
+				want = "*"
+			}
+			if got, err := c.parse("--if-match", in); err != nil || string(got) != want {
+				t.Errorf("%q is %q, %v, want %q", in, got, err, want)
+			}
 		}
-	}
-	for _, in := range []string{`"0x8D`, `0x8D"`, `"a","b"`, "a,b", "a b", `""`, "a*", "\"a\r\nX: y\""} {
-		if got, err := ParseETag("--if-match", in); err == nil || fail.Judge(err).Code != fail.ExitUsage {
-			t.Errorf("parseETag(%q) = %q, %v, want a usage error", in, got, err)
+		for _, in := range c.refused {
+			if got, err := c.parse("--if-match", in); err == nil || fail.Judge(err).Code != fail.ExitUsage {
+				t.Errorf("%q is %q, %v, want a usage error", in, got, err)
+			}
 		}
 	}
 }

@@ -40,14 +40,20 @@ func annotate(set *pflag.FlagSet, name, key, value string) {
 	}
 }
 
-// CheckGiven refuses the flags that were given as an empty string, and empty arguments, before anything is sent. It
-// covers every flag of every command; a flag is exempt only through allowEmpty.
+// CheckGiven refuses the flags and arguments that were given as an empty string, or are not UTF-8, before anything is sent. It covers
+// every flag of every command; a flag is exempt only through allowEmpty, or because it names what is on this machine.
 func CheckGiven(cmd *cobra.Command, args []string) error {
 	var err error
 	cmd.Flags().Visit(func(f *pflag.Flag) {
-		if err == nil && isEmpty(f) && f.Annotations[EmptyAllowed] == nil {
+		texts, empty := textsOf(f)
+		what, _ := pflag.UnquoteUsage(f)
+		switch {
+		case err != nil:
+		case empty && f.Annotations[EmptyAllowed] == nil:
 			err = fail.WithHint(fail.Usagef("--%s is empty", f.Name), fmt.Sprintf(
 				`is the variable set, and quoted? to run without --%s, omit the flag, as in ${VAR:+--%s "$VAR"}`, f.Name, f.Name))
+		case !slices.Contains([]string{"file", "directory", "command"}, what):
+			err = checkUTF8("--"+f.Name, strings.Join(texts, " "))
 		}
 	})
 	if err != nil {
@@ -60,19 +66,33 @@ func CheckGiven(cmd *cobra.Command, args []string) error {
 		if strings.TrimSpace(arg) == "" {
 			return fail.WithHint(fail.Usagef("argument %d is empty", i+1), "is the variable set, and quoted?")
 		}
+		if err := checkUTF8("argument", arg); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-func isEmpty(f *pflag.Flag) bool {
+// textsOf returns the texts of a flag, and whether one of them is empty that says something.
+func textsOf(f *pflag.Flag) (texts []string, empty bool) {
 	blank := func(text string) bool { return strings.TrimSpace(text) == "" }
 	switch v := f.Value.(type) {
 	case pflag.SliceValue:
-		return len(v.GetSlice()) == 0 || slices.ContainsFunc(v.GetSlice(), blank)
+		return v.GetSlice(), len(v.GetSlice()) == 0 || slices.ContainsFunc(v.GetSlice(), blank)
 	case *pairsValue:
-		return slices.ContainsFunc(v.given, blank)
+		return v.given, slices.ContainsFunc(v.given, blank)
 	}
-	return f.Value.Type() == "string" && blank(f.Value.String())
+	text := f.Value.String()
+	return []string{text}, f.Value.Type() == "string" && blank(text)
+}
+
+// checkUTF8 refuses a text that a document, or an id that is compared, would hold with other characters in place of some bytes: two
+// such texts could become one.
+func checkUTF8(what, text string) error {
+	if utf8.ValidString(text) {
+		return nil
+	}
+	return fail.WithHint(fail.Usagef("%s %q is not UTF-8, and cannot be stored as it is", what, text), "encode it, such as in hex")
 }
 
 // FlagError is the usage error of a command line that pflag refused.

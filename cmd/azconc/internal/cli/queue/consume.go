@@ -94,12 +94,12 @@ are given: a ScaledJob of KEDA, a Deployment with a ScaledObject, or a job of Az
 	opts := &consumeOptions{}
 	opts.add(cmd.Flags())
 	parse := func(arg string) (name string, err error) {
-		if name, err = parseQueue(arg); err != nil {
+		if name, err = ParseName(arg); err != nil {
 			return name, err
 		}
 		opts.Queue = name
 		if opts.Poison == "" {
-			if opts.Poison, err = parseQueue(name + poisonSuffix); err != nil {
+			if opts.Poison, err = ParseName(name + poisonSuffix); err != nil {
 				return name, fail.Usagef("--poison is missing: %s is too long for %s%s, the default", name, name, poisonSuffix)
 			}
 		}

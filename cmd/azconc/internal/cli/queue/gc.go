@@ -54,7 +54,7 @@ It is safe while senders and consumers are running.`,
 	named(set, &c.claims, "claim-check", "`container` with bodies", ref.ParseContainer)
 	c.age = 14 * show.Day
 	flags.Within(set, &c.age, "claim-age", time.Hour, 0, "delete bodies whose messages expired longer ago than this; longer than poison messages are kept")
-	return cli.On(f, cmd, parseQueue, noClient, func(ctx context.Context, queue string, _ struct{}) (cli.Result, error) {
+	return cli.On(f, cmd, ParseName, noClient, func(ctx context.Context, queue string, _ struct{}) (cli.Result, error) {
 		r := gcResult{Outcome: "deleted", Queue: queue}
 		if err := c.collect(ctx, f, &r); err != nil {
 			return nil, err

@@ -20,6 +20,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/proc"
 	"github.com/azconc/azconc/idempotent"
 	"github.com/azconc/azconc/optimistic/tables"
+	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -183,7 +184,7 @@ func (e *effects) applied(ctx context.Context, m *idempotent.Message) (bool, err
 }
 
 func (e *effects) apply(ctx context.Context, m *idempotent.Message, out []byte) error {
-	ops, sends, err := parsePrinted(out, e.queues)
+	ops, sends, err := parsePrinted(out, e.partition, e.queues)
 	if err != nil {
 		return err
 	}
@@ -205,8 +206,11 @@ type outgoing struct {
 
 const printedSource = "what the command printed"
 
-// parsePrinted reads what a command has printed: writes, and messages to these queues.
-func parsePrinted(out []byte, queues []string) (ops []table.Operation, sends []outgoing, err error) {
+// parsePrinted reads what a command has printed: writes of a partition, and messages to these queues.
+func parsePrinted(out []byte, partition string, queues []string) (ops []table.Operation, sends []outgoing, err error) {
+	if err := fail.NotUTF8(out); err != nil {
+		return nil, nil, &fail.FilterError{What: printedSource, Err: err}
+	}
 	var writes []byte
 	d := json.NewDecoder(bytes.NewReader(out))
 	for n := 1; ; n++ {
@@ -226,12 +230,12 @@ func parsePrinted(out []byte, queues []string) (ops []table.Operation, sends []o
 		}
 		send, err := parseSend(object, queues)
 		if err != nil {
-			return nil, nil, &fail.FilterError{What: fmt.Sprintf("object %d of %s is not a message to send", n, printedSource), Err: err}
+			return nil, nil, &fail.FilterError{What: fmt.Sprintf("object %d of %s is not a message to send", n, printedSource), Err: errors.New(fail.PlainJSON(err))}
 		}
 		sends = append(sends, send)
 	}
 	if len(bytes.TrimSpace(writes)) > 0 { // otherwise only the marker is written
-		ops, err = table.ParseOperations(printedSource, writes)
+		ops, err = table.ParseOperations(printedSource, partition, writes)
 	}
 	return ops, sends, err
 }
@@ -241,7 +245,7 @@ func parseSend(object []byte, queues []string) (outgoing, error) {
 		Send struct {
 			Queue   string            `json:"queue"`
 			Body    json.RawMessage   `json:"body"`
-			ID      string            `json:"id"`
+			ID      *string           `json:"id"`
 			Headers map[string]string `json:"headers"`
 			Delay   string            `json:"delay"`
 			TTL     string            `json:"ttl"`
@@ -253,7 +257,7 @@ func parseSend(object []byte, queues []string) (outgoing, error) {
 		return outgoing{}, errors.New(fail.PlainJSON(err))
 	}
 	s := line.Send
-	m := idempotent.Outgoing{ID: s.ID, Headers: s.Headers, Body: s.Body}
+	m := idempotent.Outgoing{ID: ptr.Value(s.ID), Headers: s.Headers, Body: s.Body}
 	var text string
 	switch {
 	case len(s.Body) == 0 || string(s.Body) == "null":
@@ -272,5 +276,8 @@ func parseSend(object []byte, queues []string) (outgoing, error) {
 			}
 		}
 	}
-	return outgoing{s.Queue, m}, nil
+	if s.ID != nil && *s.ID == "" {
+		return outgoing{}, errors.New("its id is empty")
+	}
+	return outgoing{s.Queue, m}, checkMessage("", m)
 }

@@ -28,11 +28,16 @@ type held struct {
 
 // holding adds the flag --pop-receipt to cmd, whose arguments are a queue and the id of a message, and returns what reads them.
 func holding(cmd *cobra.Command) func(arg string) (held, error) {
-	receipt := cmd.Flags().String("pop-receipt", "", "`receipt` from the latest receive or extend of it")
+	var on held
+	flags.Text(cmd.Flags(), &on.delivery.PopReceipt, "pop-receipt", "`receipt` from the latest receive or extend of it", func(text string) (string, error) {
+		return flags.ParseID("--pop-receipt", text)
+	})
 	flags.Required(cmd.Flags(), "pop-receipt", "azconc queue receive prints it")
-	return func(arg string) (held, error) {
-		name, err := parseQueue(arg)
-		return held{name, manual.Delivery{MessageID: cmd.Flags().Arg(1), PopReceipt: *receipt}}, err
+	return func(arg string) (_ held, err error) {
+		if on.queue, err = ParseName(arg); err == nil {
+			on.delivery.MessageID, err = flags.ParseID("the message", cmd.Flags().Arg(1))
+		}
+		return on, err
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/idempotent"
 )
 
@@ -36,9 +37,10 @@ func NewCmd(f *cli.Factory) *cobra.Command {
 	)
 }
 
-// parseQueue reads the name of a queue, for which the rules are a container's, less the special ones (REST: "Naming
+// ParseName reads the name of a queue, for which the rules are a container's, less the special ones (REST: "Naming
 // queues and metadata").
-func parseQueue(arg string) (string, error) {
+func ParseName(arg string) (string, error) {
+	arg = show.Unquoted(arg)
 	if err := ref.ValidContainer(arg); err != nil || strings.HasPrefix(arg, "$") {
 		return "", fail.WithHint(fail.Usagef("%q is not a queue's name", arg), ref.NameRule)
 	}
@@ -58,7 +60,7 @@ func parseInbox(arg string) (ref.Table, error) { return ref.ParseTable(arg, 2) }
 
 func parseQueues(list string) (names []string, err error) {
 	for name := range strings.SplitSeq(list, ",") {
-		if name, err = parseQueue(name); err != nil {
+		if name, err = ParseName(name); err != nil {
 			return nil, err
 		}
 		names = append(names, name)
@@ -79,7 +81,7 @@ func named[T any](set *pflag.FlagSet, to *T, name, usage string, parse func(stri
 
 // CheckFlag checks the name of a queue that a flag has.
 func CheckFlag(flag, name string) error {
-	if _, err := parseQueue(name); err != nil {
+	if _, err := ParseName(name); err != nil {
 		return fmt.Errorf("%s: %w", flag, err)
 	}
 	return nil
@@ -87,7 +89,7 @@ func CheckFlag(flag, name string) error {
 
 // NameFlag adds a flag that names a queue.
 func NameFlag(set *pflag.FlagSet, to *string, name, usage string) {
-	named(set, to, name, usage, parseQueue)
+	named(set, to, name, usage, ParseName)
 }
 
 // TableFlag adds a flag that names a table.

@@ -39,7 +39,7 @@ func (o *reading) parse(arg string) (string, error) {
 	if o.most > maxPeek {
 		return "", fail.Usagef("--max %d is more than %d", o.most, maxPeek)
 	}
-	return parseQueue(arg)
+	return ParseName(arg)
 }
 
 type receiveResult struct {

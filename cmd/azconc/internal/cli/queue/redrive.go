@@ -39,8 +39,8 @@ messages are hidden by something else, such as an interrupted redrive, the exit 
 	flags.Text(set, &o.PerSecond, "rate", "move at most this `number` of messages per second; 0 is no limit", parseRate)
 	ids := set.StringArray("id", nil, "move the message with this `id`; may be repeated")
 	flags.Duration(set, &o.Wait, "wait", true, "wait this long for hidden messages when no others are left")
-	parse := cli.Checked(parseQueue, func() (err error) {
-		if to, err = parseQueue(set.Arg(1)); err == nil && to == set.Arg(0) {
+	parse := cli.Checked(ParseName, func() (err error) {
+		if to, err = ParseName(set.Arg(1)); err == nil && to == set.Arg(0) {
 			err = fail.Usagef("%s is both queues", to)
 		}
 		return err

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"time"
-	"unicode/utf8"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
 	"github.com/spf13/cobra"
@@ -52,7 +51,7 @@ a blob of that container until the message is handled: azconc queue consume need
 	named(set, &claims, "claim-check", "`container` for a body that is too large for a message; it must exist", ref.ParseContainer)
 	var encoding idempotent.Encoding
 	flags.OneOf(set, (*string)(&encoding), "encoding", "format of the message", string(idempotent.Envelope), string(idempotent.Base64), string(idempotent.Text))
-	parse := cli.Checked(parseQueue, func() error {
+	parse := cli.Checked(ParseName, func() error {
 		if encoding != idempotent.Envelope {
 			for _, name := range []string{"header", "claim-check"} {
 				if set.Changed(name) {
@@ -60,7 +59,7 @@ a blob of that container until the message is handled: azconc queue consume need
 				}
 			}
 		}
-		return checkMessage(message)
+		return checkMessage("--", message)
 	})
 	return cli.On(f, cmd, parse, f.Queue, func(ctx context.Context, on string, queue *azqueue.QueueClient) (cli.Result, error) {
 		check, err := openClaims(f, claims)
@@ -92,14 +91,13 @@ a blob of that container until the message is handled: azconc queue consume need
 	})
 }
 
-func checkMessage(m idempotent.Outgoing) error {
+// checkMessage refuses a message that cannot be sent, which flags with this prefix, or the members of a line, describe.
+func checkMessage(prefix string, m idempotent.Outgoing) error {
 	switch {
 	case len(m.ID) > 200:
-		return fail.Usagef("--id has %d bytes: the limit is 200", len(m.ID))
-	case !utf8.ValidString(m.ID):
-		return fail.WithHint(fail.Usagef("--id %q is not UTF-8", m.ID), "encode it, such as in hex: distinct ids that are not UTF-8 could become the same id")
+		return fail.Usagef("%sid has %d bytes: the limit is 200", prefix, len(m.ID))
 	case m.TTL > 0 && (m.TTL%time.Second != 0 || m.TTL <= m.Delay):
-		return fail.Usagef("--ttl %s is not whole seconds beyond the delay of %s", show.Duration(m.TTL), show.Duration(m.Delay))
+		return fail.Usagef("%sttl %s is not whole seconds beyond the delay of %s", prefix, show.Duration(m.TTL), show.Duration(m.Delay))
 	}
 	return nil
 }
@@ -110,9 +108,6 @@ func parseHeaders(pairs []string) (map[string]string, error) {
 	return flags.ParsePairs("--header", pairs, func(name, value string) (string, error) {
 		if size += len(name) + len(value); size > 16<<10 {
 			return "", fail.Usagef("--header: the headers have %d bytes in total: the limit is %d", size, 16<<10)
-		}
-		if !utf8.ValidString(name + value) {
-			return "", fail.Usagef("--header %q is not UTF-8", name+"="+value)
 		}
 		return name, nil
 	})

@@ -17,9 +17,9 @@ import (
 const lastWriterWinsLong = `Last writer wins: the service has no versions here and accepts no condition. Two concurrent writers can both succeed although
 only one change remains. If a response is lost, azconc reads the current state before it sends the request again.`
 
-// parseRef is parseQueue in the form of the verbs that nouns share.
+// parseRef is ParseName in the form of the verbs that nouns share.
 func parseRef(arg string) (ref.Blob, error) {
-	name, err := parseQueue(arg)
+	name, err := ParseName(arg)
 	return ref.Blob{Container: name}, err
 }
 

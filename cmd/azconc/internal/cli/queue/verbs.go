@@ -29,7 +29,7 @@ created the queue: the outcome is "present".`,
 	}
 	var metadata map[string]string
 	flags.Metadata(cmd.Flags(), &metadata, "`name=value` to store with it")
-	return cli.On(f, cmd, parseQueue, f.Queue, func(ctx context.Context, on string, queue *azqueue.QueueClient) (cli.Result, error) {
+	return cli.On(f, cmd, ParseName, f.Queue, func(ctx context.Context, on string, queue *azqueue.QueueClient) (cli.Result, error) {
 		r, err := settings.CreateQueue(ctx, queue, &settings.CreateQueueOptions{Metadata: metadata})
 		if err == nil && !r.Created {
 			return f.Done("present", on, r.Ambiguous), nil
@@ -47,7 +47,7 @@ func newDeleteCmd(f *cli.Factory) *cobra.Command {
 The service frees the name about 30 seconds later; until then, creating it again fails with 409 QueueBeingDeleted.`,
 		Example: "  azconc queue delete orders",
 	}
-	return cli.On(f, cmd, parseQueue, f.Queue, func(ctx context.Context, on string, queue *azqueue.QueueClient) (cli.Result, error) {
+	return cli.On(f, cmd, ParseName, f.Queue, func(ctx context.Context, on string, queue *azqueue.QueueClient) (cli.Result, error) {
 		r, err := settings.DeleteQueue(ctx, queue, nil)
 		return f.Done("deleted", on, r.Ambiguous), err
 	})
@@ -63,7 +63,7 @@ The service deletes them piece by piece and may time out on a large queue; azcon
 sent meanwhile may be deleted too.`,
 		Example: "  azconc queue clear orders",
 	}
-	return cli.On(f, cmd, parseQueue, f.Queue, func(ctx context.Context, on string, queue *azqueue.QueueClient) (cli.Result, error) {
+	return cli.On(f, cmd, ParseName, f.Queue, func(ctx context.Context, on string, queue *azqueue.QueueClient) (cli.Result, error) {
 		r, err := settings.ClearQueue(ctx, queue, nil)
 		return f.Done("cleared", on, r.Ambiguous), err
 	})
@@ -135,7 +135,7 @@ them or they are delayed. The service's count of all is approximate, but never t
 received; if there are as many, the number of hidden ones is not known. The age of the oldest that it shows is by its own clock.`,
 		Example: "  azconc queue show orders -o json",
 	}
-	return cli.On(f, cmd, parseQueue, f.Queue, func(ctx context.Context, on string, queue *azqueue.QueueClient) (cli.Result, error) {
+	return cli.On(f, cmd, ParseName, f.Queue, func(ctx context.Context, on string, queue *azqueue.QueueClient) (cli.Result, error) {
 		d, err := look(ctx, queue)
 		r := showResult{Outcome: "found", Queue: on, depth: d, Metadata: cli.OwnMetadata(d.metadata)}
 		if d.Visible != nil && *d.Visible < maxPeek {

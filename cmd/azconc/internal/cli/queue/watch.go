@@ -51,7 +51,7 @@ func All(ctx context.Context, f *cli.Factory) (parts []live.Source, note string,
 // Named returns the source of a queue with the poison queue that consume gives it. Requests: 2, and 2 for the poison queue or 1 if
 // there is none.
 func Named(f *cli.Factory, name string) live.Source {
-	_, tooLong := parseQueue(name + poisonSuffix)
+	_, tooLong := ParseName(name + poisonSuffix)
 	return one(f, name, tooLong == nil)
 }
 

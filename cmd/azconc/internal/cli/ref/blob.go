@@ -56,7 +56,7 @@ func ParseBlob(arg string) (Blob, error) {
 
 // ParseContainer reads a container's name or URL.
 func ParseContainer(arg string) (Blob, error) {
-	r, err := parseBlobRef(strings.TrimSuffix(arg, "/"))
+	r, err := parseBlobRef(strings.TrimSuffix(show.Unquoted(arg), "/"))
 	if err != nil {
 		return r, err
 	}
@@ -77,6 +77,7 @@ func ParseWritable(arg string) (Blob, error) {
 
 func parseBlobRef(arg string) (Blob, error) {
 	var r Blob
+	arg = show.Unquoted(arg)
 	path := arg
 	if IsURL(arg) {
 		u, at, name, err := SplitURL(arg)

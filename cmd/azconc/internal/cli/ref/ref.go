@@ -5,10 +5,13 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/azaccount"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/pkg/resource"
 )
 
@@ -69,9 +72,9 @@ func (r Table) String() string {
 
 var tableName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{2,62}$`)
 
-// ParseTable reads table[/partition[/row]] with exactly this many parts. Keys cannot hold a slash: the
-// service forbids it.
+// ParseTable reads table[/partition[/row]] with exactly this many parts.
 func ParseTable(arg string, parts int) (Table, error) {
+	arg = show.Unquoted(arg)
 	words := strings.Split(arg, "/")
 	shape := []string{"table", "table/partition", "table/partition/row"}[parts-1]
 	r := Table{Table: words[0]}
@@ -88,14 +91,27 @@ func ParseTable(arg string, parts int) (Table, error) {
 		r.Row = words[2]
 	}
 	for _, key := range words[1:] {
-		if key == "" {
-			return r, fail.Usagef("%q has an empty key", arg)
-		}
-		if strings.ContainsAny(key, "\\#?") || strings.ContainsFunc(key, func(c rune) bool { return c < ' ' || c == 0x7f }) {
-			return r, fail.Usagef("key %q has a character that the service forbids (\\ # ? or a control character)", key)
+		if err := CheckKey(key); err != nil {
+			return r, err
 		}
 	}
 	return r, nil
+}
+
+// CheckKey refuses a PartitionKey or RowKey that the service does not take, or would store as another one ("Understanding the Table
+// service data model").
+func CheckKey(key string) error {
+	switch {
+	case key == "":
+		return fail.Usagef("the key of an entity is empty")
+	case !utf8.ValidString(key):
+		return fail.WithHint(fail.Usagef("the key %q is not UTF-8, and cannot be stored as it is", key), "encode it, such as in hex")
+	case len(utf16.Encode([]rune(key))) > 512:
+		return fail.Usagef("the key %.20q… is too long: the limit is 512 characters", key)
+	case strings.ContainsAny(key, `/\#?`) || strings.ContainsFunc(key, unicode.IsControl):
+		return fail.WithHint(fail.Usagef(`the key %q has / \ # ? or a control character, which the service forbids`, key), "encode it, such as / as %2F")
+	}
+	return nil
 }
 
 // File names a share, or a file or directory in it.
@@ -108,7 +124,7 @@ func (r File) String() string { return strings.TrimSuffix(r.Share+"/"+r.Path, "/
 
 // ParseShare reads the name of a share.
 func ParseShare(arg string) (File, error) {
-	r, err := ParseShareOrFile(strings.TrimSuffix(arg, "/"))
+	r, err := ParseShareOrFile(strings.TrimSuffix(show.Unquoted(arg), "/"))
 	if err == nil && r.Path != "" {
 		return r, fail.WithHint(fail.Usagef("%q names a file, not a share", r.String()), "the share is "+r.Share)
 	}
@@ -126,7 +142,7 @@ func ParseFile(arg string) (File, error) {
 
 // ParseShareOrFile reads share[/path] and checks it against the rules of "Naming and referencing shares, directories, files, and metadata".
 func ParseShareOrFile(arg string) (File, error) {
-	if IsURL(arg) {
+	if arg = show.Unquoted(arg); IsURL(arg) {
 		return File{}, fail.WithHint(fail.Usagef("a file is given by its path, not by a URL"), "the account comes from --account-name or --connection-string")
 	}
 	var r File

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -148,7 +149,11 @@ func TestATextThatNoHeaderCarriesIsRefused(t *testing.T) {
 	for _, command := range []string{"blob metadata set jobs/a", "blob metadata update jobs/a", "container metadata set jobs", "container metadata update jobs", "queue metadata set orders"} {
 		for text, want := range texts {
 			r := runOn(t.Context(), silent(t), nil, nil, append(strings.Fields(command), "x="+text)...)
-			if r.code != fail.ExitUsage || !strings.Contains(r.stderr, "metadata x ") || !strings.Contains(r.stderr, want) {
+			about := "metadata x "
+			if !utf8.ValidString(text) { // which no argument may be
+				about, want = "argument", "not UTF-8"
+			}
+			if r.code != fail.ExitUsage || !strings.Contains(r.stderr, about) || !strings.Contains(r.stderr, want) {
 				t.Errorf("azconc %s x=%q: exit %d, %s", command, text, r.code, r.stderr)
 			}
 		}

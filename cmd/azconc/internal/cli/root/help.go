@@ -165,7 +165,7 @@ const conditionsHelp = `Conditions make the service carry out a request only if 
   --if-tags PREDICATE         its index tags satisfy it          "state" = 'ready' AND "prio" > '3'
   --lease-id ID               you hold its lease
 
-An ETag may be given with or without its quotes. A write takes one of the first four, or --if-match with
+ETags, times and ids are taken in every form in which azconc prints them, and an ETag without its quotes, too. A write takes one of the first four, or --if-match with
 --if-unmodified-since, or --if-none-match with --if-modified-since: in such a pair the service evaluates the ETag. Other pairs
 are refused before anything is sent. A read takes any combination.
 Containers have no conditions on ETags: the service ignores them there, so azconc does not offer them.`

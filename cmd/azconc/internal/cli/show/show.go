@@ -79,6 +79,15 @@ func Bytes(n int64) string {
 	return fmt.Sprintf("%.1f %ciB", v, units[i])
 }
 
+// Unquoted returns the text of a JSON string, as --query prints a name or an id, and any other text as it is.
+func Unquoted(text string) string {
+	var plain string
+	if strings.HasPrefix(text, `"`) && json.Unmarshal([]byte(text), &plain) == nil {
+		return plain
+	}
+	return text
+}
+
 func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 func FirstLine(s string) string {

@@ -13,7 +13,7 @@ func FuzzOperations(f *testing.F) {
 	f.Add([]byte(`{"op":"expect","row":"x","if_match":"*"}`))
 	f.Add([]byte(`[{"op":"put"}]`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		ops, err := ParseOperations("stdin", data)
+		ops, err := ParseOperations("stdin", "eu", data)
 		if err != nil {
 			if !strings.Contains(err.Error(), "stdin") {
 				t.Errorf("%q: the error does not name the source: %v", data, err)
@@ -31,7 +31,7 @@ func FuzzOperations(f *testing.F) {
 			}
 			again = append(append(again, line...), '\n')
 		}
-		back, err := ParseOperations("stdin", again)
+		back, err := ParseOperations("stdin", "eu", again)
 		if err != nil || len(back) != len(ops) {
 			t.Errorf("%q is written as %q: %v", data, again, err)
 		}

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"regexp"
 	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -67,8 +66,7 @@ func (e *entityFlags) document(ctx context.Context, f *cli.Factory, on ref.Table
 // ParseProperties reads properties as JSON.
 func ParseProperties(data []byte) (tables.Properties, error) {
 	var p tables.Properties
-	if err := json.Unmarshal(bytes.TrimSpace(data), &p); err != nil {
-		err = cmp.Or(fail.ByteOrderMark(data), err)
+	if err := cmp.Or(fail.NotUTF8(data), json.Unmarshal(bytes.TrimSpace(data), &p)); err != nil {
 		if name := (*json.UnmarshalTypeError)(nil); errors.As(err, &name) {
 			err = errors.New(fail.PlainJSON(err))
 		}
@@ -122,17 +120,7 @@ func addIfMatch(set *pflag.FlagSet, to *azcore.ETag) {
 	flags.Required(set, "if-match", "give the ETag that you read; '*' accepts any version: last writer wins")
 }
 
-var tableETag = regexp.MustCompile(`^W/"[ -~]+"$`)
-
-// parseETag reads an ETag of a table, which is weak and used as it was given.
-func parseETag(s string) (azcore.ETag, error) {
-	s = strings.TrimSpace(s)
-	switch {
-	case s == "", s == "*", tableETag.MatchString(s):
-		return azcore.ETag(s), nil
-	}
-	return "", fail.WithHint(fail.Usagef("--if-match %s is not a table's ETag", s), `it looks like W/"datetime'2026-01-31T12%3A00%3A05.1234567Z'", as azconc table get -o json prints it`)
-}
+func parseETag(text string) (azcore.ETag, error) { return flags.ParseTableETag("--if-match", text) }
 
 // EntityText is an entity's properties as the JSON document that a change starts from. Int64 are strings in it, as the
 // service writes them, since most programs would round them; numbers makes them numbers, for a change that does not.
@@ -160,7 +148,7 @@ func EntityText(p tables.Properties, numbers bool) ([]byte, error) {
 // stored one wins. With text, which is for values given on the command line, a string stays a string, too.
 func parseChanged(was tables.Properties, data []byte, text bool) (tables.Properties, error) {
 	var members map[string]json.RawMessage
-	if err := json.Unmarshal(data, &members); err != nil {
+	if fail.NotUTF8(data) != nil || json.Unmarshal(data, &members) != nil {
 		return ParseProperties(data) // which reports the error
 	}
 	for name, old := range was {

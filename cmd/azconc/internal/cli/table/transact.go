@@ -2,16 +2,17 @@ package table
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 	"github.com/spf13/cobra"
 
@@ -51,7 +52,7 @@ func newTransactCmd(f *cli.Factory) *cobra.Command {
 		if err != nil {
 			return nil, err
 		}
-		ops, err := ParseOperations("the file", data)
+		ops, err := ParseOperations("the file", on.Partition, data)
 		if err != nil {
 			return nil, fail.BadDocument(err)
 		}
@@ -74,53 +75,89 @@ type Operation struct {
 	Op      string            `json:"op"`
 	Row     string            `json:"row"`
 	Entity  tables.Properties `json:"entity"`
-	IfMatch string            `json:"if_match"`
+	IfMatch condition         `json:"if_match,omitempty"`
 }
 
-// ParseOperations reads the lines of a source and refuses what can be seen to be wrong before anything is sent.
-func ParseOperations(source string, data []byte) ([]Operation, error) {
+// condition is an ETag. One that is empty, or null, comes from a variable that is not set, and must not be taken for none.
+type condition azcore.ETag
+
+func (c *condition) UnmarshalJSON(data []byte) error {
+	var text string
+	if err := json.Unmarshal(data, &text); err != nil {
+		return err
+	}
+	etag, err := flags.ParseTableETag("if_match", text)
+	*c = condition(etag)
+	return err
+}
+
+// ParseOperations reads the lines of a source, which are about rows of one partition, and refuses what can be seen to be wrong before
+// anything is sent.
+func ParseOperations(source, partition string, data []byte) ([]Operation, error) {
+	if err := fail.NotUTF8(data); err != nil {
+		return nil, &fail.FilterError{What: source, Err: err}
+	}
 	var ops []Operation
+	rows := map[string]bool{}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	for {
-		var op Operation
-		began := d.InputOffset()
-		err := d.Decode(&op)
+		var line struct {
+			Op      string          `json:"op"`
+			Row     string          `json:"row"`
+			Entity  json.RawMessage `json:"entity"`
+			IfMatch condition       `json:"if_match"`
+		}
+		err := d.Decode(&line)
+		op := Operation{Op: line.Op, Row: line.Row, IfMatch: line.IfMatch}
 		wrong := func(text string, cause error) ([]Operation, error) {
+			if cause != nil {
+				cause = errors.New(fail.PlainJSON(fail.BadDocument(cause)))
+			}
 			return nil, &fail.FilterError{What: fmt.Sprintf("object %d of %s", len(ops)+1, source) + text, Err: cause}
 		}
 		switch {
 		case errors.Is(err, io.EOF) && len(ops) == 0:
 			return nil, &fail.FilterError{What: source + " contains no write"}
+		case errors.Is(err, io.EOF) && len(rows) > maxRows:
+			return nil, &fail.FilterError{What: fmt.Sprintf("%s is about %d rows: a transaction takes %d", source, len(rows), maxRows)}
 		case errors.Is(err, io.EOF):
 			return ops, nil
 		case err != nil:
-			return wrong(" is not a write", errors.New(fail.PlainJSON(cmp.Or(fail.ByteOrderMark(data), err))))
+			return wrong(" is not a write", err)
 		case op.Row == "":
 			return wrong(" has no row", nil)
 		case !strings.Contains(" insert merge replace upsert put delete expect ", " "+op.Op+" "):
 			return wrong(fmt.Sprintf(": %q is not insert, merge, replace, upsert, put, delete or expect", op.Op), nil)
 		case op.Op == "insert" && op.IfMatch != "":
 			return wrong(": an insert has no version to match", nil)
-		case op.Op == "expect" && hasNull(data[began:d.InputOffset()]):
+		case op.Op == "expect" && hasNull(line.Entity):
 			return wrong(" expects a null, which no property is", nil)
-		case op.Op == "expect" && len(op.Entity) == 0 && op.IfMatch == "":
-			return wrong(" expects no value", nil)
-		case op.Op != "delete" && op.Op != "expect" && op.Entity == nil:
+		case string(line.Entity) == "null", line.Entity == nil && op.Op != "delete" && op.Op != "expect":
 			return wrong(" has no entity", nil)
 		}
-		if _, err := parseETag(op.IfMatch); err != nil {
-			return wrong(": if_match "+op.IfMatch+" is not a table's ETag", nil)
+		if err = ref.CheckKey(op.Row); err == nil && line.Entity != nil {
+			if err = checkKeys(ref.Table{Partition: partition, Row: op.Row}, line.Entity); err == nil {
+				op.Entity, err = ParseProperties(line.Entity)
+			}
 		}
-		ops = append(ops, op)
+		switch {
+		case err != nil:
+			return wrong(" is not a write", err)
+		case op.Op == "expect" && len(op.Entity) == 0 && op.IfMatch == "":
+			return wrong(" expects no value", nil)
+		}
+		ops, rows[op.Row] = append(ops, op), true
 	}
 }
 
+const maxRows = 100 // of an entity group transaction (REST: "Performing entity group transactions")
+
 // hasNull reports whether an entity has a null, which is left out of its properties.
-func hasNull(line []byte) bool {
-	var given struct{ Entity map[string]any }
-	err := json.Unmarshal(line, &given)
-	return err == nil && slices.Contains(slices.Collect(maps.Values(given.Entity)), nil)
+func hasNull(entity []byte) bool {
+	var given map[string]any
+	err := json.Unmarshal(entity, &given)
+	return err == nil && slices.Contains(slices.Collect(maps.Values(given)), nil)
 }
 
 // ApplyAll makes the operations the content of a transaction.
@@ -146,7 +183,7 @@ func (op Operation) apply(ctx context.Context, tx *tables.Tx) error {
 		switch {
 		case !there:
 			return unexpected(op.Row, "does not exist")
-		case op.IfMatch != "" && op.IfMatch != "*" && string(etag) != op.IfMatch:
+		case op.IfMatch != "" && op.IfMatch != "*" && condition(etag) != op.IfMatch:
 			return unexpected(op.Row, "has the ETag %s, expected %s", etag, op.IfMatch)
 		case op.Op == "expect":
 			return op.expect(found)
@@ -170,11 +207,18 @@ func (op Operation) expect(found tables.Properties) error {
 			return unexpected(op.Row, "has no %s, expected %q", name, want.Value)
 		case got.Type != want.Type:
 			return unexpected(op.Row, "has %s %q of type %s, expected %q of type %s", name, got.Value, got.Type, want.Value, want.Type)
-		case got != want:
+		case !same(got, want):
 			return unexpected(op.Row, "has %s %q, expected %q", name, got.Value, want.Value)
 		}
 	}
 	return nil
+}
+
+// same reports whether two properties of one type have one value. The service spells some its own way, such as 1e5 as 100000.
+func same(a, b tables.Property) bool {
+	x, _ := a.Any()
+	y, _ := b.Any()
+	return a == b || reflect.DeepEqual(x, y) || a.Type == tables.EDMGUID && strings.EqualFold(a.Value, b.Value)
 }
 
 // unexpected reports a row that is not what a line says.
