@@ -51,7 +51,8 @@ type Factory struct {
 	transport *http.Transport
 	Wire      policy.Transporter // in place of transport, for tests
 	Requests  atomic.Int64
-	OnRequest func() // is called with each request; nil for nothing
+	held      atomic.Pointer[string] // the command that ends the lease on a resource, if its metadata said so
+	OnRequest func()                 // is called with each request; nil for nothing
 	Began     time.Time
 	ctx       context.Context
 	cancel    context.CancelFunc
@@ -220,6 +221,13 @@ func (l *requestLog) Do(req *policy.Request) (*http.Response, error) {
 	}
 	began := time.Now()
 	resp, err := req.Next()
+	if err == nil && resp.Header.Get("x-ms-lease-state") == "leased" {
+		for name, way := range map[string]string{"azconclock": "azconc lock break", "terraformlockid": "azconc tf unlock"} {
+			if resp.Header.Get("x-ms-meta-"+name) != "" {
+				l.f.held.Store(&way)
+			}
+		}
+	}
 	if !l.f.verbose {
 		return resp, err
 	}

@@ -107,7 +107,7 @@ func (f *Factory) DoneBy(outcome string, on fmt.Stringer, r optimistic.Result) D
 // PrintLines prints what a list has found, a line each.
 func PrintLines[T any](w io.Writer, items []T) {
 	for _, item := range items {
-		fmt.Fprintln(w, show.Line(fmt.Sprint(item))) // with a line break, a name would be two
+		fmt.Fprintln(w, show.Name(fmt.Sprint(item))) // with a line break, a name would be two
 	}
 }
 

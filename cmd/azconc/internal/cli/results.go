@@ -9,12 +9,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
 )
 
@@ -165,7 +168,17 @@ func (f *Factory) Report(ctx context.Context, cmd *cobra.Command, err error) int
 	f.failure = err
 	v := fail.Judge(err)
 	command, on := f.where(cmd)
+	if match := cmd.Flags().Lookup("if-match"); v.Code == fail.ExitNotFound && match != nil && match.Changed && match.Value.String() != "*" && azerr.Absent(err) == "" {
+		err = fail.Gone(err, cmd.Name(), on, azcore.ETag(match.Value.String()))
+		v = fail.Judge(err)
+	}
 	message, hint := fail.Message(err, v, command, on), fail.Hint(err, v, command, on)
+	if m, h := fail.Refused(err, v, on, flags.GivenConditions(cmd.Flags())); m != "" {
+		message, hint = m, h
+	}
+	if way := f.held.Load(); way != nil && azerr.NeedsLeaseID(err) {
+		hint += "; " + *way + " " + show.Quote(on) + " is for this one"
+	}
 	if message != "" {
 		f.Notef("%s", strings.TrimPrefix(strings.TrimSpace(command+" "+on)+": "+message, ": "))
 	}

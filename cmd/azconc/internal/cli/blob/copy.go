@@ -17,7 +17,6 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/blobs"
-	"github.com/azconc/azconc/pkg/azerr"
 )
 
 type copyResult struct {
@@ -78,9 +77,6 @@ the copy started. A copy that does not end at once is pending: --wait waits for 
 			}
 			if r.CopyID != "" && r.Status == "pending" {
 				return nil, fail.WithHint(err, "the copy continues; to end it: azconc blob abort-copy "+show.Quote(to.String())+" "+r.CopyID)
-			}
-			if c, ok := errors.AsType[*optimistic.ConflictError](err); ok && c.Reason == azerr.SourceChanged && c.Current != "" {
-				err = fail.WithHint(err, "to copy the current version, give --source-if-match "+show.Quote(string(c.Current)))
 			}
 			return nil, err
 		}

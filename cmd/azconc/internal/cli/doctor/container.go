@@ -110,11 +110,6 @@ func (p *patient) conditional(ctx context.Context, client *blockblob.Client, on 
 			"something in between repeats writes: the only write of a new blob met a conflict")
 		return
 	}
-	if _, sas, _ := strings.Cut(client.URL(), "?"); azerr.Has(err, "AuthenticationFailed", "InvalidAuthenticationInfo") && sas == "" {
-		p.add("intermediary", failed, "have its operator keep request headers: nothing can be changed safely through it",
-			"a write under an ETag was refused for its signature, and others were not: something in between removes If-Match, which is signed")
-		return
-	}
 	if !p.permitted("blob put --if-match", on, err) {
 		return
 	}
@@ -123,7 +118,7 @@ func (p *patient) conditional(ctx context.Context, client *blockblob.Client, on 
 		return err
 	})
 	if o := azerr.Classify(err); o.Status != http.StatusPreconditionFailed {
-		p.add("intermediary", failed, "have its operator keep request headers: nothing can be changed safely through it",
+		p.add("intermediary", failed, keptCure,
 			"a write under an old ETag was not refused: something in between removes If-Match")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -135,6 +136,7 @@ type patient struct {
 	findings []finding
 	cause    finding         // the first failure
 	unseen   error           // of printing
+	accepted bool            // a request has succeeded: what signs requests is right
 	ahead    []time.Duration // of the service's clock: that of this machine, by each response
 }
 
@@ -166,6 +168,10 @@ func (p *patient) note(f finding) {
 func (p *patient) refused(check, on string, err error) {
 	f := finding{Check: check, Status: failed, blocked: unanswered(err) || p.cause.Check == "clock" && azerr.Has(err, "AuthenticationFailed")}
 	layer := ""
+	if why, _ := azerr.Explain(err); p.accepted && strings.Contains(why, "account key") {
+		p.add("intermediary", failed, keptCure, "%s was refused for its signature, and others were not: something in between changes what is signed, such as If-Match", check)
+		return
+	}
 	if layer, f.Found, f.Cure = onTheWay(err); f.Found == "" {
 		v := fail.Judge(err)
 		f.Found, f.Cure = fail.Message(err, v, check, on), fail.Hint(err, v, check, on)

@@ -211,6 +211,9 @@ func onTheWay(err error) (layer, found, cure string) {
 		if other.Redirect != "" {
 			found += ": something in between redirects to " + other.Redirect
 		}
+		if strings.HasPrefix(other.Server, "Windows-Azure-") || strings.HasPrefix(other.ContentType, "application/xml") {
+			return "intermediary", "responses of " + other.Host + " have lost the service's headers, whose names begin with x-ms-", keptCure
+		}
 		return "intermediary", found, foreignCure
 	}
 	const reach = "is the port open in the firewall, and is the service up?"

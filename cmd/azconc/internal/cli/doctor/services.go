@@ -40,6 +40,7 @@ func (p *patient) ask(ctx context.Context, send func(ctx context.Context) error)
 			p.ahead = append(p.ahead, ahead)
 		}
 	}
+	p.accepted = p.accepted || err == nil
 	return err
 }
 
@@ -198,6 +199,8 @@ func (p *patient) permitted(check, on string, err error) bool {
 	p.add(check, ok, "", "%s", on)
 	return true
 }
+
+const keptCure = "ask the operator of the proxy to keep the headers of requests and of responses: nothing can be changed safely through it"
 
 const foreignCure = "sign in to the network, or ask the operator of the proxy to let requests to the account through"
 

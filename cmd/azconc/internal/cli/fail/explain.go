@@ -134,8 +134,8 @@ func Hint(err error, v Verdict, command, on string) string {
 		return "a lock needs a blob of its own: give it another name, or --allow-content to use this blob's lease"
 	case inUse:
 		return "azconc file wait waits until clients have closed it; azconc file handles close closes their handles"
-	case azerr.NeedsLeaseID(err):
-		return "--lease-id writes under the lease, if you hold it"
+	case leased(err, command, on) != "" && v.Code != ExitUnknown:
+		return leased(err, command, on)
 	case v.Code == ExitUnknown:
 		return "the write may or may not have been applied: check the resource before trying again"
 	case v.Code == ExitNotFound && noun != "":

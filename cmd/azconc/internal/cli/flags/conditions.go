@@ -62,6 +62,16 @@ func addConditions(set *pflag.FlagSet, c *optimistic.Conditions, which Condition
 	}
 }
 
+// GivenConditions returns the flags of conditions that were given.
+func GivenConditions(set *pflag.FlagSet) (names []string) {
+	set.Visit(func(f *pflag.Flag) {
+		if strings.HasPrefix(strings.TrimPrefix(f.Name, "source-"), "if-") {
+			names = append(names, "--"+f.Name)
+		}
+	})
+	return names
+}
+
 // CheckWrite refuses conditions that the service does not accept together on a write. Their flags begin with prefix.
 func CheckWrite(c optimistic.Conditions, prefix string) error {
 	named := strings.NewReplacer("--", prefix).Replace

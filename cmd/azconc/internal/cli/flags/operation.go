@@ -32,7 +32,8 @@ with -o json, and "changed" is false. The id is checked before any condition, so
 --if-match that has become stale also succeeds. If two commands run at once under one id, one of them applies the change.
 
 A change is applied again if its id has been dropped, or if the resource was deleted and created again, or overwritten
-without azconc. The content, the metadata and the tags of a blob are separate: one id on two of them is two changes. An
+without azconc, or by a verb that replaces a blob without its ids: blob put (but for --if-match), blob copy, blob block commit
+and blob page create. The content, the metadata and the tags of a blob are separate: one id on two of them is two changes. An
 id does not identify the kind of change: a different change under the same id is not applied.
 
 For an operation that must never repeat, however late, use azconc once run, which keeps its results in a table.`,

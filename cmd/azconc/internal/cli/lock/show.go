@@ -57,7 +57,7 @@ type listResult struct {
 
 func (r listResult) Text(w io.Writer) {
 	for _, l := range r.Locks {
-		fmt.Fprintf(w, "%s  %-20s  %s  %s\n", l.word(), l.Since, show.Line(l.Lock), show.Line(l.Owner))
+		fmt.Fprintf(w, "%s  %-20s  %s  %s\n", l.word(), l.Since, show.Name(l.Lock), show.Line(l.Owner))
 	}
 }
 

@@ -71,7 +71,11 @@ func Open(ctx context.Context, o Options) (_ context.Context, _ *Monitor, err er
 		return ctx, nil, err
 	}
 	if o.Address != "" {
-		if _, port, err := net.SplitHostPort(o.Address); err != nil || port == "" {
+		_, port, err := net.SplitHostPort(o.Address)
+		if err == nil && port != "" {
+			_, err = net.LookupPort("tcp", port)
+		}
+		if err != nil || port == "" {
 			return ctx, nil, fail.WithHint(fail.Usagef("--metrics %q is not an address", o.Address), "an address looks like 127.0.0.1:9090 or :9090")
 		}
 		registry := prometheus.NewRegistry()

@@ -37,7 +37,7 @@ func (r listResult) Text(w io.Writer) {
 		if k.State != "done" {
 			when = k.Since
 		}
-		fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("%-7s  %-20s  %s  %s", k.State, when, show.Line(k.Key), show.Line(k.Owner)), " "))
+		fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("%-7s  %-20s  %s  %s", k.State, when, show.Name(k.Key), show.Line(k.Owner)), " "))
 	}
 }
 

@@ -6,11 +6,13 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"text/template"
 	"time"
+	"unicode"
 
 	"github.com/spf13/pflag"
 
@@ -49,6 +51,9 @@ const (
 	beyondDrain = 15 * time.Second // the grace of a pod beyond --soft-stop: five seconds of HardStop, and as much for requests
 	healthPort  = 9090
 )
+
+// imageName has the characters of a registry, a repository, a tag and a digest.
+var imageName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/:@-]*$`)
 
 //go:embed manifest.yaml.tmpl
 var manifestText string
@@ -138,6 +143,10 @@ func (m *manifest) parse(f *cli.Factory, set *pflag.FlagSet, opts *consumeOption
 		return fail.WithHint(fail.Usagef("--manifest without an account"), "give --account-name, or set AZURE_STORAGE_ACCOUNT")
 	case m.Image == "":
 		return fail.Usagef("--image is missing")
+	case !imageName.MatchString(m.Image):
+		return fail.WithHint(fail.Usagef("--image %q is not the name of an image", m.Image), "it looks like ghcr.io/contoso/orders:7")
+	case strings.ContainsFunc(m.Identity+m.ClientID+m.Environment+m.Secret, unicode.IsSpace):
+		return fail.Usagef("--identity, --client-id, --environment or --secret has white space, which no such name has")
 	case m.Form == acaJob && (m.Identity == "" || m.ClientID == "" || m.Environment == ""):
 		return fail.Usagef("--manifest %s needs --identity, --client-id and --environment", acaJob)
 	case m.Form != acaJob && (m.ClientID != "" || m.Environment != ""):

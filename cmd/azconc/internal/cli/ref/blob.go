@@ -93,10 +93,13 @@ func parseBlobRef(arg string) (Blob, error) {
 		}
 		r.Endpoint, path = at.Endpoint, name
 	}
-	if name, time, ok := strings.Cut(path, snapshotMark); ok && strings.Contains(name, "/") && snapshotTime.MatchString(time) {
-		path, r.Snapshot = name, time // no blob has such a name by accident
-	}
 	r.Container, r.Blob, _ = strings.Cut(path, "/")
+	if r.Endpoint == "" {
+		r.Blob = show.Named(r.Blob)
+	}
+	if name, time, ok := strings.Cut(r.Blob, snapshotMark); ok && snapshotTime.MatchString(time) {
+		r.Blob, r.Snapshot = name, time // no blob has such a name by accident
+	}
 	if r.Container == "" && strings.HasPrefix(path, "/") {
 		return r, fail.WithHint(fail.Usagef("the resource begins with a slash"), "a blob is named container/blob")
 	}

@@ -199,16 +199,25 @@ func nested(v any) bool {
 }
 
 // tsv writes a line for each element of a list, or one for anything else, with a tab between the values of an object or list in
-// it. Values are written as they are.
+// it. A value that is alone is written as it is; one in a row, as a name, which does not break the row.
 func (s *sheet) tsv(w *bytes.Buffer) {
 	_, rows := s.lines()
 	for _, row := range rows {
 		values := make([]string, len(row))
 		for i, v := range row {
-			values[i] = inRow(v)
+			if values[i] = inRow(v); s.rows() {
+				values[i] = show.Name(values[i])
+			}
 		}
 		fmt.Fprintln(w, strings.Join(values, "\t"))
 	}
+}
+
+// rows reports whether the sheet has rows of values, or several values, and is not one scalar.
+func (s *sheet) rows() bool {
+	_, list := s.data.([]any)
+	_, object := s.data.(map[string]any)
+	return list || object
 }
 
 // inRow is a value in a row: a list is its length, as with the Azure CLI, and an object and a null are empty.

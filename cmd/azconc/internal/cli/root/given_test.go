@@ -65,6 +65,12 @@ func TestAConditionAnIDOrAKeyIsCheckedHoweverItIsGiven(t *testing.T) {
 		{"blob delete jobs/a --if-unmodified-since null", "", "not a time"},
 		{"queue delete-message orders 1f3c --pop-receipt null", "", "--pop-receipt"},
 		{"queue delete-message orders null --pop-receipt AgAA", "", "message"},
+
+		{"queue consume orders --exec ./h --manifest keda --account-name c --image a\tb", "", "--image"},
+		{"queue consume orders --exec ./h --manifest keda --account-name c --image -x", "", "--image"},
+		{"queue consume orders --exec ./h --manifest keda --account-name c --image i --identity a\tb", "", "--identity"},
+		{"queue consume orders --exec ./h --metrics 127.0.0.1:99999", "", "--metrics"},
+		{"queue consume orders --exec ./h --metrics 127.0.0.1:nosuch", "", "--metrics"},
 	} {
 		stdin := func(s *cli.Streams) { s.In = strings.NewReader(c.stdin) }
 		r := runOn(t.Context(), silent(t), stdin, nil, strings.Split(c.args, " ")...)

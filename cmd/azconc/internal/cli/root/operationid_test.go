@@ -2,12 +2,14 @@ package root
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/optimistic"
 )
 
@@ -64,5 +66,32 @@ func TestARerunOfAnAppliedOperationSucceeds(t *testing.T) {
 		if r := runOn(t.Context(), s, nil, nil, args...); r.code != 0 || !strings.HasPrefix(r.out, "already_applied ") {
 			t.Errorf("azconc %q again: exit %d, %q", args, r.code, r.out)
 		}
+	}
+}
+
+// TestHelpNamesTheVerbsThatForgetOperations applies an operation, runs a verb, and applies the operation again.
+func TestHelpNamesTheVerbsThatForgetOperations(t *testing.T) {
+	help := strings.Join(strings.Fields(flags.OperationsHelp()), " ")
+	for _, c := range []struct{ verb, args string }{
+		{"blob put", "blob put jobs/a --file -"},
+		{"blob put --if-match", "blob put jobs/a --file - --if-match ${E}"},
+		{"blob copy", "blob copy jobs/b jobs/a"},
+		{"blob block commit", "blob block commit jobs/a one"},
+		{"blob page create", "blob page create jobs/a --size 0"},
+		{"blob update", "blob update jobs/a --set other=1"},
+		{"blob metadata set", "blob metadata set jobs/a k=v"},
+		{"blob headers set", "blob headers set jobs/a --content-type text/x"},
+		{"blob tags set", "blob tags set jobs/a k=v"},
+		{"blob snapshot", "blob snapshot jobs/a"},
+		{"blob lease acquire", "blob lease break jobs/a"},
+	} {
+		onAccount(t, "container create jobs\nblob put jobs/b --file -\nblob put jobs/a --file -\nblob update jobs/a --set m=1 --op-id x\nblob block put jobs/a --id one --file -\n", func(do func(...string) ran) {
+			etag, _ := do("blob", "show", "jobs/a", "-o", "json").json(t)["etag"].(string)
+			r := do(strings.Fields(strings.ReplaceAll(c.args, "${E}", etag))...)
+			again := do("blob", "update", "jobs/a", "--set", "m=2", "--op-id", "x", "-o", "json").json(t)
+			if forgets := again["outcome"] != "already_applied"; forgets != regexp.MustCompile(c.verb+`(,| \(but for| and |\.)`).MatchString(help) {
+				t.Errorf("azconc %s (exit %d, %s) forgets an operation: %v; azconc help operations says otherwise", c.args, r.code, r.stderr, forgets)
+			}
+		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -84,6 +85,22 @@ func Unquoted(text string) string {
 	var plain string
 	if strings.HasPrefix(text, `"`) && json.Unmarshal([]byte(text), &plain) == nil {
 		return plain
+	}
+	return text
+}
+
+// Name returns a name as a list prints it: in quotes, with escapes, if it has what cannot be printed, such as a line break.
+func Name(name string) string {
+	if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) || Named(name) != name {
+		return strconv.Quote(name)
+	}
+	return name
+}
+
+// Named returns the name of which Name returns text.
+func Named(text string) string {
+	if name, err := strconv.Unquote(text); err == nil && text[0] == '"' && Name(name) == text {
+		return name
 	}
 	return text
 }
