@@ -56,6 +56,8 @@ var before = []struct{ of, lines string }{
 	{"queue acl set orders --file", "azconc queue acl show orders >settings.json"},
 	{"queue properties set --file", "azconc queue properties show >settings.json"},
 	{"container acl set jobs --file", "azconc container acl show jobs >settings.json"},
+	{"group show", "azconc group run jobs/ingest --parts 2 -- ./worker & until [ -e handled ]; do sleep 0.02; done; kill -TERM $!; wait $! || true"},
+	{"orders-$AZCONC_PART", "for n in 0 1 2; do azconc queue create orders-$n; azconc queue send orders-$n --file order.json; done"},
 	{"--claim-check bodies", "azconc queue send orders --file order.json"},
 }
 
@@ -74,7 +76,7 @@ var exampleExits = []struct {
 }
 
 // runsOn are the examples that run until they are interrupted.
-var runsOn = regexp.MustCompile(`^azconc queue consume orders --exec \S+( --inbox \S+)?$`)
+var runsOn = regexp.MustCompile(`^azconc (queue consume orders --exec \S+( --inbox \S+)?|group run .*)$`)
 
 var leaseOf = regexp.MustCompile(`azconc (\w+) lease (?:change|release|renew) (\S+) --lease-id \$LEASE`)
 
@@ -173,7 +175,7 @@ func runExample(t *testing.T, line string) {
 // exampleFolder has the user's own files and programs, which the examples name.
 func exampleFolder(t *testing.T) string {
 	dir := t.TempDir()
-	for _, name := range strings.Fields("nightly.sh deploy deploy.sh encode.sh scheduler report.sh charge recount.sh read.sh handle code generate") {
+	for _, name := range strings.Fields("nightly.sh deploy deploy.sh encode.sh scheduler report.sh charge recount.sh read.sh handle worker code generate") {
 		write(t, dir, name, "#!/bin/sh\necho done\n>handled\n", 0o755)
 	}
 	write(t, dir, "order-to-rows", "#!/bin/sh\n>handled\necho '{\"op\": \"upsert\", \"row\": \"17\", \"entity\": {\"n\": 1}}'\n", 0o755)

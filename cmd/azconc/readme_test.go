@@ -27,11 +27,15 @@ own_files() {
 		printf '#!/bin/sh\ncat >/dev/null\n' >$script
 	done
 	printf '#!/bin/sh\ncat >/dev/null\necho "{\\"op\\": \\"insert\\", \\"row\\": \\"17\\", \\"entity\\": {\\"n\\": 1}}"\n' >order-to-rows
-	chmod +x *.sh scheduler handle print-order order-to-rows
+	printf '#!/bin/sh\n>worked\n' >worker
+	chmod +x *.sh scheduler handle worker print-order order-to-rows
 	echo '{"n": 1}' | tee new.json >f.json
 	echo pears >more.txt
 }
 `
+
+// running are the lines that run until they are interrupted.
+var running = regexp.MustCompile(`(?m)^azconc group run .* -- \./worker`)
 
 // inATerminalOfItsOwn is azconc dev up as a user carries it out: the shell goes on with the line that it prints.
 const inATerminalOfItsOwn = `
@@ -62,7 +66,7 @@ func TestANewcomerCanFollowTheReadmes(t *testing.T) {
 			case strings.HasPrefix(snippet, "mkdir ../shop "):
 				snippet += "cp \"$STATE/main.go\" main.go\ngo mod tidy\ngo run . >\"$STATE/ran\"\nown_files\n"
 			}
-			script += snippet
+			script += running.ReplaceAllString(snippet, "{ ${0} & until [ -e worked ]; do sleep 0.1; done; kill -TERM $$!; wait $$! || true; }")
 		}
 	}
 	page, err := os.ReadFile("../../README.md")

@@ -26,6 +26,7 @@ func member(ctx context.Context) (*group.Group, error) {
 // Each part is worked on by one member at a time. A member that is alone has them all.
 func ExampleGroup() {
 	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
 	g, err := member(ctx)
 	if err != nil {
 		fmt.Println(err)
@@ -52,6 +53,7 @@ func ExampleGroup() {
 // this is Microsoft's pattern "Rate limiting", which partitions a capacity by leases.
 func ExampleGroup_Share() {
 	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
 	g, err := member(ctx)
 	if err != nil {
 		fmt.Println(err)

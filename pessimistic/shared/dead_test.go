@@ -13,6 +13,7 @@ import (
 	"github.com/azconc/azconc/pessimistic/election"
 	"github.com/azconc/azconc/pessimistic/internal/pesstest"
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
 
 // mortal is a process that can be killed: no request of it gets through then.
@@ -114,7 +115,7 @@ func TestNothingFreeIsKeptForTheDead(t *testing.T) {
 							if err := a.Release(t.Context()); err != nil {
 								t.Error(err)
 							}
-							time.Sleep(time.Minute)
+							bubble.Sleep(time.Minute)
 						}
 					})
 				})
@@ -128,7 +129,7 @@ func TestASlotThatIsReclaimedIsASlot(t *testing.T) {
 	pesstest.InBubble(t, func(t *testing.T, w *pesstest.World) {
 		slot := slotOf(t, semaphoreOf(w, lockerOf(w, nil), 2))
 		w.Faults.SetFaults(aztest.Fault{Kind: aztest.Refuse})
-		time.Sleep(2 * time.Minute)
+		bubble.Sleep(2 * time.Minute)
 		w.Faults.SetFaults()
 		again, err := slot.Reclaim(t.Context())
 		if err != nil || again.Number != slot.Number || again.Fence() != slot.Fence() || again.Err() != nil {

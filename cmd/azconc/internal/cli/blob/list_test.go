@@ -9,7 +9,7 @@ import (
 func TestANameWithALineBreakIsOneLine(t *testing.T) {
 	var out strings.Builder
 	listResult{Blobs: []item{{Name: "old\nkeep.json"}, {Name: "b"}}}.Text(&out)
-	if got, want := out.String(), "old keep.json\nb\n"; got != want {
+	if got, want := out.String(), "\"old\\nkeep.json\"\nb\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
