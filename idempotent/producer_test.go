@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -284,11 +285,17 @@ func TestAnOutageWhileTheQueueIsCreatedEndsNoConsumer(t *testing.T) {
 					t.Fatal(err)
 				}
 				p := r.process()
-				n := 0
-				creates := func(odd int) func(*aztest.Request) bool {
-					return func(q *aztest.Request) bool { return q.Op == "Create Queue" && n < 40 && n%2 == odd }
+				var created atomic.Int64
+				creates := func(odd int64) func(*aztest.Request) bool {
+					return func(q *aztest.Request) bool {
+						n := created.Load()
+						return q.Op == "Create Queue" && n < 40 && n%2 == odd
+					}
 				}
-				count := func(q *aztest.Request) bool { n += map[bool]int{true: 1}[q.Op == "Create Queue"]; return false }
+				count := func(q *aztest.Request) bool {
+					created.Add(map[bool]int64{true: 1}[q.Op == "Create Queue"])
+					return false
+				}
 				kind.Match = creates(1)
 				p.wire.SetFaults(aztest.Fault{Kind: aztest.Refuse, Match: count}, kind,
 					aztest.Fault{Kind: aztest.Answer, Status: 409, Code: "QueueBeingDeleted", Match: creates(0)})
@@ -302,13 +309,13 @@ func TestAnOutageWhileTheQueueIsCreatedEndsNoConsumer(t *testing.T) {
 				ended := make(chan error, 1)
 				go func() { ended <- c.Run(ctx) }()
 				pass(15 * time.Minute)
-				if n >= 40 {
+				if created.Load() >= 40 {
 					r.send("m")
 				}
 				pass(time.Minute)
 				cancel()
 				if err := <-ended; err != nil || runs != 1 {
-					t.Errorf("%v after %d requests to create the queue, %d messages handled", err, n, runs)
+					t.Errorf("%v after %d requests to create the queue, %d messages handled", err, created.Load(), runs)
 				}
 			})
 		})

@@ -112,11 +112,7 @@ func (v *town) watchShares(d time.Duration) {
 
 // slow makes the work of a process take up to 2 s to return.
 func (r *resident) slow() *resident {
-	r.drain = func() time.Duration {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		return time.Duration(r.rand.Int64N(int64(2 * time.Second)))
-	}
+	r.drain = func() time.Duration { return time.Duration(r.rand.Int64N(int64(2 * time.Second))) }
 	return r
 }
 

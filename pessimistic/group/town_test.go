@@ -24,6 +24,19 @@ import (
 
 const duration = time.Minute // of the leases
 
+// source is a source of random numbers that goroutines share.
+type source struct {
+	mu  sync.Mutex
+	pcg *rand.PCG
+}
+
+// Uint64 implements rand.Source.
+func (s *source) Uint64() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pcg.Uint64()
+}
+
 // town is a group of simulated processes, and what the judges need to know of them.
 type town struct {
 	t     *testing.T
@@ -64,7 +77,7 @@ type resident struct {
 var errTerm = errors.New("terminated")
 
 func newTown(t *testing.T, w *pesstest.World, seed uint64, parts int) *town {
-	return &town{t: t, w: w, parts: parts, rand: rand.New(rand.NewPCG(seed, 43)), ended: map[error]int{}}
+	return &town{t: t, w: w, parts: parts, rand: rand.New(&source{pcg: rand.NewPCG(seed, 43)}), ended: map[error]int{}}
 }
 
 // Do implements policy.Transporter.

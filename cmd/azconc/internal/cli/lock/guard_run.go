@@ -3,6 +3,7 @@ package lock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -175,10 +176,17 @@ func (r *running) hold(h *pessimistic.Hold) error {
 	}
 	released := release(releasing)
 	sent()
-	if released != nil && !errors.Is(released, pessimistic.ErrLost) {
+	switch lost, gone := errors.AsType[*pessimistic.LostError](released); {
+	case gone && !r.status.isLost.Load(): // since the last renewal
+		r.status.lose(lost)
+		if err == nil {
+			return fail.Judged(ExitLost, "lost", fmt.Errorf("the command has ended, and its lock was lost before that: %w", lost))
+		}
+		r.f.Notef("%v", lost)
+	case released != nil && !gone:
 		r.status.write("released", map[string]any{"error": released.Error()})
 		r.f.Notef("%v", released)
-	} else {
+	default:
 		r.status.write("released", nil)
 	}
 	return err

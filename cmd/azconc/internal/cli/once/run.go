@@ -1,6 +1,7 @@
 package once
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -190,8 +191,12 @@ func (r *runner) finish(ctx context.Context, run *idem.Run, kept *proc.Head) err
 	if r.schedule != nil {
 		r.schedule.Keep(run, r.job, r.due)
 	}
-	if _, err := run.Finish(ctx, result); err != nil {
+	stored, err := run.Finish(ctx, result)
+	switch {
+	case err != nil:
 		return fmt.Errorf("the command has ended, but its result is not stored, so it will run again: %w", err)
+	case stored.Replayed && !bytes.Equal(stored.Value, result): // the lock was lost, and another process has ended first
+		return fail.Judged(fail.ExitConflict, "conflict", fmt.Errorf("%v was completed by another process meanwhile, with another output, which is what is stored", r.key))
 	}
 	return nil
 }
