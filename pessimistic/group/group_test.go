@@ -26,7 +26,7 @@ func simulated(t *testing.T, seeds int, parts []int, test func(t *testing.T, v *
 		case n > 100 && testing.Short():
 			many = 0
 		case n > 100:
-			many = max(1, seeds/10)
+			many = max(1, seeds/20)
 		case testing.Short():
 			many = max(1, seeds/10)
 		}
