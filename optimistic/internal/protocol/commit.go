@@ -221,7 +221,7 @@ func (t *commit) lookEarly(ctx context.Context) bool {
 	if fate == Undecided || fate == Unprovable && t.w.AnyBase {
 		return false
 	}
-	t.conclude(t.concluded(ctx, now, fate, why, t.last.Err))
+	_ = t.conclude(t.concluded(ctx, now, fate, why, t.last.Err)) // which keeps it
 	return true
 }
 
