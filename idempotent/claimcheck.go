@@ -40,7 +40,7 @@ import (
 // the modes based on them, detect the other copies without reading them; without Markers they go to the poison queue,
 // because they cannot be distinguished from messages whose body was deleted by another client.
 //
-// Whoever may add messages to the queue can write anything into one. So a blob is read and deleted only if it has the name that
+// A sender that may add messages to the queue can write anything into one. So a blob is read and deleted only if it has the name that
 // belongs to the queue, the message's id and its hash; a message that names another one is poison. See ClaimCheckOptions.Queues.
 //
 // A blob remains if the message was never sent, is poison, expired unread or was a late copy, if the marker that it was

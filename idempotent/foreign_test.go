@@ -13,7 +13,7 @@ import (
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
-// forged is the text of a message that names a blob. Whoever may only add messages can send it.
+// forged is the text of a message that names a blob. A sender that may only add messages can send it.
 func (r *rig) forged(id, blob string, sum []byte) {
 	r.t.Helper()
 	p := format.Packed{Container: "claims", Blob: blob, Bytes: 6, Length: 6, SHA256: sum}

@@ -167,7 +167,7 @@ func (c *collection) remove(ctx context.Context, info LockInfo) error {
 	return nil
 }
 
-// removeOrphan deletes a blob of tickets whose lock is gone, unless somebody has signed up since.
+// removeOrphan deletes a blob of tickets whose lock is gone, unless another process has signed up since.
 func (c *collection) removeOrphan(ctx context.Context, one listed) (err error) {
 	if !c.o.DryRun {
 		_, err = c.erase(ctx, c.k.opts.Prefix+one.name, blob.ModifiedAccessConditions{IfMatch: &one.seen.ETag})

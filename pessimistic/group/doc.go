@@ -31,7 +31,7 @@
 // # Failures
 //
 // A member whose lease is lost, because it was cut off, loses its parts one by one, each in time, and takes part again as soon as the
-// service answers. A part that somebody else holds, with azconc lock run for example, is left alone. If members look at different
+// service answers. A part that another process holds, with azconc lock run for example, is left alone. If members look at different
 // moments, a part may move once more than necessary; it is never worked on twice.
 //
 // Work that returns is begun again while the part is held: at once is never, see Options.Pause. A job whose parts are finished one day

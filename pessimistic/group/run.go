@@ -151,7 +151,7 @@ func (r *run) look() error {
 	return nil
 }
 
-// rests reports whether nothing moves. What does not change for long, such as a part that somebody else holds, does not move.
+// rests reports whether nothing moves. What does not change for long, such as a part that another process holds, does not move.
 func (r *run) rests() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -62,7 +62,7 @@ type Counts struct {
 }
 
 // Believed returns the counts that a message carries, or none if its earlier deliveries do not explain them: whoever sends it could
-// otherwise keep it from ever being poison. A message that was moved from another queue begins anew.
+// otherwise keep it from ever being poison. A message that was moved from another queue begins again.
 func (c Counts) Believed(deliveries int) Counts {
 	earlier := deliveries - 1
 	for _, n := range []int{c.Attempts, c.Excused, c.Unfinished} {
