@@ -11,6 +11,7 @@ import (
 
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pessimistic/election"
+	"github.com/azconc/azconc/pessimistic/internal/locks"
 	"github.com/azconc/azconc/pessimistic/internal/pesstest"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
@@ -32,48 +33,44 @@ func (m *mortal) Do(r *http.Request) (*http.Response, error) {
 // TestNothingFreeIsKeptForTheDead: what is built of locks was refused for ever, as a lock was, after ten waiters had been killed or had
 // given up.
 func TestNothingFreeIsKeptForTheDead(t *testing.T) {
-	type acquire = func(ctx context.Context, k *pessimistic.Locker, opts *pessimistic.LockOptions) (Access, error)
+	type acquire = func(ctx context.Context, k *pessimistic.Locker, opts *pessimistic.LockOptions) (locks.Holding, error)
 	for name, get := range map[string]acquire{
-		"a slot": func(ctx context.Context, k *pessimistic.Locker, opts *pessimistic.LockOptions) (Access, error) {
+		"a slot": func(ctx context.Context, k *pessimistic.Locker, opts *pessimistic.LockOptions) (locks.Holding, error) {
 			s, err := NewSemaphore(k, "pool", 2)
 			if err != nil {
 				return nil, err
 			}
-			one, err := s.Acquire(ctx, opts)
+			return held(s.Acquire(ctx, opts))
+		},
+		"a gate": func(ctx context.Context, k *pessimistic.Locker, opts *pessimistic.LockOptions) (locks.Holding, error) {
+			l, err := NewRWLock(k, "pool", nil)
 			if err != nil {
 				return nil, err
 			}
-			return one, nil
+			return held(l.Lock(ctx, opts))
 		},
-		"a gate": func(ctx context.Context, k *pessimistic.Locker, opts *pessimistic.LockOptions) (Access, error) {
-			s, err := NewStrategist(k, "pool", ExclusiveWriteExclusiveRead, nil)
-			if err != nil {
-				return nil, err
-			}
-			return s.Read(ctx, opts)
-		},
-		"a lead": func(ctx context.Context, k *pessimistic.Locker, opts *pessimistic.LockOptions) (Access, error) {
+		"a lead": func(ctx context.Context, k *pessimistic.Locker, opts *pessimistic.LockOptions) (locks.Holding, error) {
 			e, err := election.New(k, "lead", &election.Options{Candidacy: opts})
 			if err != nil {
 				return nil, err
 			}
-			var lead Access
+			var lead locks.Holding
 			err = e.Run(ctx, func(_ context.Context, h *pessimistic.Hold) error { lead = h; return election.Keep(nil) })
 			return lead, err
 		},
-		"a table": func(ctx context.Context, k *pessimistic.Locker, opts *pessimistic.LockOptions) (Access, error) {
+		"a table": func(ctx context.Context, k *pessimistic.Locker, opts *pessimistic.LockOptions) (locks.Holding, error) {
 			name, err := k.TableLock("orders", "")
 			if err != nil {
 				return nil, err
 			}
-			return k.Lock(ctx, name, opts)
+			return held(k.Lock(ctx, name, opts))
 		},
 	} {
 		for _, killed := range []bool{false, true} {
 			for _, wait := range []time.Duration{0, time.Second, 3 * time.Second} { // 0: NoWait
 				t.Run(name, func(t *testing.T) {
 					pesstest.InBubble(t, func(t *testing.T, w *pesstest.World) {
-						mustGet := func(k *pessimistic.Locker, opts *pessimistic.LockOptions) Access {
+						mustGet := func(k *pessimistic.Locker, opts *pessimistic.LockOptions) locks.Holding {
 							a, err := get(t.Context(), k, opts)
 							if err != nil {
 								t.Fatalf("killed %v, wait %v: %v", killed, wait, err)
@@ -81,9 +78,9 @@ func TestNothingFreeIsKeptForTheDead(t *testing.T) {
 							return a
 						}
 						k := direct(w, nil)
-						held := []Access{mustGet(k, nil)}
+						taken := []locks.Holding{mustGet(k, nil)}
 						if name == "a slot" {
-							held = append(held, mustGet(k, nil))
+							taken = append(taken, mustGet(k, nil))
 						}
 						var all sync.WaitGroup
 						for range 10 {
@@ -101,7 +98,7 @@ func TestNothingFreeIsKeptForTheDead(t *testing.T) {
 							})
 						}
 						all.Wait()
-						for _, one := range held {
+						for _, one := range taken {
 							if err := one.Release(t.Context()); err != nil {
 								t.Error(err)
 							}

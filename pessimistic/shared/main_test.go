@@ -1,6 +1,7 @@
 package shared
 
 import (
+	"context"
 	"runtime/debug"
 	"testing"
 
@@ -8,6 +9,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pessimistic/internal/locks"
 	"github.com/azconc/azconc/pessimistic/internal/pesstest"
 )
 
@@ -26,6 +28,26 @@ func lockerOf(w *pesstest.World, opts *pessimistic.LockerOptions) *pessimistic.L
 func direct(w *pesstest.World, opts *pessimistic.LockerOptions) *pessimistic.Locker {
 	w.T.Helper()
 	return lockerOver(w.T, w.Service.Container("box"), opts)
+}
+
+// held is the result of an acquisition without its type: an error comes with no value, not with a nil pointer in one.
+func held[H locks.Holding](h H, err error) (locks.Holding, error) {
+	if err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+func reading(l *RWLock) func(context.Context, *pessimistic.LockOptions) (locks.Holding, error) {
+	return func(ctx context.Context, opts *pessimistic.LockOptions) (locks.Holding, error) {
+		return held(l.RLock(ctx, opts))
+	}
+}
+
+func writing(l *RWLock) func(context.Context, *pessimistic.LockOptions) (locks.Holding, error) {
+	return func(ctx context.Context, opts *pessimistic.LockOptions) (locks.Holding, error) {
+		return held(l.Lock(ctx, opts))
+	}
 }
 
 func lockerOver(t *testing.T, client *container.Client, opts *pessimistic.LockerOptions) *pessimistic.Locker {

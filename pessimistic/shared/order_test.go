@@ -18,6 +18,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
 	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pessimistic/internal/locks"
 	"github.com/azconc/azconc/pessimistic/internal/pesstest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
@@ -49,7 +50,7 @@ func (c crowd) String() string {
 }
 
 // gather lets n processes take turns for a while, after a time of settling. dies is the share of the calls that die while they wait.
-func gather(t *testing.T, seed uint64, n int, section, settle, span time.Duration, dies float64, take func(ctx context.Context, k *pessimistic.Locker, i int) (Access, error)) (out crowd) {
+func gather(t *testing.T, seed uint64, n int, section, settle, span time.Duration, dies float64, take func(ctx context.Context, k *pessimistic.Locker, i int) (locks.Holding, error)) (out crowd) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := pesstest.New(t, pesstest.WithLatency(seed))
@@ -120,17 +121,13 @@ func seeds(n uint64) uint64 {
 	return n
 }
 
-func aSlot(slots int) func(ctx context.Context, k *pessimistic.Locker, i int) (Access, error) {
-	return func(ctx context.Context, k *pessimistic.Locker, _ int) (Access, error) {
+func aSlot(slots int) func(ctx context.Context, k *pessimistic.Locker, i int) (locks.Holding, error) {
+	return func(ctx context.Context, k *pessimistic.Locker, _ int) (locks.Holding, error) {
 		s, err := NewSemaphore(k, "pool", slots)
 		if err != nil {
 			return nil, err
 		}
-		slot, err := s.Acquire(ctx, nil)
-		if err != nil {
-			return nil, err
-		}
-		return slot, nil
+		return held(s.Acquire(ctx, nil))
 	}
 }
 
@@ -171,15 +168,15 @@ func TestDeadWaitersDelayASemaphoreBriefly(t *testing.T) {
 // TestReadersAndWritersTakeTurns: writers that follow each other without a gap kept the readers out.
 func TestReadersAndWritersTakeTurns(t *testing.T) {
 	for seed := range seeds(2) {
-		got := gather(t, seed, 8, time.Second, 30*time.Second, 3*time.Minute, 0, func(ctx context.Context, k *pessimistic.Locker, i int) (Access, error) {
-			s, err := NewStrategist(k, "data", ExclusiveWriteSharedRead, nil)
+		got := gather(t, seed, 8, time.Second, 30*time.Second, 3*time.Minute, 0, func(ctx context.Context, k *pessimistic.Locker, i int) (locks.Holding, error) {
+			l, err := NewRWLock(k, "data", nil)
 			if err != nil {
 				return nil, err
 			}
 			if i%2 == 0 {
-				return s.Write(ctx, nil)
+				return writing(l)(ctx, nil)
 			}
-			return s.Read(ctx, nil)
+			return reading(l)(ctx, nil)
 		})
 		t.Log(got)
 		if got.least() < 0.5 || slices.Max(got.waited) > 30*time.Second {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pessimistic/internal/locks"
 	"github.com/azconc/azconc/pessimistic/internal/pesstest"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
@@ -17,28 +18,28 @@ import (
 // exclusive is something that one process at a time can have. take waits for it, and blocks until it has it or fails.
 type exclusive struct {
 	name string
-	take func(ctx context.Context, t *testing.T, k *pessimistic.Locker, wait time.Duration) (Access, error)
+	take func(ctx context.Context, t *testing.T, k *pessimistic.Locker, wait time.Duration) (locks.Holding, error)
 }
 
 var exclusives = []exclusive{
-	{"Lock", func(ctx context.Context, t *testing.T, k *pessimistic.Locker, wait time.Duration) (Access, error) {
+	{"Lock", func(ctx context.Context, t *testing.T, k *pessimistic.Locker, wait time.Duration) (locks.Holding, error) {
 		return k.Lock(ctx, "job", &pessimistic.LockOptions{MaxWait: max(wait, 0)})
 	}},
-	{"Semaphore", func(ctx context.Context, t *testing.T, k *pessimistic.Locker, wait time.Duration) (Access, error) {
+	{"Semaphore", func(ctx context.Context, t *testing.T, k *pessimistic.Locker, wait time.Duration) (locks.Holding, error) {
 		s, err := NewSemaphore(k, "pool", 1)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return s.Acquire(ctx, &pessimistic.LockOptions{MaxWait: max(wait, 0)})
 	}},
-	{"RWLock, writing", func(ctx context.Context, t *testing.T, k *pessimistic.Locker, wait time.Duration) (Access, error) {
+	{"RWLock, writing", func(ctx context.Context, t *testing.T, k *pessimistic.Locker, wait time.Duration) (locks.Holding, error) {
 		w, err := NewRWLock(k, "doc", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return w.Lock(ctx, &pessimistic.LockOptions{MaxWait: max(wait, 0)})
 	}},
-	{"RWLock, reading after a writer", func(ctx context.Context, t *testing.T, k *pessimistic.Locker, wait time.Duration) (Access, error) {
+	{"RWLock, reading after a writer", func(ctx context.Context, t *testing.T, k *pessimistic.Locker, wait time.Duration) (locks.Holding, error) {
 		w, err := NewRWLock(k, "doc", nil)
 		if err != nil {
 			t.Fatal(err)

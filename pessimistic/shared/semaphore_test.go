@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pessimistic/internal/locks"
 	"github.com/azconc/azconc/pessimistic/internal/pesstest"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
@@ -165,9 +166,6 @@ func TestASemaphoreRefusesInvalidOptions(t *testing.T) {
 		if _, err := NewSemaphore(nil, "pool", 1); err == nil {
 			t.Error("no Locker: no error")
 		}
-		if _, err := NewStrategist(k, "data", "shared write / shared read", nil); err == nil {
-			t.Error("a strategy that nobody knows: no error")
-		}
 	})
 }
 
@@ -244,43 +242,42 @@ func TestAWriterWaitsForReadersAndKeepsNewOnesOut(t *testing.T) {
 	})
 }
 
-func TestAStrategySaysWhichAccessMayOverlap(t *testing.T) {
-	for strategy, want := range map[Strategy]struct{ writers, readers bool }{
-		ExclusiveWriteSharedRead:    {false, true},
-		ExclusiveWriteExclusiveRead: {false, false},
-		SharedWriteExclusiveRead:    {true, false},
-	} {
-		t.Run(string(strategy), func(t *testing.T) {
-			pesstest.InBubble(t, func(t *testing.T, w *pesstest.World) {
-				w.Faults.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Probability: 0.1})
-				type entry func(context.Context, *pessimistic.LockOptions) (Access, error)
-				one, _ := NewStrategist(lockerOf(w, nil), "data", strategy, nil)
-				two, _ := NewStrategist(direct(w, nil), "data", strategy, nil)
-				for _, tt := range []struct {
-					name          string
-					first, second entry
-					together      bool
-				}{
-					{"writers", one.Write, two.Write, want.writers},
-					{"readers", one.Read, two.Read, want.readers},
-					{"a reader beside a writer", one.Write, two.Read, false},
-					{"a writer beside a reader", one.Read, two.Write, false},
-				} {
-					a, err := tt.first(t.Context(), nil)
-					if err != nil {
-						t.Fatal(err)
-					}
-					b, err := tt.second(t.Context(), &pessimistic.LockOptions{MaxWait: 2 * time.Second})
-					if together := err == nil; together != tt.together || !together && !errors.Is(err, pessimistic.ErrHeld) {
-						t.Errorf("%s: %v, want together = %v", tt.name, err, tt.together)
-					}
-					if b != nil {
-						_ = b.Release(t.Context())
-					}
-					_ = a.Release(t.Context())
-					bubble.Sleep(time.Minute)
-				}
-			})
-		})
-	}
+func TestReadersOverlapAndNothingElseDoes(t *testing.T) {
+	pesstest.InBubble(t, func(t *testing.T, w *pesstest.World) {
+		w.Faults.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Probability: 0.1})
+		type entry = func(context.Context, *pessimistic.LockOptions) (locks.Holding, error)
+		sides := func(k *pessimistic.Locker) (read, write entry) {
+			l, err := NewRWLock(k, "data", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return reading(l), writing(l)
+		}
+		read, write := sides(lockerOf(w, nil))
+		otherReads, otherWrites := sides(direct(w, nil))
+		for _, tt := range []struct {
+			name          string
+			first, second entry
+			together      bool
+		}{
+			{"writers", write, otherWrites, false},
+			{"readers", read, otherReads, true},
+			{"a reader beside a writer", write, otherReads, false},
+			{"a writer beside a reader", read, otherWrites, false},
+		} {
+			a, err := tt.first(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := tt.second(t.Context(), &pessimistic.LockOptions{MaxWait: 2 * time.Second})
+			if together := err == nil; together != tt.together || !together && !errors.Is(err, pessimistic.ErrHeld) {
+				t.Errorf("%s: %v, want together = %v", tt.name, err, tt.together)
+			}
+			if b != nil {
+				_ = b.Release(t.Context())
+			}
+			_ = a.Release(t.Context())
+			bubble.Sleep(time.Minute)
+		}
+	})
 }

@@ -57,7 +57,7 @@ var rows = []row{
 	{"A second lease: 409; a write without it: 412", "pessimistic.ErrHeld", "blob lease acquire", onAzurite, "lease"},
 	{"A write with an expired lease: 412", "pessimistic.LostError", "blob put", expiring, "lease"},
 	{"Container leases guard deletion only", "pessimistic.NewContainer", "container lease acquire", onAzurite, "container-lease"},
-	{"Exclusive and shared writes and reads", "pessimistic/shared.NewStrategist", "lock run", onAzurite, "lease-strategies"},
+	{"Exclusive and shared writes and reads", "pessimistic/shared.NewRWLock", "lock run", onAzurite, "lease-strategies"},
 	{"Query Entities", "optimistic.Read", "table query", entitiesTest, "entity"},
 	{"Insert Entity", "optimistic.Create", "table insert", entitiesTest, "entity"},
 	{"Update Entity", "optimistic.Replace", "table replace", entitiesTest, "entity"},

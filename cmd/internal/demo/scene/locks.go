@@ -59,27 +59,37 @@ func containerLease(s *stage) {
 func leaseStrategies(s *stage) {
 	s.box()
 	a, b := s.client("client 1"), s.client("client 2")
-	strategies := []shared.Strategy{shared.ExclusiveWriteSharedRead, shared.ExclusiveWriteExclusiveRead, shared.SharedWriteExclusiveRead}
-	for i, strategy := range strategies {
-		name := []string{"shared-read", "exclusive", "shared-write"}[i]
-		command := "azconc lock run @/" + name + " --no-wait -- CMD"
-		write := func(c *client) (shared.Access, error) {
-			st, err := shared.NewStrategist(c.locker(), name, strategy, nil)
-			c.must(err)
-			return st.Write(c.ctx, &pessimistic.LockOptions{NoWait: true})
-		}
-		a.does(string(strategy)+": writes", "shared.NewStrategist", command)
-		first, err := write(a)
+	type lock interface {
+		Release(ctx context.Context) error
+	}
+	rwlock := func(c *client, name string) *shared.RWLock {
+		l, err := shared.NewRWLock(c.locker(), name, nil)
+		c.must(err)
+		return l
+	}
+	for _, strategy := range []struct {
+		title, name, call string
+		write             func(c *client, name string) (lock, error)
+		together          bool // writers
+	}{
+		{"exclusive write, shared read", "shared-read", "RWLock.Lock", func(c *client, name string) (lock, error) { return rwlock(c, name).TryLock(s.ctx) }, false},
+		{"exclusive write, exclusive read", "exclusive", "Locker.Lock", func(c *client, name string) (lock, error) { return c.locker().TryLock(s.ctx, name) }, false},
+		// Those who write are what an RWLock calls readers.
+		{"shared write, exclusive read", "shared-write", "RWLock.RLock", func(c *client, name string) (lock, error) { return rwlock(c, name).TryRLock(s.ctx) }, true},
+	} {
+		command := "azconc lock run @/" + strategy.name + " --no-wait -- CMD"
+		a.does(strategy.title+": writes", strategy.call, command)
+		first, err := strategy.write(a, strategy.name)
 		a.ok(err)
-		b.does(string(strategy)+": writes too", "shared.NewStrategist", command)
-		second, err := write(b)
-		if strategy == shared.SharedWriteExclusiveRead {
+		b.does(strategy.title+": writes too", strategy.call, command)
+		second, err := strategy.write(b, strategy.name)
+		if strategy.together {
 			b.ok(err)
-			b.does(string(strategy)+": has written", "shared.Access", command).ok(second.Release(s.ctx))
+			b.does(strategy.title+": has written", "Release", command).ok(second.Release(s.ctx))
 		} else {
 			b.refused(pessimistic.ErrHeld, err)
 		}
-		a.does(string(strategy)+": has written", "shared.Access", command).ok(first.Release(s.ctx))
+		a.does(strategy.title+": has written", "Release", command).ok(first.Release(s.ctx))
 	}
 }
 
