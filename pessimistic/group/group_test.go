@@ -154,7 +154,6 @@ func TestAJoinMovesNoMoreThanItsShareAndALeaveOnlyItsOwn(t *testing.T) {
 					t.Fatal(err)
 				}
 				v.term(one)
-				bubble.Sleep(pesstest.Latency)
 				took := v.within(alive, "a leave")
 				t.Logf("a leave, which leaves %d, took %v", len(v.members), took)
 				if m, b := v.moved(); m != moved || b-begun != counts[one] {

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/azconc/azconc/pessimistic"
@@ -232,6 +233,7 @@ func (v *town) within(most time.Duration, what string) time.Duration {
 	v.t.Helper()
 	began := time.Now()
 	for {
+		synctest.Wait() // the work of a member that has just been told to leave has noticed it
 		err := v.even()
 		if err == nil {
 			return time.Since(began)
