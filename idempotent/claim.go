@@ -13,6 +13,7 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/clock"
 	"github.com/azconc/azconc/pkg/observe"
 )
 
@@ -25,8 +26,8 @@ type claim struct {
 	o *owner
 	d *delivery
 
-	renewing sync.Mutex // held while the claim is renewed
-	until    time.Time  // when it ends, by the local clock
+	renewing sync.Mutex    // held while the claim is renewed
+	until    clock.Instant // when it ends
 }
 
 // remember takes over the counts in the marker of a message that cannot carry them.
@@ -52,13 +53,13 @@ func (k *claim) hold(ctx context.Context) error {
 	}
 	defer k.renewing.Unlock()
 	o, d := k.o, k.d
-	until := o.until(d, d.at.Add(time.Since(d.received)))
+	until := o.until(d, d.at.Add(d.received.Passed()))
 	local := d.received.Add(until.Sub(d.at))
-	if time.Until(k.until) > o.life/2 || !local.After(k.until) {
+	if k.until.Left() > o.life/2 || local.Since(k.until) <= 0 {
 		return nil
 	}
 	hidden, _ := d.receipt.Deadline()
-	ctx, cancel := context.WithDeadline(ctx, hidden.Add(-d.c.o.Visibility/3))
+	ctx, cancel := context.WithTimeout(ctx, hidden.Left()-d.c.o.Visibility/3)
 	defer cancel()
 	gone := false
 	err := k.transact(ctx, func(ctx context.Context, tx *tables.Tx) error {
@@ -76,7 +77,7 @@ func (k *claim) hold(ctx context.Context) error {
 	})
 	hidden, _ = d.receipt.Deadline()
 	switch {
-	case err != nil && k.until.Before(hidden), gone:
+	case err != nil && hidden.Since(k.until) > 0, gone:
 		return ErrOwnershipLost
 	case err == nil:
 		k.until = local
@@ -141,7 +142,7 @@ func (o *owner) poison(ctx context.Context, d *delivery, poisoned markers.Marker
 // forget stores the counts of a message that cannot carry them, unless another consumer may have received it since. Requests: 1.
 func (o *owner) forget(ctx context.Context, d *delivery) error {
 	until, ours := d.receipt.Deadline()
-	if d.claim == nil || d.carries || !ours || !time.Now().Before(until) {
+	if d.claim == nil || d.carries || !ours || until.Left() <= 0 {
 		return nil
 	}
 	err := d.claim.count(ctx, d.e.Counts)

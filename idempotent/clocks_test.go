@@ -11,6 +11,7 @@ import (
 	"github.com/azconc/azconc/idempotent/internal/format"
 	"github.com/azconc/azconc/idempotent/internal/markers"
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/clock"
 )
 
 // Between its copy in the poison queue and its deletion, a message is marked: a crash after a deletion that came first would leave a
@@ -56,7 +57,7 @@ func TestAClaimEndsByTheQueuesClock(t *testing.T) {
 					t.Fatal(err)
 				}
 				d := &delivery{c: c, m: &Message{ID: "this", Key: "k", Expires: now.Add(100 * time.Hour)},
-					arrival: arrival{e: format.Message{As: format.Envelope}, carries: true, received: now, at: now.Add(tt.queue)},
+					arrival: arrival{e: format.Message{As: format.Envelope}, carries: true, received: clock.Of(now), at: now.Add(tt.queue)},
 					mark:    mark{partition: markers.PartitionOf(c.queue.Path, "k"), row: markers.RowOf("k")}}
 				if err := o.consult(t.Context(), d); err != nil || d.fate != tt.want {
 					t.Errorf("fate %d, %v, want %d", d.fate, err, tt.want)
@@ -70,11 +71,11 @@ func TestAClaimEndsByTheQueuesClock(t *testing.T) {
 func TestAClaimIsCountedFromTheReceive(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		c := r.consumer(func(context.Context, *Message) error { return nil }, ConsumerOptions{Markers: r.markers})
-		o, received, at := c.dedupe.(*owner), time.Now(), time.Now().Add(time.Hour)
+		o, received, at := c.dedupe.(*owner), clock.Now(), time.Now().Add(time.Hour)
 		d := &delivery{c: c, m: &Message{ID: "m"}, arrival: arrival{carries: true, received: received, at: at}}
 		pass(4 * time.Minute)
 		o.claimed(d, at.Add(5*time.Minute))
-		if left := time.Until(d.claim.until); left != time.Minute {
+		if left := d.claim.until.Left(); left != time.Minute {
 			t.Errorf("%v are left, want 1m", left)
 		}
 	})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/azconc/azconc/idempotent/internal/format"
 	"github.com/azconc/azconc/idempotent/internal/queues"
+	"github.com/azconc/azconc/pkg/clock"
 	"github.com/azconc/azconc/pkg/observe"
 )
 
@@ -29,8 +30,8 @@ type arrival struct {
 	raw      string
 	carries  bool // its text carries its counts: it is an envelope that has room for them
 	receipt  *queues.Receipt
-	received time.Time // just before the request was sent
-	at       time.Time // when it was received, by the queue's clock
+	received clock.Instant // just before the request was sent
+	at       time.Time     // when it was received, by the queue's clock
 	decoded  error
 	stale    time.Time // when it has waited too long for a handler
 }
@@ -205,10 +206,11 @@ func (d *delivery) putOff(most time.Duration) {
 func (d *delivery) follow() (stands bool) {
 	c, original := d.c, d.original
 	until, _ := d.receipt.Deadline()
+	waiting, cancel := until.Add(-c.o.Visibility/3).Context(c.stopping, nil)
+	defer cancel()
 	select {
 	case <-original.settled:
-	case <-time.After(time.Until(until) - d.c.o.Visibility/3):
-	case <-c.stopping.Done():
+	case <-waiting.Done():
 	}
 	over := false
 	select {
@@ -243,7 +245,7 @@ func (d *delivery) replay() {
 	d.replays = true
 	if c.o.Replay != nil {
 		until, _ := d.receipt.Deadline()
-		ctx, cancel := context.WithDeadlineCause(d.within, until, ErrOwnershipLost)
+		ctx, cancel := until.Context(d.within, ErrOwnershipLost)
 		defer cancel()
 		if err := guarded(ctx, d.m, func(ctx context.Context, m *Message) error { return c.o.Replay(ctx, m, d.result) }); err != nil {
 			d.giveBack(observe.Retried, c.o.Backoff.Wait(d.m.Attempt-1), err)

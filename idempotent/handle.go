@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/azconc/azconc/idempotent/internal/queues"
 	"github.com/azconc/azconc/idempotent/internal/send"
+	"github.com/azconc/azconc/pkg/clock"
 	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/retry"
 )
@@ -107,7 +107,7 @@ func (d *delivery) beat(ctx context.Context) (lost bool) {
 		}
 		// A renewal in progress is not cut off when the handler returns: its response has the receipt to settle the
 		// message with.
-		renewing, cancel := context.WithDeadline(context.WithoutCancel(ctx), until.Add(-d.c.margin))
+		renewing, cancel := context.WithTimeout(context.WithoutCancel(ctx), until.Left()-d.c.margin)
 		err := d.receipt.Extend(renewing, d.c.o.Visibility)
 		cancel()
 		switch {
@@ -126,11 +126,11 @@ func (d *delivery) beat(ctx context.Context) (lost bool) {
 func (d *delivery) sleep(ctx context.Context, left time.Duration) error {
 	for {
 		until, ours := d.receipt.Deadline()
-		wait := time.Until(until) - left
+		wait := until.Left() - left
 		if !ours || wait <= 0 {
 			return nil
 		}
-		if err := retry.Sleep(ctx, min(wait, queues.Watch)); err != nil {
+		if err := retry.Sleep(ctx, min(wait, clock.Watch)); err != nil {
 			return err
 		}
 	}
@@ -216,7 +216,7 @@ func (d *delivery) ready(ctx context.Context) error {
 	if !ours {
 		return ErrOwnershipLost
 	}
-	if !time.Now().Before(until.Add(-d.c.margin)) {
+	if until.Left() <= d.c.margin {
 		if err := d.receipt.Extend(ctx, d.c.o.Visibility); err != nil {
 			return fmt.Errorf("%w: its visibility timeout passed before its handler could start: %w", ErrOwnershipLost, err)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/azconc/azconc/idempotent/internal/queues"
 	"github.com/azconc/azconc/idempotent/redrive"
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/clock"
 	"github.com/azconc/azconc/pkg/observe"
 )
 
@@ -113,7 +114,7 @@ func TestARenewalThatIsRefusedTooLateProvesNothing(t *testing.T) {
 			t.Fatal(got, err)
 		}
 		receipt := queue.Receipt(*got[0].MessageID, *got[0].MessageText)
-		receipt.Adopt(*got[0].PopReceipt, time.Now().Add(5*time.Second))
+		receipt.Adopt(*got[0].PopReceipt, clock.Now().Add(5*time.Second))
 		pass(3 * time.Second)
 		go func() {
 			pass(2500 * time.Millisecond)

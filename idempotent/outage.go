@@ -9,6 +9,7 @@ import (
 
 	"github.com/azconc/azconc/idempotent/internal/send"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/clock"
 	"github.com/azconc/azconc/pkg/retry"
 	"github.com/azconc/azconc/pkg/wire"
 )
@@ -39,14 +40,14 @@ func (s *suspension) lasts() bool {
 }
 
 // wait waits for the end, at most until the given time, and reports whether there is none now.
-func (s *suspension) wait(ctx context.Context, until time.Time) bool {
+func (s *suspension) wait(ctx context.Context, until clock.Instant) bool {
 	s.mu.Lock()
 	over := s.over
 	s.mu.Unlock()
 	if over == nil {
 		return ctx.Err() == nil
 	}
-	ctx, cancel := context.WithDeadline(ctx, until)
+	ctx, cancel := until.Context(ctx, nil)
 	defer cancel()
 	select {
 	case <-over:

@@ -13,6 +13,7 @@ import (
 	"github.com/azconc/azconc/idempotent/internal/queues"
 	"github.com/azconc/azconc/idempotent/internal/send"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/clock"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/retry"
 )
@@ -116,7 +117,7 @@ func (c *Consumer) receive(ctx context.Context, n int) ([]*delivery, error) {
 	}
 	asking, cancel := retry.Detached(ctx, send.TryTimeout)
 	defer cancel()
-	began := time.Now()
+	began := clock.Now()
 	messages, err := c.queue.Receive(asking, n, c.o.Visibility)
 	if err != nil {
 		return nil, err
@@ -133,12 +134,12 @@ func (c *Consumer) receive(ctx context.Context, n int) ([]*delivery, error) {
 // redelivered is a message that was received while an earlier delivery of it was in flight.
 type redelivered struct {
 	m     *azqueue.DequeuedMessage
-	began time.Time
+	began clock.Instant
 }
 
 // take makes a delivery of a message. If an earlier delivery is in flight, it continues with the new pop receipt, and
 // take returns nil. If that one has given the message back and makes no use of the receipt, done makes the delivery.
-func (c *Consumer) take(m *azqueue.DequeuedMessage, began time.Time) *delivery {
+func (c *Consumer) take(m *azqueue.DequeuedMessage, began clock.Instant) *delivery {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if had := c.inFlight[ptr.Value(m.MessageID)]; had != nil {
@@ -150,7 +151,7 @@ func (c *Consumer) take(m *azqueue.DequeuedMessage, began time.Time) *delivery {
 }
 
 // admit makes a delivery of a message. c.mu is held.
-func (c *Consumer) admit(m *azqueue.DequeuedMessage, began time.Time) *delivery {
+func (c *Consumer) admit(m *azqueue.DequeuedMessage, began clock.Instant) *delivery {
 	id := ptr.Value(m.MessageID)
 	d := &delivery{c: c, arrival: arrival{raw: ptr.Value(m.MessageText), received: began, at: ptr.Value(m.TimeNextVisible).Add(-c.o.Visibility)}}
 	d.e, d.decoded = format.Decode(d.raw, format.Encoding(c.o.Encoding))

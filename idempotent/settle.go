@@ -159,7 +159,7 @@ func (d *delivery) hiding(after time.Duration) time.Duration {
 	if d.m.Expires.IsZero() { // an intermediary has dropped it
 		return pause
 	}
-	left := d.m.Expires.Sub(d.at) - time.Since(d.received) - 2*time.Second
+	left := d.m.Expires.Sub(d.at) - d.received.Passed() - 2*time.Second
 	return min(pause, max(left.Truncate(time.Second), time.Second))
 }
 
@@ -176,7 +176,7 @@ func (d *delivery) poison(why error) {
 	err := d.settle(observe.Poisoned, func(ctx context.Context) error {
 		facts := format.Poison{Reason: why.Error(), Queue: c.queue.Path, MessageID: d.m.ID, Inserted: d.m.Inserted, Expires: d.m.Expires, Deliveries: d.m.Deliveries}
 		until, _ := d.receipt.Deadline()
-		ctx, cancel := context.WithTimeout(ctx, max(time.Until(until), send.TryTimeout))
+		ctx, cancel := context.WithTimeout(ctx, max(until.Left(), send.TryTimeout))
 		defer cancel()
 		if err := bury(ctx, c.poison, d.raw, d.e, facts); err != nil {
 			return err

@@ -16,6 +16,7 @@ import (
 	"github.com/azconc/azconc/idempotent/internal/queues"
 	"github.com/azconc/azconc/idempotent/redrive"
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/clock"
 	"github.com/azconc/azconc/pkg/observe"
 )
 
@@ -114,7 +115,7 @@ func TestALateDeletionWhoseResponseIsLostProvesNothing(t *testing.T) {
 		id, pop, text := r.received(r.queue)
 		p := r.process()
 		receipt := queues.New(p.queue, observe.Hooks{}, nil).Receipt(id, text)
-		receipt.Adopt(pop, time.Now().Add(30*time.Second))
+		receipt.Adopt(pop, clock.Now().Add(30*time.Second))
 		pass(31 * time.Second)
 		r.receiveAndDie(1, 30*time.Second)
 		p.wire.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Op("Delete Message"), Count: 1})
@@ -127,7 +128,7 @@ func TestALateDeletionWhoseResponseIsLostProvesNothing(t *testing.T) {
 		id, pop, text := r.received(r.queue)
 		p := r.process()
 		receipt := queues.New(p.queue, observe.Hooks{}, nil).Receipt(id, text)
-		receipt.Adopt(pop, time.Now().Add(30*time.Second))
+		receipt.Adopt(pop, clock.Now().Add(30*time.Second))
 		p.wire.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Op("Delete Message"), Count: 1})
 		if err := receipt.Delete(t.Context()); err != nil || len(r.left(r.queue)) != 0 {
 			t.Errorf("delete: %v, %d left", err, len(r.left(r.queue)))
@@ -233,7 +234,7 @@ func TestARenewalThatAnIntermediaryConfirmsLeavesTheReceiptUnknown(t *testing.T)
 		id, pop, text := r.received(r.queue)
 		p := r.process()
 		receipt := queues.New(p.queue, observe.Hooks{}, nil).Receipt(id, text)
-		receipt.Adopt(pop, time.Now().Add(30*time.Second))
+		receipt.Adopt(pop, clock.Now().Add(30*time.Second))
 		p.wire.SetFaults(aztest.Fault{Kind: aztest.PageAfterCommit, Status: http.StatusNoContent, Match: aztest.Op("Update Message"), Count: 1})
 		if err := receipt.Extend(t.Context(), time.Minute); !errors.Is(err, queues.ErrReceiptUnknown) {
 			t.Errorf("extend: %v", err)

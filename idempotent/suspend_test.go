@@ -3,23 +3,27 @@ package idempotent
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
-	"github.com/azconc/azconc/idempotent/internal/queues"
+	"github.com/azconc/azconc/idempotent/internal/markers"
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/clock"
 	"github.com/azconc/azconc/pkg/observe"
 )
 
-// suspendedFrom has the machine suspended at a time, for so long: the wall clock advances, and timers stand still.
-func suspendedFrom(t *testing.T, at time.Time, d time.Duration) {
-	queues.Suspended = func(since time.Time) time.Duration {
-		if !since.Before(at) || time.Now().Before(at) {
-			return 0
+// suspendedFrom has the machine suspended at each of some times, for so long: the wall clock advances, and timers stand still.
+func suspendedFrom(t *testing.T, d time.Duration, at ...time.Time) {
+	clock.Jumped = func() (all time.Duration) {
+		for _, at := range at {
+			if !time.Now().Before(at) {
+				all += d
+			}
 		}
-		return d
+		return all
 	}
-	t.Cleanup(func() { queues.Suspended = nil })
+	t.Cleanup(func() { clock.Jumped = nil })
 }
 
 // TestAHandlerEndsWithinASecondOfASuspension: a machine that slept through the visibility timeout woke with a handler that worked on for
@@ -28,7 +32,7 @@ func TestAHandlerEndsWithinASecondOfASuspension(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.send("m")
 		at := time.Now().Add(5 * time.Second)
-		suspendedFrom(t, at, time.Minute)
+		suspendedFrom(t, time.Minute, at)
 		var ended time.Time
 		var why error
 		c := r.consumer(func(ctx context.Context, _ *Message) error {
@@ -39,7 +43,7 @@ func TestAHandlerEndsWithinASecondOfASuspension(t *testing.T) {
 		if err := c.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if late := ended.Sub(at); late > queues.Watch || !errors.Is(why, ErrOwnershipLost) {
+		if late := ended.Sub(at); late > clock.Watch || !errors.Is(why, ErrOwnershipLost) {
 			t.Errorf("the handler's context ended %v after the machine had woken: %v", late, why)
 		}
 	})
@@ -49,7 +53,7 @@ func TestAHandlerEndsWithinASecondOfASuspension(t *testing.T) {
 func TestAShortSuspensionIsRenewedAtOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.send("m")
-		suspendedFrom(t, time.Now().Add(5*time.Second), 20*time.Second)
+		suspendedFrom(t, 20*time.Second, time.Now().Add(5*time.Second))
 		c := r.consumer(func(ctx context.Context, _ *Message) error {
 			pass(12 * time.Second)
 			return ctx.Err()
@@ -68,7 +72,7 @@ func TestAShortSuspensionIsRenewedAtOnce(t *testing.T) {
 func TestADeletionAfterASuspensionProvesNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.send("m")
-		suspendedFrom(t, time.Now().Add(500*time.Millisecond), time.Minute)
+		suspendedFrom(t, time.Minute, time.Now().Add(500*time.Millisecond))
 		r.service.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: 404, Code: "MessageNotFound", Match: aztest.Op("Delete Message")})
 		c := r.consumer(func(context.Context, *Message) error { pass(900 * time.Millisecond); return nil },
 			ConsumerOptions{Dedupe: DedupeNone, MaxMessages: 1, Visibility: 30 * time.Second})
@@ -79,6 +83,68 @@ func TestADeletionAfterASuspensionProvesNothing(t *testing.T) {
 			if k == observe.Completed {
 				t.Errorf("%v", r.kinds())
 			}
+		}
+	})
+}
+
+// TestAClaimIsRenewedAcrossSuspensions: the message was renewed after each of them, and its claim was not, so that a copy was handled
+// beside it.
+func TestAClaimIsRenewedAcrossSuspensions(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.send("m")
+		began := time.Now()
+		suspendedFrom(t, 200*time.Second, began.Add(10*time.Second), began.Add(20*time.Second), began.Add(30*time.Second))
+		c := r.consumer(func(ctx context.Context, m *Message) error {
+			pass(time.Minute)
+			claim, _, err := markers.Find(ctx, r.markers.table.Entity(markers.PartitionOf(m.Queue, m.Key), markers.RowOf(m.Key)), r.markers.table.Reading())
+			if now := time.Now().Add(600 * time.Second); err != nil || claim.Until.Before(now) {
+				t.Errorf("the claim ends at %v, and it is %v: %v", claim.Until, now, err)
+			}
+			return ctx.Err()
+		}, ConsumerOptions{Markers: r.markers, MaxMessages: 1, Visibility: 4 * time.Minute})
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// TestACopyIsPutBackBeforeItReturnsByItself: a copy that waits for its original is not renewed. After a suspension it was kept for as long as
+// before, so that it could come to another consumer meanwhile.
+func TestACopyIsPutBackBeforeItReturnsByItself(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.send("m", "m")
+		suspendedFrom(t, 22*time.Second, time.Now().Add(5*time.Second))
+		r.consume(func(ctx context.Context, _ *Message) error {
+			pass(15 * time.Second)
+			if !slices.Contains(r.kinds(), observe.Returned) {
+				t.Error("the copy waits for its original")
+			}
+			return ctx.Err()
+		}, ConsumerOptions{Markers: r.markers, Visibility: 30 * time.Second})
+	})
+}
+
+// TestNoMessageIsPutBackForLongerThanItLivesAfterASuspension: the service refuses that, and the count of its attempts was lost.
+func TestNoMessageIsPutBackForLongerThanItLivesAfterASuspension(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		p, err := NewProducer(r.queue, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.Send(t.Context(), Outgoing{Body: []byte("m"), TTL: time.Minute}); err != nil {
+			t.Fatal(err)
+		}
+		suspendedFrom(t, 20*time.Second, time.Now().Add(time.Second))
+		c := r.consumer(func(context.Context, *Message) error {
+			pass(3 * time.Second)
+			return RetryAfter(errors.New("later"), 50*time.Second)
+		}, ConsumerOptions{Dedupe: DedupeNone, MaxMessages: 1, Visibility: 30 * time.Second})
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		log := r.service.Log()
+		if last := log[len(log)-1]; last.Op != "Update Message" || last.Query.Get("visibilitytimeout") != "35" {
+			t.Errorf("%s of %v, want 35 s", last.Op, last.Query)
 		}
 	})
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/azconc/azconc/pessimistic/internal/locks"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/clock"
 	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/retry"
@@ -54,7 +55,7 @@ func (c *claim) acquire(parent, ctx context.Context, o AcquireOptions) (*Lease, 
 		}
 		if err == nil {
 			l := newLease(parent, c, g.t0)
-			l.emit(observe.Event{Kind: observe.Acquired, Took: c.remote.now().since(c.began)})
+			l.emit(observe.Event{Kind: observe.Acquired, Took: c.remote.now().Since(c.began)})
 			return l, nil
 		}
 		held := azerr.Classify(err).Kind == azerr.Held
@@ -93,7 +94,7 @@ type claim struct {
 	tries  int
 	wait   bool          // for another holder
 	limit  time.Duration // see AcquireOptions.MaxWait
-	began  instant       // start of the call
+	began  clock.Instant // start of the call
 	waited time.Duration
 	open   bool // a request that may have been granted was sent
 }
@@ -105,7 +106,7 @@ func newClaim(target Resource, o AcquireOptions, t timing) *claim {
 		wait: !o.NoWait, limit: o.MaxWait, began: w.now()}
 }
 
-func (c *claim) run() time.Duration { return c.remote.now().runSince(c.began) }
+func (c *claim) run() time.Duration { return c.remote.now().RunSince(c.began) }
 
 // shortWait is the shortest MaxWait during which faults are retried until it has passed. A shorter one means that the
 // caller does not want to wait for another holder; a single lost response must not end the call.
@@ -141,9 +142,9 @@ const longestWish = 30 * time.Second
 
 // grant is a successful acquire.
 type grant struct {
-	t0   instant   // just before the successful request was sent
-	at   instant   // just after the response arrived
-	date time.Time // the service's clock when it answered
+	t0   clock.Instant // just before the successful request was sent
+	at   clock.Instant // just after the response arrived
+	date time.Time     // the service's clock when it answered
 }
 
 var errSlow = errors.New("the lease was granted so late that too little of it was left")
@@ -169,7 +170,7 @@ func (c *claim) ask(ctx context.Context, match azcore.ETag) (g grant, err error)
 			return err
 		}
 		c.open = true
-		if !c.timing.infinite() && c.remote.now().since(t0) > timeout {
+		if !c.timing.infinite() && c.remote.now().Since(t0) > timeout {
 			return errSlow // asking again with the same id restarts the lease's time
 		}
 		g = grant{t0: t0, at: c.remote.now(), date: r.Date}

@@ -31,7 +31,7 @@ func (k *Locker) newSlots(ctx context.Context, all locks.Slots, opts *LockOption
 	}
 	s := &slots{acquisition: a, all: all}
 	a.name, a.claim.remote.path, s.survey = all.Prefix(), k.Path(all.Name), s.anyFree
-	a.claim.began.at, a.claim.waited = a.claim.began.at.Add(-all.Waited), all.Waited
+	a.claim.began, a.claim.waited = a.claim.began.Add(-all.Waited), all.Waited
 	a.queue.look, a.queue.woken = s.look, all.Freed
 	return s, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/azconc/azconc/pessimistic/internal/locks"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/clock"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/retry"
 )
@@ -35,7 +36,7 @@ type line struct {
 	waiting []chan call
 	seen    lease.Observation // by the goroutine in front, while it waits; zero if it has not looked
 	handed  int               // consecutive hand-overs
-	since   instant           // when they began
+	since   clock.Instant     // when they began
 }
 
 // call brings the next goroutine to the front: with a lease, with an error that it would get as well, or with neither.
@@ -47,7 +48,7 @@ type call struct {
 // handOver is a lease that is being handed over. It is not renewed meanwhile; a hand-over takes no time.
 type handOver struct {
 	id      string
-	granted instant
+	granted clock.Instant
 	holding holding
 }
 
@@ -67,7 +68,7 @@ func (ls *lines) enter(ctx context.Context, a *acquisition) (*handOver, error) {
 	a.queue.line = l
 	if !l.busy {
 		l.busy = true
-		if p := ls.past[a.name]; a.found == nil && p.seen != nil && a.k.opts.TakeoverDelay == 0 && a.claim.remote.now().runSince(p.left) < unwatched {
+		if p := ls.past[a.name]; a.found == nil && p.seen != nil && a.k.opts.TakeoverDelay == 0 && a.claim.remote.now().RunSince(p.left) < unwatched {
 			a.found = p.seen
 		}
 		ls.mu.Unlock()
@@ -135,7 +136,7 @@ func (l *line) sees(seen lease.Observation) {
 
 // leave calls the next goroutine to the front. An error that does not depend on the caller is passed to
 // all: a hundred goroutines need not learn one after the other that the container does not exist.
-func (l *line) leave(ctx context.Context, err error, now instant, released bool) {
+func (l *line) leave(ctx context.Context, err error, now clock.Instant, released bool) {
 	l.all.mu.Lock()
 	defer l.all.mu.Unlock()
 	if h := l.holding; h != nil {
@@ -171,7 +172,7 @@ func (l *line) call(next call) {
 }
 
 // holds records who holds the lock, for callers within this process.
-func (l *line) holds(h *holding, now instant) {
+func (l *line) holds(h *holding, now clock.Instant) {
 	l.all.mu.Lock()
 	defer l.all.mu.Unlock()
 	l.holding, l.seen = h, lease.Observation{}
@@ -179,7 +180,7 @@ func (l *line) holds(h *holding, now instant) {
 		l.since = h.at
 	}
 	h.row = now
-	if last, again := l.all.past[l.name]; again && (last.left.at.IsZero() || h.at.runSince(last.left) < unwatched) {
+	if last, again := l.all.past[l.name]; again && (last.left.IsZero() || h.at.RunSince(last.left) < unwatched) {
 		h.row = last.row
 	}
 	l.remember(past{token: h.fence, row: h.row}, h.date.date)
@@ -187,10 +188,10 @@ func (l *line) holds(h *holding, now instant) {
 
 // handOver hands the lease over to the next in line, if there is one and other processes need not be let in. The caller
 // has stopped renewing it.
-func (l *line) handOver(b *handOver, now instant) bool {
+func (l *line) handOver(b *handOver, now clock.Instant) bool {
 	l.all.mu.Lock()
 	defer l.all.mu.Unlock()
-	if len(l.waiting) == 0 || l.handed >= l.all.handOvers || now.since(l.since) >= l.all.most {
+	if len(l.waiting) == 0 || l.handed >= l.all.handOvers || now.Since(l.since) >= l.all.most {
 		return false
 	}
 	l.handed++
@@ -227,7 +228,7 @@ func (l *Lease) holdOut(ctx context.Context) {
 	}
 	ctx, cancel := during(ctx, l.keeping) // a lost lease need not be held any longer
 	defer cancel()
-	_ = retry.Sleep(ctx, h.least-l.remote.now().runSince(h.at))
+	_ = retry.Sleep(ctx, h.least-l.remote.now().RunSince(h.at))
 }
 
 // passOn hands the lease over to the next goroutine in line, if the lease is free of doubt, and at least
@@ -239,7 +240,7 @@ func (l *Lease) passOn(ctx context.Context, lost *LostError) (passed bool, left 
 	l.mu.Lock()
 	granted := l.granted
 	_, hard := l.remaining(now)
-	sound := lost == nil && hard > l.timing.duration/2 && l.broken == nil && now.jumpSince(l.granted) <= jumpTolerance
+	sound := lost == nil && hard > l.timing.duration/2 && l.broken == nil && now.JumpSince(l.granted) <= jumpTolerance
 	l.mu.Unlock()
 	switch {
 	case h == nil:

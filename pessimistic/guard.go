@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/clock"
 )
 
 // standing is what the holder knows of its lease.
@@ -17,12 +18,12 @@ const (
 )
 
 // standing is called with mu held.
-func (l *Lease) standing(now instant) standing {
+func (l *Lease) standing(now clock.Instant) standing {
 	stop, hard := l.remaining(now)
 	switch {
 	case l.lost != nil, l.gaveBack, hard <= 0:
 		return heldNoMore
-	case stop <= 0, now.jumpSince(l.granted) > jumpTolerance:
+	case stop <= 0, now.JumpSince(l.granted) > jumpTolerance:
 		return heldInDoubt
 	}
 	return heldSoundly
@@ -80,14 +81,14 @@ func (l *Lease) Guard(ctx context.Context) error {
 }
 
 // remaining returns how long the work may continue, and how long the lease is held at least. It is called with mu held.
-func (l *Lease) remaining(now instant) (stop, hard time.Duration) {
+func (l *Lease) remaining(now clock.Instant) (stop, hard time.Duration) {
 	stop, hard = Endless, Endless
 	if !l.timing.infinite() {
-		elapsed := now.since(l.granted)
+		elapsed := now.Since(l.granted)
 		stop, hard = l.timing.stop-elapsed, l.timing.duration-elapsed
 	}
 	if l.broken != nil {
-		stop, hard = min(stop, 0), min(hard, l.broken.most-now.since(l.broken.at))
+		stop, hard = min(stop, 0), min(hard, l.broken.most-now.Since(l.broken.at))
 	}
 	return stop, hard
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/pessimistic/internal/locks"
+	"github.com/azconc/azconc/pkg/clock"
 	"github.com/azconc/azconc/pkg/observe"
 )
 
@@ -45,8 +46,8 @@ type Lease struct {
 	releasing sync.Once
 	released  error // result of Release, guarded by releasing
 
-	mu       sync.Mutex // guards the fields below; never held during a request
-	granted  instant    // t₀ of the last request that acquired or renewed it
+	mu       sync.Mutex    // guards the fields below; never held during a request
+	granted  clock.Instant // t₀ of the last request that acquired or renewed it
 	broken   *breaking
 	lost     *LostError    // final
 	gaveBack bool          // Release has begun, or Reclaim has succeeded
@@ -60,12 +61,12 @@ type Lease struct {
 
 // breaking is a break of the lease by another client, noticed late: it ends within a time, and the work must stop at once.
 type breaking struct {
-	at   instant
+	at   clock.Instant
 	most time.Duration
 }
 
 // newLease returns the Lease for what c was granted at t0.
-func newLease(ctx context.Context, c *claim, t0 instant) *Lease {
+func newLease(ctx context.Context, c *claim, t0 clock.Instant) *Lease {
 	l := &Lease{
 		remote: c.remote, timing: c.timing, health: c.health, waited: c.waited,
 		parent: ctx, id: c.id, granted: t0,
@@ -94,7 +95,7 @@ func (l *Lease) ID() string { return l.id }
 func (l *Lease) Duration() time.Duration { return l.timing.duration }
 
 // over returns why the lease is over. It is called with mu held.
-func (l *Lease) over(now instant) error {
+func (l *Lease) over(now clock.Instant) error {
 	switch {
 	case l.lost != nil:
 		return l.lost
@@ -113,12 +114,12 @@ func (l *Lease) ending() Reason {
 }
 
 // loss describes a loss. It is called with mu held.
-func (l *Lease) loss(now instant, reason Reason, err error) *LostError {
+func (l *Lease) loss(now clock.Instant, reason Reason, err error) *LostError {
 	e := &LostError{
 		Resource: l.remote.path, Reason: reason, Duration: l.timing.duration,
-		Renewed: l.granted.wall(), Elapsed: now.since(l.granted), Err: err,
+		Renewed: l.granted.Wall(), Elapsed: now.Since(l.granted), Err: err,
 	}
-	if jump := now.jumpSince(l.granted); jump > jumpTolerance {
+	if jump := now.JumpSince(l.granted); jump > jumpTolerance {
 		e.Jump = jump
 	}
 	return e

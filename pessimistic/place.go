@@ -8,6 +8,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/clock"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/retry"
@@ -25,14 +26,14 @@ type place struct {
 	hidden int64 // the turn at which the ticket was first seen to be hidden; 0 if it was not
 
 	known    order         // of the last look
-	looked   instant       // the last look
-	turned   instant       // when the present turn began, at the earliest
+	looked   clock.Instant // the last look
+	turned   clock.Instant // when the present turn began, at the earliest
 	watching bool          // somebody holds the lock, or waits
 	watched  time.Duration // the length of the turns that were watched
 	turns    float64       // how many these are
 	spare    int64         // of several locks, how many were free, but one
 	chosen   bool          // this is the lock to take, of several
-	free     instant       // when this version of the lock was first seen free; zero while it is held
+	free     clock.Instant // when this version of the lock was first seen free; zero while it is held
 	etag     azcore.ETag
 	trip     time.Duration // how long a request takes
 	cap      time.Duration // the longest interval between two looks
@@ -47,38 +48,36 @@ func (k *Locker) tickets(w remote, name string) ticketBlob {
 // inexact is by how much the time between two Dates of the service may be wrong, as recorded responses show, and a little.
 const inexact = 3 * time.Second
 
-func (o *place) sees(seen lease.Observation, now instant) {
+func (o *place) sees(seen lease.Observation, now clock.Instant) {
 	r := recordIn(seen.Metadata)
 	if o.chosen {
 		o.known = latestOrder(o.known, r.order)
 		return
 	}
 	switch {
-	case o.turned.at.IsZero():
+	case o.turned.IsZero():
 		o.turned = now
 		if age := seen.Date.Sub(r.since); age > inexact && !r.since.IsZero() {
-			o.turned.at = now.at.Add(-age)
+			o.turned = now.Add(-age)
 		}
 	case r.order.turn != o.known.turn:
 		begun := max(r.order.turn-o.known.turn, 1)
 		// It may have begun right after the last look. A waiter that takes it for younger than it is looks too late, so that the next
 		// turn begins later, and the turns seem to be longer.
-		turned := now
-		turned.at = now.at.Add(-now.runSince(o.looked) / time.Duration(begun))
-		o.watch(turned, begun)
+		o.watch(now.Add(-now.RunSince(o.looked)/time.Duration(begun)), begun)
 	}
 	o.watching = o.watching || !seen.State.Free() || r.order.waiting() > 0
 	if !seen.State.Free() {
-		o.free = instant{}
-	} else if o.free.at.IsZero() || seen.ETag != o.etag {
+		o.free = clock.Instant{}
+	} else if o.free.IsZero() || seen.ETag != o.etag {
 		o.free = now
 	}
 	o.known, o.etag, o.looked = r.order, seen.ETag, now
 }
 
 // watch counts the turns until now, when another one begins. One long turn does not tell how long the next ones are.
-func (o *place) watch(now instant, turns int64) {
-	if length := now.runSince(o.turned); o.watching {
+func (o *place) watch(now clock.Instant, turns int64) {
+	if length := now.RunSince(o.turned); o.watching {
 		if usual := time.Duration(turns) * o.known.length; usual > 0 {
 			length = min(length, unusual*usual)
 		}
@@ -89,7 +88,7 @@ func (o *place) watch(now instant, turns int64) {
 
 // signUp takes a ticket, and another one, behind all others, if the first was passed over and nobody knows that this call
 // waits, even in the turn after that. After a transient fault the next look is preceded by another try.
-func (o *place) signUp(ctx context.Context, now func() instant) {
+func (o *place) signUp(ctx context.Context, now func() clock.Instant) {
 	turn, began := max(o.known.turn, 1), now()
 	switch {
 	case o.signed && !o.ticket.hidden(o.known):
@@ -109,7 +108,7 @@ func (o *place) signUp(ctx context.Context, now func() instant) {
 	if o.open = err != nil && (o.open || is.Ambiguous()); o.open || is.Transient() {
 		return
 	}
-	o.ticket, o.signed, o.hidden, o.trip = t, true, 0, now().runSince(began)
+	o.ticket, o.signed, o.hidden, o.trip = t, true, 0, now().RunSince(began)
 }
 
 // leave takes the ticket back, since nobody waits with it any more. If that is lost, or the process is killed, those behind it have to
@@ -138,15 +137,15 @@ const briefSilence = time.Second
 // wait returns how long to wait until the next look, or, if the lock is free, until this call may take it, which can wait for a time
 // that is left. Of that, those who came first get three quarters: then they are dead, or look too rarely, and the lock goes to who
 // wants it.
-func (o *place) wait(now instant, left time.Duration) time.Duration {
-	pace := pacing{length: o.known.length, age: now.runSince(o.turned), trip: o.trip, cap: o.cap}
+func (o *place) wait(now clock.Instant, left time.Duration) time.Duration {
+	pace := pacing{length: o.known.length, age: now.RunSince(o.turned), trip: o.trip, cap: o.cap}
 	switch {
 	case o.chosen:
 		return 0
-	case o.free.at.IsZero():
+	case o.free.IsZero():
 		return pace.interval(o.rank())
 	}
-	free := now.runSince(o.free)
+	free := now.RunSince(o.free)
 	pace.age -= free
 	return min(pace.silence(o.rank()), (left+free)/4*3) - free
 }
@@ -195,7 +194,7 @@ func (l *Lease) announce(ctx context.Context, remove bool) (alone bool) {
 	switch {
 	case h == nil || h.order.waiting() > 0:
 		return false
-	case !h.waited && now.runSince(h.row) < unwatched && !(remove && h.order.issued > 0):
+	case !h.waited && now.RunSince(h.row) < unwatched && !(remove && h.order.issued > 0):
 		return true
 	}
 	h.row = now

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/clock"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/retry"
@@ -126,7 +127,7 @@ func (l *Lease) Reclaim(ctx context.Context) (*Lease, error) {
 	l.mu.Unlock()
 	again := newLease(ctx, c, t0)
 	again.holding = l.holding
-	again.emit(observe.Event{Kind: observe.Acquired, Took: again.remote.now().since(t0)})
+	again.emit(observe.Event{Kind: observe.Acquired, Took: again.remote.now().Since(t0)})
 	return again, nil
 }
 
@@ -142,11 +143,11 @@ func (l *Lease) unclaimable() error {
 }
 
 // prove renews a lease that may have expired. Success proves that no other client has held it meanwhile.
-func (c *claim) prove(ctx context.Context) (t0 instant, err error) {
+func (c *claim) prove(ctx context.Context) (t0 clock.Instant, err error) {
 	_, err = c.remote.wire().Send(ctx, "", wire.Again{Try: c.timing.try, Budget: c.faults(), Pause: c.next, Judge: c.provedLost}, func(ctx context.Context) error {
 		t0 = c.remote.now()
 		r, err := c.remote.target.Renew(ctx, c.id, lease.Conditions{})
-		if err = ownAnswer(r, err, c.id); err == nil && !c.timing.infinite() && c.remote.now().since(t0) > c.timing.requestTimeout() {
+		if err = ownAnswer(r, err, c.id); err == nil && !c.timing.infinite() && c.remote.now().Since(t0) > c.timing.requestTimeout() {
 			err = errSlow
 		}
 		return err

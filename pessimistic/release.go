@@ -84,7 +84,7 @@ func (l *Lease) giveBack(ctx context.Context, remove bool) error {
 	} else {
 		err = l.sendRelease(ctx)
 	}
-	l.emit(observe.Event{Kind: observe.Released, Err: err, Took: l.remote.now().since(began)})
+	l.emit(observe.Event{Kind: observe.Released, Err: err, Took: l.remote.now().Since(began)})
 	if lost != nil {
 		return lost
 	}

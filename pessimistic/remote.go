@@ -9,6 +9,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/clock"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/wire"
@@ -29,12 +30,11 @@ func newRemote(target Resource, hooks observe.Hooks) remote {
 }
 
 // now reads the machine's clocks.
-func (r remote) now() instant {
-	i := instant{at: time.Now()}
+func (r remote) now() clock.Instant {
 	if r.clockJump != nil {
-		i.jumped = r.clockJump()
+		return clock.Now().Ahead(r.clockJump())
 	}
-	return i
+	return clock.Now()
 }
 
 func (r remote) start(ctx context.Context, operation string) (context.Context, func(error)) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/clock"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/retry"
@@ -20,7 +21,7 @@ func (l *Lease) renewer() {
 	for {
 		l.mu.Lock()
 		failed := l.failure != nil
-		wait := l.timing.cadence - l.remote.now().since(l.granted)
+		wait := l.timing.cadence - l.remote.now().Since(l.granted)
 		l.mu.Unlock()
 		if failed {
 			wait = l.pauseAfterFailure(l.keeping)
@@ -101,7 +102,7 @@ func (e *unhealthyError) Error() string { return "unhealthy: " + e.err.Error() }
 func (e *unhealthyError) Unwrap() error { return e.err }
 
 // settle notes the result of a renewal in ctx that was sent at t0.
-func (l *Lease) settle(ctx context.Context, t0 instant, err error) error {
+func (l *Lease) settle(ctx context.Context, t0 clock.Instant, err error) error {
 	now := l.remote.now()
 	switch reason := judge(err); {
 	case reason != 0:
@@ -118,7 +119,7 @@ func (l *Lease) settle(ctx context.Context, t0 instant, err error) error {
 		return l.lose(Expired, err)
 	}
 	if err != nil {
-		if t0.since(l.granted) >= 0 { // no later request has succeeded meanwhile
+		if t0.Since(l.granted) >= 0 { // no later request has succeeded meanwhile
 			l.failure = err
 		}
 		l.failures++
@@ -126,7 +127,7 @@ func (l *Lease) settle(ctx context.Context, t0 instant, err error) error {
 		l.emit(observe.Event{Kind: observe.RenewFailed, Err: err, Margin: max(stop, 0)})
 		return err
 	}
-	if t0.since(l.granted) > 0 {
+	if t0.Since(l.granted) > 0 {
 		l.granted = t0
 	}
 	l.failure = nil
@@ -138,7 +139,7 @@ func (l *Lease) settle(ctx context.Context, t0 instant, err error) error {
 	left, _ := l.remaining(now)
 	l.change()
 	l.mu.Unlock()
-	l.emit(observe.Event{Kind: observe.Renewed, Took: now.since(t0), Margin: stop})
+	l.emit(observe.Event{Kind: observe.Renewed, Took: now.Since(t0), Margin: stop})
 	if assured {
 		l.emit(observe.Event{Kind: observe.Assured, Margin: left})
 	}
@@ -183,7 +184,7 @@ func (l *Lease) look() (next time.Duration, over bool) {
 		lost = l.loss(now, reason, l.failure)
 		l.change()
 	}
-	if now.jumpSince(l.granted) > jumpTolerance {
+	if now.JumpSince(l.granted) > jumpTolerance {
 		l.renewNow()
 	}
 	l.mu.Unlock()
@@ -191,7 +192,7 @@ func (l *Lease) look() (next time.Duration, over bool) {
 		l.end(lost)
 		l.emit(observe.Event{Kind: observe.Doubted, Err: lost})
 	}
-	next = min(watch, hard)
+	next = min(clock.Watch, hard)
 	if stop > 0 {
 		next = min(next, stop)
 	}
@@ -203,7 +204,7 @@ func (l *Lease) reportDoubt() {
 	now := l.remote.now()
 	l.mu.Lock()
 	var lost *LostError
-	if !l.doubted && now.jumpSince(l.granted) > jumpTolerance {
+	if !l.doubted && now.JumpSince(l.granted) > jumpTolerance {
 		l.doubted, lost = true, l.loss(now, Stopped, l.failure)
 	}
 	l.mu.Unlock()

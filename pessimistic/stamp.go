@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/clock"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/ptr"
@@ -68,17 +69,17 @@ type holding struct {
 	line    *line
 	seen    lease.Observation // the blob, from the stamp on with the record
 	date    moment            // what is known of the service's clock
-	at      instant           // when it acquired the lock, by the local clock
+	at      clock.Instant     // when it acquired the lock, by the local clock
 	least   time.Duration     // see LockerOptions.AtLeast
 	waited  bool              // another holder was seen before
-	row     instant           // since when this Locker has held the lock again and again without looking for waiters
+	row     clock.Instant     // since when this Locker has held the lock again and again without looking for waiters
 	tickets ticketBlob
 	client  *blockblob.Client
 }
 
 // stamped writes the new holder's record into the lock blob, whose lease is held since at, and makes a Hold of it. date
 // is the latest known time of the service's clock. The holder's fence is greater than all before it: see tokenAfter.
-func (a *acquisition) stamped(ctx context.Context, l *Lease, base lease.Observation, date moment, at instant) (*Hold, error) {
+func (a *acquisition) stamped(ctx context.Context, l *Lease, base lease.Observation, date moment, at clock.Instant) (*Hold, error) {
 	ctx, cancel := during(ctx, l.ctx) // there is no point in continuing beyond the lease
 	defer cancel()
 	h := &holding{line: a.queue.line, seen: base, date: date, at: at, least: a.k.opts.AtLeast, waited: a.queue.sawHolder, tickets: a.queue.place.blob, client: a.client}
@@ -100,7 +101,7 @@ func (a *acquisition) stamped(ctx context.Context, l *Lease, base lease.Observat
 	}
 	l.holding = h
 	a.queue.line.holds(h, l.remote.now())
-	l.emit(observe.Event{Kind: observe.Acquired, Took: l.remote.now().since(a.claim.began), Fence: token})
+	l.emit(observe.Event{Kind: observe.Acquired, Took: l.remote.now().Since(a.claim.began), Fence: token})
 	return &Hold{Lease: l, name: a.name, etag: h.seen.ETag}, nil
 }
 

@@ -38,10 +38,6 @@ const (
 // machine is assumed to have been suspended. Slewing a clock moves it by less than a thousandth.
 const jumpTolerance = time.Second
 
-// watch is the interval at which the clocks are compared. Timers use the monotonic clock, which stops while the machine
-// is suspended, so after a suspension they fire late by its length; only comparing the clocks reveals it.
-const watch = time.Second
-
 // timing holds what follows from a lease's duration D. All times count from just before the request that acquired or
 // renewed the lease was sent. The service starts counting later, so the holder always errs on the early side.
 type timing struct {
@@ -91,26 +87,3 @@ const gap = time.Second
 func gapIn(ctx context.Context) time.Duration {
 	return gap/2 + retry.Backoff{Base: gap}.In(ctx).Wait(0)
 }
-
-// instant is a reading of both clocks.
-type instant struct {
-	at     time.Time     // with a monotonic reading
-	jumped time.Duration // in tests, which suspend the machine: see remote.clockJump
-}
-
-// since returns the least time that has passed since j: the larger of what the two clocks show. The monotonic clock
-// misses the time during which the machine was suspended (golang/go#24595), and the wall clock may be set back.
-func (i instant) since(j instant) time.Duration {
-	return i.at.Sub(j.at) + max(0, i.jumpSince(j))
-}
-
-// runSince returns the time that has passed since j by the monotonic clock, for waits that setting the wall clock must
-// neither end nor prolong.
-func (i instant) runSince(j instant) time.Duration { return i.at.Sub(j.at) }
-
-// jumpSince returns how much further the wall clock has advanced than the monotonic one.
-func (i instant) jumpSince(j instant) time.Duration {
-	return i.at.Round(0).Sub(j.at.Round(0)) - i.at.Sub(j.at) + i.jumped - j.jumped
-}
-
-func (i instant) wall() time.Time { return i.at.Round(0).Add(i.jumped) }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/azconc/azconc/pkg/clock"
 	"github.com/azconc/azconc/pkg/fence"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/retry"
@@ -13,22 +14,22 @@ import (
 // moment is a reading of the service's clock: it showed date, truncated to seconds, no later than at.
 type moment struct {
 	date time.Time
-	at   instant
+	at   clock.Instant
 }
 
 // now returns a time that the service's clock has reached, for display only: the local clock may run faster than the
 // service's.
-func (m moment) now(local instant) time.Time { return m.date.Add(local.runSince(m.at)) }
+func (m moment) now(local clock.Instant) time.Time { return m.date.Add(local.RunSince(m.at)) }
 
 // driftMargin allows for a local clock that runs faster than the service's, by up to 1%.
 const driftMargin = 10 * time.Millisecond
 
 // until waits until the service's clock has reached due.
-func (m moment) until(ctx context.Context, due time.Time, local instant) error {
+func (m moment) until(ctx context.Context, due time.Time, local clock.Instant) error {
 	if !due.After(m.date) {
 		return nil
 	}
-	return retry.Sleep(ctx, due.Sub(m.date)+driftMargin-local.runSince(m.at))
+	return retry.Sleep(ctx, due.Sub(m.date)+driftMargin-local.RunSince(m.at))
 }
 
 // farAhead is how far a stored token may be ahead of the service's clock for a new holder to wait until the clock
@@ -73,15 +74,15 @@ func (a *acquisition) awaitSecond(ctx context.Context, seen lease.Observation) e
 	if a.k.opts.QuickFirst && a.made || recordIn(seen.Metadata).sealed || seen.Date.Truncate(time.Second).After(seen.Modified) {
 		return nil
 	}
-	wall := a.claim.remote.now().wall()
+	wall := a.claim.remote.now().Wall()
 	return retry.Sleep(ctx, wall.Truncate(time.Second).Add(time.Second+2*driftMargin).Sub(wall))
 }
 
 // past is a Locker's memory of a lock that it has held.
 type past struct {
 	token fence.Token        // the last one
-	row   instant            // see holding
-	left  instant            // when it gave the lock up; zero while it holds it
+	row   clock.Instant      // see holding
+	left  clock.Instant      // when it gave the lock up; zero while it holds it
 	seen  *lease.Observation // what it released; nil if it does not know
 }
 

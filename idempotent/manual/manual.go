@@ -22,6 +22,7 @@ import (
 	"github.com/azconc/azconc/idempotent/internal/queues"
 	"github.com/azconc/azconc/idempotent/internal/send"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/clock"
 	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
@@ -91,7 +92,7 @@ func Receive(ctx context.Context, queue *azqueue.QueueClient, n int, visibility 
 		messages = append(messages, Delivery{
 			MessageID: ptr.Value(m.MessageID), PopReceipt: ptr.Value(m.PopReceipt), Text: ptr.Value(m.MessageText), Deliveries: int(ptr.Value(m.DequeueCount)),
 			Inserted: ptr.Value(m.InsertionTime), Expires: ptr.Value(m.ExpirationTime), NextVisible: ptr.Value(m.TimeNextVisible),
-			HeldUntil: until,
+			HeldUntil: until.Time(),
 		})
 	}
 	return messages, sent.Ambiguous, nil
@@ -140,7 +141,7 @@ func Delete(ctx context.Context, queue *azqueue.QueueClient, m Delivery, opts *O
 			return f.Usual()
 		}
 		switch {
-		case f.Ambiguous && f.Outcome.Kind == azerr.Lost && queues.Before(m.HeldUntil):
+		case f.Ambiguous && f.Outcome.Kind == azerr.Lost && clock.Of(m.HeldUntil).Left() > 0:
 			return wire.Final, nil
 		case f.Ambiguous:
 			return wire.Final, m.unknown(queue, "no message has this receipt: the request whose response was lost has deleted it, or another consumer has received it", f.Err)
@@ -190,7 +191,7 @@ func Extend(ctx context.Context, queue *azqueue.QueueClient, m Delivery, visibil
 	}
 	ctx, end := start(ctx, opts, "manual.Extend", queue)
 	defer end(&err)
-	r := queues.New(queue, ptr.Value(opts).Hooks, nil).ReceiptOf(m.MessageID, m.PopReceipt, time.Now().Add(time.Minute), m.HeldUntil.IsZero())
+	r := queues.New(queue, ptr.Value(opts).Hooks, nil).ReceiptOf(m.MessageID, m.PopReceipt, clock.Now().Add(time.Minute), m.HeldUntil.IsZero())
 	err = r.Extend(ctx, visibility)
 	pop, visible, known := r.Known()
 	if err != nil {
@@ -200,7 +201,7 @@ func Extend(ctx context.Context, queue *azqueue.QueueClient, m Delivery, visibil
 		return ExtendResult{}, err
 	}
 	until, _ := r.Deadline()
-	return ExtendResult{PopReceipt: pop, NextVisible: visible, HeldUntil: until}, nil
+	return ExtendResult{PopReceipt: pop, NextVisible: visible, HeldUntil: until.Time()}, nil
 }
 
 // OpenResult is what the text of a message holds.

@@ -12,6 +12,7 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/outages"
+	"github.com/azconc/azconc/pkg/clock"
 )
 
 // tableDown is an outage of the table that begins when the function has ended.
@@ -158,6 +159,31 @@ func TestAWaitEndsWhenItHasTo(t *testing.T) {
 			_ = first.Release(t.Context())
 		})
 	}
+}
+
+// A machine that was suspended until the wait was over waited on for as long as before.
+func TestAWaitEndsAfterASuspension(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		first, err := r.begun("k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		clock.Jumped = func() time.Duration {
+			if time.Since(began) < 5*time.Second {
+				return 0
+			}
+			return time.Hour
+		}
+		defer func() { clock.Jumped = nil }()
+		_, _, err = r.once(r.service).Await(t.Context(), "k", nil, Wait{Until: began.Add(20 * time.Minute)})
+		if took := time.Since(began); !errors.Is(err, ErrInProgress) || took > 15*time.Second {
+			t.Errorf("%v after %v", err, took)
+		}
+		if err := first.Release(t.Context()); err != nil && !errors.Is(err, pessimistic.ErrLost) {
+			t.Error(err)
+		}
+	})
 }
 
 // begun is a process that works on a key.

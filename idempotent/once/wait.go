@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/clock"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -40,9 +41,9 @@ func (o *Once) Await(ctx context.Context, key string, payload []byte, w Wait) (*
 	began, answered := time.Now(), false
 	var last error
 	for n := 0; ; n++ {
-		until := w.Until
-		if soon := time.Now().Add(time.Second); n > 0 && !until.IsZero() && until.Before(soon) { // the last try
-			until = soon
+		until := clock.Of(w.Until)
+		if n > 0 && !w.Until.IsZero() && until.Left() < time.Second { // the last try
+			until = clock.Now().Add(time.Second)
 		}
 		run, out, err := o.beginBefore(ctx, until, key, payload)
 		if errors.Is(err, errOver) && last != nil {
@@ -59,7 +60,7 @@ func (o *Once) Await(ctx context.Context, key string, payload []byte, w Wait) (*
 		}
 		pause := max(pause(n), azerr.Classify(err).RetryAfter)
 		if !w.Until.IsZero() {
-			pause = min(pause, time.Until(w.Until))
+			pause = min(pause, clock.Of(w.Until).Left())
 		}
 		switch {
 		case pause <= 0 && w.Ended != nil:
@@ -78,12 +79,12 @@ func (o *Once) Await(ctx context.Context, key string, payload []byte, w Wait) (*
 }
 
 // beginBefore is Begin, which gives up at the given time unless that is zero or has passed. The hold's context does not end then.
-func (o *Once) beginBefore(ctx context.Context, until time.Time, key string, payload []byte) (*Run, Result, error) {
-	if until.IsZero() || !until.After(time.Now()) {
+func (o *Once) beginBefore(ctx context.Context, until clock.Instant, key string, payload []byte) (*Run, Result, error) {
+	if until.IsZero() || until.Left() <= 0 {
 		return o.Begin(ctx, key, payload)
 	}
 	trying, cancel := context.WithCancelCause(ctx)
-	timer := time.AfterFunc(time.Until(until), func() { cancel(errOver) })
+	timer := time.AfterFunc(until.Left(), func() { cancel(errOver) })
 	run, out, err := o.Begin(trying, key, payload)
 	if !timer.Stop() && run != nil {
 		_ = run.Release(ctx)

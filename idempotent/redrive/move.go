@@ -13,17 +13,18 @@ import (
 	"github.com/azconc/azconc/idempotent/internal/format"
 	"github.com/azconc/azconc/idempotent/internal/queues"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/clock"
 	"github.com/azconc/azconc/pkg/ptr"
 )
 
 // one moves a message that is hidden until the given time, or leaves it. It reports whether it has left the message
 // before.
-func (r *redrive) one(ctx context.Context, m *azqueue.DequeuedMessage, until time.Time) (seen bool, err error) {
+func (r *redrive) one(ctx context.Context, m *azqueue.DequeuedMessage, until clock.Instant) (seen bool, err error) {
 	id := ptr.Value(m.MessageID)
 	switch {
 	case r.left[id]:
 		return true, nil
-	case time.Until(until) < least+r.interval, r.o.Max > 0 && r.res.Moved >= r.o.Max:
+	case until.Left() < least+r.interval, r.o.Max > 0 && r.res.Moved >= r.o.Max:
 		return false, nil
 	}
 	e := format.Detect(ptr.Value(m.MessageText))
@@ -64,7 +65,7 @@ func describe(m *azqueue.DequeuedMessage, e format.Message) Message {
 }
 
 // move sends a message and deletes it from the poison queue.
-func (r *redrive) move(ctx context.Context, m *azqueue.DequeuedMessage, e format.Message, key string, until time.Time) error {
+func (r *redrive) move(ctx context.Context, m *azqueue.DequeuedMessage, e format.Message, key string, until clock.Instant) error {
 	id, text := ptr.Value(m.MessageID), ptr.Value(m.MessageText)
 	receipt := r.from.Receipt(id, text)
 	receipt.Adopt(ptr.Value(m.PopReceipt), until)

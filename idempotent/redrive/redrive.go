@@ -15,6 +15,7 @@ import (
 	"github.com/azconc/azconc/idempotent/internal/queues"
 	"github.com/azconc/azconc/idempotent/internal/send"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/clock"
 	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/retry"
@@ -111,7 +112,7 @@ func Run(ctx context.Context, from, into *azqueue.QueueClient, opts *Options) (r
 	case o.Wait < 0:
 		return Result{}, fmt.Errorf("redrive: Options.Wait: %v is negative", o.Wait)
 	}
-	r := redrive{o: o, hide: hide, left: map[string]bool{}, hiddenSince: map[string]time.Time{}}
+	r := redrive{o: o, hide: hide, left: map[string]bool{}, hiddenSince: map[string]clock.Instant{}}
 	if o.PerSecond > 0 {
 		r.interval = time.Duration(min(1/o.PerSecond, 24*60*60) * float64(time.Second))
 		r.hide += r.interval.Truncate(time.Second) + time.Second
@@ -121,8 +122,8 @@ func Run(ctx context.Context, from, into *azqueue.QueueClient, opts *Options) (r
 	defer func() { end(err) }()
 	err = r.run(ctx)
 	for _, at := range r.hiddenSince {
-		if until := at.Add(r.hide); until.After(r.res.HiddenUntil) && until.After(time.Now()) {
-			r.res.HiddenUntil = until
+		if until := at.Add(r.hide); until.Left() > 0 && until.Wall().After(r.res.HiddenUntil) {
+			r.res.HiddenUntil = until.Wall()
 		}
 	}
 	return r.res, err
@@ -135,14 +136,14 @@ type redrive struct {
 	interval   time.Duration // between two messages that are moved
 	hide       time.Duration // of the messages of a receive, which includes the interval before the first of them
 
-	left        map[string]bool      // messages that the filter has left
-	hiddenSince map[string]time.Time // by message, those that were received and not moved; "" for those of a lost response
+	left        map[string]bool          // messages that the filter has left
+	hiddenSince map[string]clock.Instant // by message, those that were received and not moved; "" for those of a lost response
 }
 
 func (r *redrive) count() { r.res.Requests++ }
 
 func (r *redrive) run(ctx context.Context) error {
-	began, idle := time.Now(), 0
+	began, idle := clock.Now(), 0
 	for r.o.Max == 0 || r.res.Moved < r.o.Max {
 		messages, until, err := r.receive(ctx)
 		if err != nil {
@@ -176,7 +177,7 @@ func (r *redrive) run(ctx context.Context) error {
 }
 
 // receive hides some messages, and returns until when.
-func (r *redrive) receive(ctx context.Context) ([]*azqueue.DequeuedMessage, time.Time, error) {
+func (r *redrive) receive(ctx context.Context) ([]*azqueue.DequeuedMessage, clock.Instant, error) {
 	n := queues.MaxReceive
 	if r.o.PerSecond > 0 { // no more than can be moved while they are hidden
 		n = max(1, min(n, int(r.o.PerSecond*(hide-least).Seconds())))
@@ -186,10 +187,10 @@ func (r *redrive) receive(ctx context.Context) ([]*azqueue.DequeuedMessage, time
 	}
 	messages, until, sent, err := r.from.ReceiveAgain(ctx, n, r.hide, wire.Again{Try: send.TryTimeout, Budget: send.Budget(tries)})
 	if sent.Ambiguous > 0 {
-		r.hiddenSince[""] = time.Now() // it may be applied as late as now
+		r.hiddenSince[""] = clock.Now() // it may be applied as late as now
 	}
 	if err != nil {
-		return nil, time.Time{}, fmt.Errorf("receive from %s: %w", r.from.Path, azerr.Clean(err))
+		return nil, clock.Instant{}, fmt.Errorf("receive from %s: %w", r.from.Path, azerr.Clean(err))
 	}
 	for _, m := range messages {
 		r.hiddenSince[ptr.Value(m.MessageID)] = until.Add(-r.hide)
@@ -198,7 +199,7 @@ func (r *redrive) receive(ctx context.Context) ([]*azqueue.DequeuedMessage, time
 }
 
 // await is called when no message can be received. It reports whether it has waited for hidden ones.
-func (r *redrive) await(ctx context.Context, began time.Time) (again bool, err error) {
+func (r *redrive) await(ctx context.Context, began clock.Instant) (again bool, err error) {
 	r.res.Hidden, err = r.hidden(ctx)
 	if err != nil {
 		return false, err
@@ -209,9 +210,9 @@ func (r *redrive) await(ctx context.Context, began time.Time) (again bool, err e
 	}
 	if lost, ok := r.hiddenSince[""]; ok {
 		delete(r.hiddenSince, "")
-		return true, r.wait(ctx, "the messages of a lost response", time.Until(lost.Add(r.hide)))
+		return true, r.wait(ctx, "the messages of a lost response", lost.Add(r.hide).Left())
 	}
-	left := r.o.Wait - time.Since(began)
+	left := r.o.Wait - began.Passed()
 	if left <= 0 {
 		return false, nil
 	}

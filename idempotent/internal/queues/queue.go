@@ -17,6 +17,7 @@ import (
 
 	"github.com/azconc/azconc/idempotent/internal/send"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/clock"
 	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/resource"
@@ -53,9 +54,9 @@ func (q *Queue) Receive(ctx context.Context, n int, hide time.Duration) (message
 }
 
 // ReceiveAgain is Receive, sent as again says. until is until when nobody else can receive the messages.
-func (q *Queue) ReceiveAgain(ctx context.Context, n int, hide time.Duration, again wire.Again) (messages []*azqueue.DequeuedMessage, until time.Time, sent wire.Sent, err error) {
+func (q *Queue) ReceiveAgain(ctx context.Context, n int, hide time.Duration, again wire.Again) (messages []*azqueue.DequeuedMessage, until clock.Instant, sent wire.Sent, err error) {
 	sent, err = q.wire.Send(ctx, getMessages, again, func(ctx context.Context) (err error) {
-		until = time.Now().Add(hide)
+		until = clock.Now().Add(hide)
 		messages, err = q.get(ctx, n, hide)
 		return err
 	})

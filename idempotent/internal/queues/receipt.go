@@ -12,6 +12,7 @@ import (
 
 	"github.com/azconc/azconc/idempotent/internal/send"
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/clock"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/retry"
 	"github.com/azconc/azconc/pkg/wire"
@@ -25,8 +26,7 @@ import (
 //	         the message before the deadline, but it can be neither renewed nor deleted
 //	lost     another consumer has received it, or it is gone
 //
-// The deadline counts from just before the request that hid the message was sent, on the clock that shows more time since then, so it is
-// never later than the service's: the monotonic one stands still while the machine is suspended (golang/go#24595).
+// The deadline counts from just before the request that hid the message was sent, so it is never later than the service's.
 type Receipt struct {
 	queue *Queue
 	id    string
@@ -41,8 +41,7 @@ type Receipt struct {
 
 	mu      sync.Mutex // guards the fields below; never held during a request
 	pop     string
-	until   time.Time
-	held    time.Time // when until was set
+	until   clock.Instant
 	visible time.Time // as last reported by the service
 	unsure  bool
 	lost    bool
@@ -58,7 +57,7 @@ func (q *Queue) Receipt(id, text string) *Receipt {
 
 // ReceiptOf returns the receipt of a message whose text is not known, and which is taken to be hidden until the given time. typed
 // says that a user has typed the pop receipt: the service may refuse it because it is none.
-func (q *Queue) ReceiptOf(id, pop string, until time.Time, typed bool) *Receipt {
+func (q *Queue) ReceiptOf(id, pop string, until clock.Instant, typed bool) *Receipt {
 	r := q.Receipt(id, "")
 	r.typed, r.special = typed, true
 	r.Adopt(pop, until)
@@ -75,9 +74,9 @@ type use struct {
 	ended   func(err error)               // called before the next use; may be nil
 	check   func() error                  // after a response: why the request cannot have an effect; may be nil
 
-	began time.Time // of the latest try
-	open  time.Time // of the first try whose outcome is unknown; zero if there is none
-	last  error     // of the last response
+	began clock.Instant // of the latest try
+	open  clock.Instant // of the first try whose outcome is unknown; zero if there is none
+	last  error         // of the last response
 }
 
 // use sends a request, when no other is in progress, until its outcome is known or no try is left.
@@ -118,14 +117,14 @@ func (r *Receipt) use(ctx context.Context, u *use) error {
 				return f.Usual()
 			}
 			if renewed, ok := r.Renewed(); ok {
-				pop, u.open = renewed, time.Time{}
+				pop, u.open = renewed, clock.Instant{}
 				return wire.AtOnce, f.Err
 			}
 			return wire.Final, u.refused(f.Outcome)
 		},
 	}
 	sent, err := r.queue.wire.Send(ctx, u.op, again, func(ctx context.Context) error {
-		u.began = time.Now()
+		u.began = clock.Now()
 		err := u.send(ctx, pop)
 		if err != nil {
 			u.failed(azerr.Classify(err)) // Judge is not called after the end of ctx
@@ -174,31 +173,18 @@ func (r *Receipt) become(change func()) {
 	}
 }
 
-// Deadline returns until when nobody else can receive the message, and whether it is held at all. It is for the monotonic clock, and comes
-// earlier when the machine was suspended meanwhile: who waits for it longer than Watch has to ask again.
-func (r *Receipt) Deadline() (until time.Time, ours bool) {
+// Deadline returns until when nobody else can receive the message, and whether it is held at all.
+func (r *Receipt) Deadline() (until clock.Instant, ours bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.until.Add(-slept(r.until, r.held)), !r.lost
+	return r.until, !r.lost
 }
 
-// Watch is how often a deadline is looked at again while it is waited for.
-const Watch = time.Second
-
-// Suspended replaces, in tests, by how much the wall clock has advanced since a time while the monotonic one stood still.
-var Suspended func(since time.Time) time.Duration
-
-// slept returns by how much more the wall clock has advanced since t was computed, at a time, than the monotonic one.
-func slept(t, at time.Time) time.Duration {
-	if Suspended != nil {
-		return Suspended(at)
-	}
-	now := time.Now()
-	return max(0, now.Round(0).Sub(t.Round(0))-now.Sub(t))
+// hidden reports whether nobody else can receive the message yet.
+func (r *Receipt) hidden() bool {
+	until, _ := r.Deadline()
+	return until.Left() > 0
 }
-
-// Before reports that a time has not come by either clock.
-func Before(t time.Time) bool { return time.Now().Before(t.Add(-slept(t, t))) }
 
 // Extend hides the message for d, starting now, and keeps its text. Nil means that it is hidden.
 func (r *Receipt) Extend(ctx context.Context, d time.Duration) error {
@@ -220,7 +206,7 @@ func (r *Receipt) update(ctx context.Context, d time.Duration, text *string) err
 	u := &use{
 		op:     "Update Message",
 		budget: retry.Budget{Attempts: -1, Elapsed: -1, Backoff: retry.Backoff{Base: min(max(d/30, 200*time.Millisecond), time.Second), Cap: 8 * time.Second}},
-		over:   func() bool { until, _ := r.Deadline(); return !time.Now().Before(until) },
+		over:   func() bool { return !r.hidden() },
 	}
 	u.send = func(ctx context.Context, pop string) (err error) {
 		content := r.text
@@ -240,9 +226,9 @@ func (r *Receipt) update(ctx context.Context, d time.Duration, text *string) err
 		return nil
 	}
 	u.refused = func(out azerr.Outcome) error {
-		if until, _ := r.Deadline(); out.Kind != azerr.NotFound && !u.open.IsZero() && time.Now().Before(until) {
+		if out.Kind != azerr.NotFound && !u.open.IsZero() && r.hidden() {
 			// The first request has invalidated the receipt: nobody else could receive the message before the deadline.
-			r.become(func() { r.unsure, r.until, r.held = true, u.open.Add(d), time.Now() })
+			r.become(func() { r.unsure, r.until = true, u.open.Add(d) })
 			return ErrReceiptUnknown
 		}
 		r.become(func() { r.lost = true })
@@ -259,7 +245,7 @@ func (r *Receipt) update(ctx context.Context, d time.Duration, text *string) err
 			r.text = *text // a client without Policy sends it with every update
 		}
 		r.become(func() {
-			r.pop, r.until, r.held, r.visible = ptr.Value(resp.PopReceipt), u.began.Add(d), time.Now(), ptr.Value(resp.TimeNextVisible)
+			r.pop, r.until, r.visible = ptr.Value(resp.PopReceipt), u.began.Add(d), ptr.Value(resp.TimeNextVisible)
 		})
 	}
 	return r.use(ctx, u)
@@ -271,20 +257,17 @@ const deleteTries = 5
 // it was deleted, by a request whose response was lost or that an intermediary has repeated; but only until the deadline:
 // after that, another consumer may have received it.
 func (r *Receipt) Delete(ctx context.Context) error {
-	last := time.Now().Add(send.TryTimeout)
+	last := clock.Now().Add(send.TryTimeout)
 	return r.use(ctx, &use{
 		op:     "Delete Message",
 		budget: retry.Budget{Attempts: deleteTries, Elapsed: -1, Backoff: retry.Backoff{Base: 500 * time.Millisecond, Cap: 4 * time.Second}},
-		over: func() bool {
-			until, _ := r.Deadline()
-			return !time.Now().Before(until) && !time.Now().Before(last)
-		},
+		over:   func() bool { return !r.hidden() && last.Left() <= 0 },
 		send: func(ctx context.Context, pop string) error {
 			_, err := r.queue.SDK.DeleteMessage(ctx, r.id, pop, nil)
 			return err
 		},
 		refused: func(out azerr.Outcome) error {
-			if until, _ := r.Deadline(); out.Kind == azerr.Lost && time.Now().Before(until) {
+			if out.Kind == azerr.Lost && r.hidden() {
 				return nil
 			}
 			r.become(func() { r.lost = true })
@@ -294,10 +277,10 @@ func (r *Receipt) Delete(ctx context.Context) error {
 }
 
 // Adopt takes over a new receipt after the service has delivered the message to this process again.
-func (r *Receipt) Adopt(pop string, until time.Time) {
+func (r *Receipt) Adopt(pop string, until clock.Instant) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.pop, r.until, r.held, r.unsure, r.lost, r.adopted = pop, until, time.Now(), false, false, true
+	r.pop, r.until, r.unsure, r.lost, r.adopted = pop, until, false, false, true
 }
 
 // Known returns the pop receipt, and when the service has last said that the message becomes visible. known is false if the

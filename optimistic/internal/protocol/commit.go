@@ -11,6 +11,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/clock"
 	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/retry"
@@ -274,8 +275,7 @@ func (c *Call) proved(ctx context.Context, f Fate, now State) error {
 // noteTime computes from the Date of the response in err when the write was first sent, by the service's clock: at began
 // by the local one.
 //
-// The monotonic clock stops while the machine is suspended, so the larger of what it and the wall clock show counts. An
-// intermediary may put its own Date on a response of the service, so the local wall clock is a second bound: a time that
+// An intermediary may put its own Date on a response of the service, so the local wall clock is a second bound: a time that
 // is too early proves less, one that is too late proves something wrong.
 func (c *Call) noteTime(err error, began time.Time) {
 	answer, ok := errors.AsType[*azcore.ResponseError](err)
@@ -286,9 +286,8 @@ func (c *Call) noteTime(err error, began time.Time) {
 	if err != nil {
 		return
 	}
-	now, wall := time.Now(), began.Round(0)
-	c.sent = date.Add(-max(now.Sub(began), now.Round(0).Sub(wall)))
-	if wall.Before(c.sent) {
+	c.sent = date.Add(-clock.Of(began).Passed())
+	if wall := began.Round(0); wall.Before(c.sent) {
 		c.sent = wall
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/clock"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -86,10 +87,7 @@ func (r *removal) find(ctx context.Context) (State, error) {
 	if r.seen = err == nil; !r.seen {
 		return now, err
 	}
-	// By the wall clock too, because a monotonic one stands still while the machine is suspended; and the Date may be
-	// that of an intermediary.
-	passed := max(time.Since(r.began), time.Now().Round(0).Sub(r.began.Round(0)))
-	sent := now.date.Add(-passed)
+	sent := now.date.Add(-clock.Of(r.began).Passed()) // the Date may be that of an intermediary
 	if r.began.Before(sent) {
 		sent = r.began
 	}

@@ -15,7 +15,7 @@ var promised = []string{"optimistic", "pessimistic", "idempotent", "pkg/azerr", 
 
 // noAPI are packages that lie in pkg because several packages share them, and Go has no better place: the top level is fixed, and what
 // is below pkg/internal cannot be imported from beside pkg.
-var noAPI = []string{"ptr", "resource", "wire"}
+var noAPI = []string{"clock", "ptr", "resource", "wire"}
 
 var mention = regexp.MustCompile(`\b(?:` + strings.Join(noAPI, "|") + `)\.[A-Z]\w*`)
 
