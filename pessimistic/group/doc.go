@@ -24,9 +24,9 @@
 //	                                    │                                                                  ▲
 //	                                    └─────────── the lease was lost, or its member has died ───────────┘
 //
-// A member looks every second while something moves, and otherwise every 5 s, give or take some so that members do not look together.
-// So a part that a living member has released waits for less than 6 s, half of that on average, and for a second while something moves;
-// one whose member has died waits until its lease has run out, besides.
+// A member looks every second while it has too few parts or too many, and otherwise every 4.5 to 6 s, so that members do not look
+// together. So a part that a living member has released is worked on again within 7 s: 6 s until the next look, and the requests to
+// take it. One whose member has died waits until its lease has run out, besides.
 //
 // # Failures
 //

@@ -3,11 +3,13 @@ package group_test
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pessimistic/group"
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/retry"
 )
 
 // member returns a member of a group with four parts, in a new account.
@@ -49,6 +51,32 @@ func ExampleGroup() {
 	// context canceled
 }
 
+// limiter lets requests through at this member's part of a rate. With golang.org/x/time/rate it is limiter.SetLimit with that part
+// before each limiter.Wait.
+type limiter struct {
+	group *group.Group
+	rate  int // requests a second, of all members together
+
+	mu   sync.Mutex
+	next time.Time
+}
+
+// Wait waits until the next request may be sent.
+func (l *limiter) Wait(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := retry.Sleep(ctx, time.Until(l.next)); err != nil {
+		return err
+	}
+	have, of := l.group.Share()
+	if have == 0 { // the part was lost while it waited, and ctx ends
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}
+	l.next = time.Now().Add(time.Second * time.Duration(of) / time.Duration(have*l.rate))
+	return nil
+}
+
 // A limit that all members share is divided by their parts, so that together they never exceed it, also while members come and go:
 // this is Microsoft's pattern "Rate limiting", which partitions a capacity by leases.
 func ExampleGroup_Share() {
@@ -59,29 +87,30 @@ func ExampleGroup_Share() {
 		fmt.Println(err)
 		return
 	}
-	const all = 400 // requests a second that the database takes
-	// With golang.org/x/time/rate, before each request: limiter.SetLimit(rate.Limit(limit())), and limiter.Wait(ctx).
-	limit := func() int {
-		have, of := g.Share()
-		return all * have / of
-	}
-	fmt.Println(limit(), "before it is a member")
-	ready := make(chan struct{}, 4)
+	const rate, requests = 400, 40 // the database takes 400 requests a second
+	database := &limiter{group: g, rate: rate}
+	sent, began := make(chan int), time.Now()
 	go func() {
-		for range 4 {
-			<-ready
+		for range requests {
+			<-sent
 		}
-		fmt.Println(limit(), "alone")
+		fmt.Println("never more than the limit:", time.Since(began) >= (requests-1)*time.Second/rate)
 		cancel()
 	}()
-	_ = g.Run(ctx, func(ctx context.Context, _ int, _ *pessimistic.Hold) error {
-		ready <- struct{}{}
-		<-ctx.Done()
-		return nil
+	_ = g.Run(ctx, func(ctx context.Context, part int, _ *pessimistic.Hold) error {
+		for {
+			if err := database.Wait(ctx); err != nil {
+				return err
+			}
+			select { // a request
+			case sent <- part:
+			case <-ctx.Done():
+			}
+		}
 	})
-	fmt.Println(limit(), "after it has left")
+	have, of := g.Share()
+	fmt.Println(have, "of", of, "after it has left")
 	// Output:
-	// 0 before it is a member
-	// 400 alone
-	// 0 after it has left
+	// never more than the limit: true
+	// 0 of 4 after it has left
 }

@@ -17,8 +17,14 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// ErrMoved is the cause with which the context of a part's work ends when the part is to go to another member.
-var ErrMoved = errors.New("the part goes to another member")
+// The sentinels of a group.
+var (
+	// ErrMoved is the cause with which the context of a part's work ends when the part is to go to another member.
+	ErrMoved = errors.New("the part goes to another member")
+
+	// ErrMixed reports a member that divides the same group into another number of parts, or is of another version of azconc.
+	ErrMixed = errors.New("all members of a group must have the same number of parts and the same version")
+)
 
 // maxParts bounds the renewals of a member that is alone, and what a list shows at once.
 const maxParts = 256
@@ -96,27 +102,10 @@ func (g *Group) memberLock() string { return g.name + "/" + memberPrefix + g.id 
 // by the clocks of this machine, so that all members together never count more than there are: a limit that is divided by shares is
 // kept also while parts move. It sends no request.
 func (g *Group) Share() (have, of int) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, t := range g.has {
-		if t.hold == nil {
-			continue
-		}
-		if stop, _, _ := t.hold.Remaining(); stop > 0 && t.ctx.Err() == nil {
+	for _, t := range g.tenures((*tenure).works) {
+		if stop, _, _ := t.hold.Remaining(); stop > 0 {
 			have++
 		}
 	}
 	return have, g.parts
-}
-
-// own returns how many parts this member has, or is about to have.
-func (g *Group) own() (n int) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, t := range g.has {
-		if t.ctx.Err() == nil {
-			n++
-		}
-	}
-	return n
 }

@@ -195,3 +195,23 @@ func TestAGroupAtRestAsksSeldom(t *testing.T) {
 		}
 	})
 }
+
+// Members look seldom at rest, so a part that is released waits: for 6 s until the next look, and for the requests that take it.
+func TestAPartThatIsReleasedIsTakenWithinSevenSeconds(t *testing.T) {
+	simulated(t, 5, []int{16}, func(t *testing.T, v *town) {
+		for range 4 {
+			v.join()
+		}
+		v.within(time.Minute, "four")
+		for range 20 {
+			bubble.Sleep(20*time.Second + time.Duration(v.rand.Int64N(int64(10*time.Second))))
+			v.term(v.members[v.rand.IntN(len(v.members))])
+			v.within(7*time.Second, "a leave")
+			v.join()
+			v.within(alive, "a join")
+		}
+		if waited := v.waited(); waited > 7*time.Second {
+			t.Errorf("a part waited for %v after its work had returned", waited)
+		}
+	})
+}

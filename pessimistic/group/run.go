@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	restful   = 5 * time.Second // between two looks when nothing moves
-	brisk     = time.Second     // and while something does
+	restful   = 5 * time.Second // between two looks of a member that has its parts
+	brisk     = time.Second     // and of one that takes parts or lets them go
 	listTry   = 10 * time.Second
 	atOnce    = 64               // locks that are acquired at the same time; the first time, each takes up to 2 s
 	forgotten = 10 * time.Minute // after which the blob of a dead member is deleted
@@ -34,6 +34,7 @@ type run struct {
 	joined  bool              // it has seen that it may be one
 	seen    sight
 	changed time.Time // when the last look differed from the one before
+	rests   bool      // this member has what it should have
 
 	slots chan struct{} // full while atOnce locks are being acquired
 	all   sync.WaitGroup
@@ -46,10 +47,10 @@ type run struct {
 // When ctx ends, Run leaves the group, ends the contexts of all work, and releases each part when its work has returned, or when Drain
 // has passed. It returns when all work has returned.
 //
-// Errors: the cause of ctx, what work has marked with retry.Stop or Keep, a *MixedError, a *ContentError, or the service's refusal while
+// Errors: the cause of ctx, what work has marked with retry.Stop or Keep, a ErrMixed, a *ContentError, or the service's refusal while
 // this process is no member, such as ErrNotFound if the container does not exist. Transient faults are retried for as long as ctx lasts.
 //
-// Requests: 4 to become a member and 2 to leave; 1 for a look, every 5 s, or every second while something moves; 3 for a part that is
+// Requests: 4 to become a member and 2 to leave; 1 for a look, every 5 s, or every second while it takes parts or lets them go; 3 for a part that is
 // taken, 4 the first time, and 1 or 2 to release it; and renewals of the member's lease and of each part's, every third of the Locker's Duration.
 // A member that finds blobs of dead members deletes those that are 10 minutes old, 2 requests for all and 2 for each.
 func (g *Group) Run(ctx context.Context, work Work) error {
@@ -71,7 +72,7 @@ func Keep(err error) error { return locks.Keep(err) }
 
 // takePart looks, takes parts and lets them go, until ctx ends.
 func (r *run) takePart() error {
-	for rested := false; ; {
+	for {
 		err := r.join()
 		if err == nil || r.joined {
 			err = cmp.Or(r.look(), err)
@@ -80,15 +81,11 @@ func (r *run) takePart() error {
 			return cmp.Or(context.Cause(r.ctx), err)
 		}
 		pause := brisk
-		if err == nil && r.rests() {
+		if err == nil && r.rests {
 			pause = restful
 		}
-		jittered := pause*9/10 + time.Duration(retry.Random(r.ctx)*float64(pause*3/10))
-		if pause == restful && !rested { // those who have moved together look apart from now on
-			jittered = brisk + time.Duration(retry.Random(r.ctx)*float64(restful-brisk))
-		}
-		rested = pause == restful
-		if err := retry.Sleep(r.ctx, jittered); err != nil {
+		apart := time.Duration(retry.Random(r.ctx) * float64(pause*3/10)) // so that members do not look together
+		if err := retry.Sleep(r.ctx, pause*9/10+apart); err != nil {
 			return err
 		}
 	}
@@ -96,7 +93,7 @@ func (r *run) takePart() error {
 
 // passes reports whether an error may pass by itself. A refusal does as long as the member's lease is held, as during a rotation of keys.
 func (r *run) passes(err error) bool {
-	if _, mixed := errors.AsType[*MixedError](err); mixed {
+	if errors.Is(err, ErrMixed) {
 		return false
 	}
 	o := azerr.Classify(err)
@@ -141,26 +138,17 @@ func (r *run) look() error {
 	if !reflect.DeepEqual(seen, r.seen) {
 		r.seen, r.changed = seen, time.Now()
 	}
-	own := r.own()
-	switch share := seen.share(r.id, own); {
+	own, works := len(r.tenures((*tenure).lasts)), len(r.tenures((*tenure).works))
+	share := seen.share(r.id, own)
+	switch {
 	case own < share:
 		r.take(share - own)
 	case own > share:
 		r.give(own - share)
 	}
+	// What does not change for long, such as a part that another process holds, is not worth a look every second.
+	r.rests = works == share && own == share || time.Since(r.changed) > 2*r.locker.Options().Duration+r.opts.Drain
 	return nil
-}
-
-// rests reports whether nothing moves. What does not change for long, such as a part that another process holds, does not move.
-func (r *run) rests() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, t := range r.has {
-		if t.hold == nil || t.ctx.Err() != nil {
-			return false
-		}
-	}
-	return r.seen.settled() || time.Since(r.changed) > 2*r.locker.Options().Duration+r.opts.Drain
 }
 
 // take begins to take free parts, where no other member begins.
@@ -180,14 +168,7 @@ func (r *run) take(n int) {
 
 // give ends the work on parts, those that were taken last first.
 func (r *run) give(n int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var working []*tenure
-	for _, t := range r.has {
-		if t.hold != nil && t.ctx.Err() == nil {
-			working = append(working, t)
-		}
-	}
+	working := r.tenures((*tenure).works)
 	slices.SortFunc(working, func(a, b *tenure) int { return b.since.Compare(a.since) })
 	for _, t := range working[:min(n, len(working))] {
 		t.end(ErrMoved)

@@ -38,30 +38,9 @@ type Member struct {
 	Owner string
 	Parts int // that it holds
 	Since time.Time
-
-	age fence.Token // of its lock: the smaller, the elder
 }
 
-// MixedError reports a member that divides the same group into another number of parts, or is of another version of azconc.
-type MixedError struct {
-	Group  string // path
-	Parts  int    // here
-	Owner  string // of the other member
-	Others int    // its number of parts; 0 if it is of another version
-}
-
-func (e *MixedError) Error() string {
-	if e.Others == 0 {
-		return fmt.Sprintf("%s: %s is a member in a way that this version of azconc does not know: stop it first", e.Group, e.Owner)
-	}
-	return fmt.Sprintf("%s: %d parts here, and %d parts at %s: all members must have the same number", e.Group, e.Parts, e.Others, e.Owner)
-}
-
-// About returns the path of the group.
-func (e *MixedError) About() string { return e.Group }
-
-// Show returns the state of a group. The number of its parts is that of its members, or else of its last holder. Errors:
-// ErrNotFound if there is no such group; *azerr.OpError. Requests: 1.
+// Show returns the state of a group. The number of its parts is that of the last holder of a part. Errors: ErrNotFound if there is no such group; *azerr.OpError. Requests: 1.
 func Show(ctx context.Context, k *pessimistic.Locker, name string) (State, error) {
 	if k == nil {
 		return State{}, errNoLocker
@@ -96,24 +75,26 @@ func parseSignature(text string) (owner, id string, parts int) {
 // sight is what one list shows.
 type sight struct {
 	State
-	mixed *MixedError // with a lock that is held
-	dead  int         // members that have left their blobs behind
+	mixed error // ErrMixed, with a lock that is held
+	dead  int   // members that have left their blobs behind
 }
 
-// look lists the group. Without a number of parts it is that of the last holder, those who still hold before the others.
+// look lists the group. If parts is 0, it is the number of the last holder of a part.
 func look(ctx context.Context, k *pessimistic.Locker, name string, parts int) (sight, error) {
 	var all []pessimistic.LockInfo
-	var last pessimistic.LockInfo
-	given := parts
 	for info, err := range k.List(ctx, &pessimistic.ListOptions{Prefix: name + "/"}) {
 		if err != nil {
 			return sight{}, err
 		}
 		info.Name = info.Name[len(name)+1:]
 		all = append(all, info)
-		_, _, n := parseSignature(info.Owner)
-		if given == 0 && n > 0 && (!last.Held && info.Held || last.Held == info.Held && info.Fence >= last.Fence) {
-			last, parts = info, n
+	}
+	slices.SortFunc(all, func(a, b pessimistic.LockInfo) int {
+		return cmp.Or(cmp.Compare(a.Fence, b.Fence), cmp.Compare(a.Name, b.Name))
+	})
+	for given, i := parts, 0; given == 0 && i < len(all); i++ {
+		if _, _, n := parseSignature(all[i].Owner); n != 0 && partNumber(all[i].Name) >= 0 {
+			parts = n
 		}
 	}
 	s := sight{State: State{Parts: make([]Part, parts)}}
@@ -121,9 +102,8 @@ func look(ctx context.Context, k *pessimistic.Locker, name string, parts int) (s
 		s.Parts[i].Number = i
 	}
 	for _, info := range all {
-		s.add(info, k.Path(name), parts)
+		s.add(info, k.Path(name))
 	}
-	slices.SortFunc(s.Members, func(a, b Member) int { return cmp.Or(cmp.Compare(a.age, b.age), cmp.Compare(a.ID, b.ID)) })
 	for _, p := range s.Parts {
 		if i := slices.IndexFunc(s.Members, func(m Member) bool { return m.ID == p.Member }); p.Held && i >= 0 {
 			s.Members[i].Parts++
@@ -132,21 +112,32 @@ func look(ctx context.Context, k *pessimistic.Locker, name string, parts int) (s
 	return s, nil
 }
 
-func (s *sight) add(info pessimistic.LockInfo, path string, parts int) {
+func (s *sight) add(info pessimistic.LockInfo, path string) {
 	owner, id, n := parseSignature(info.Owner)
-	number, err := strconv.Atoi(info.Name)
-	isPart := err == nil && number >= 0 && strconv.Itoa(number) == info.Name
-	isMember := strings.HasPrefix(info.Name, memberPrefix)
+	number, parts := partNumber(info.Name), len(s.Parts)
+	isPart, isMember := number >= 0, strings.HasPrefix(info.Name, memberPrefix)
 	switch {
-	case info.Held && (isPart && n != 0 || isMember && info.Owner != "") && n != parts: // without an owner it is about to say who it is
-		s.mixed = &MixedError{Group: path, Parts: parts, Owner: owner, Others: n}
+	case info.Held && n != parts && (isPart && n != 0 || isMember && info.Owner != ""): // without an owner it is about to say who it is
+		others := fmt.Sprintf("%d parts", n)
+		if n == 0 {
+			others = "another version of azconc"
+		}
+		s.mixed = fmt.Errorf("%s: %d parts here, and %s at %s: %w", path, parts, others, owner, ErrMixed)
 	case isMember && info.Held && id != "":
-		s.Members = append(s.Members, Member{ID: id, Owner: owner, Since: info.Since, age: info.Fence})
+		s.Members = append(s.Members, Member{ID: id, Owner: owner, Since: info.Since})
 	case isMember && !info.Held:
 		s.dead++
 	case isPart && number < parts:
 		s.Parts[number] = Part{Number: number, Held: info.Held, Owner: owner, Member: id, Fence: info.Fence, Since: info.Since}
 	}
+}
+
+// partNumber returns the number of the part that has a lock, and -1 for another lock.
+func partNumber(lock string) int {
+	if n, err := strconv.Atoi(lock); err == nil && n >= 0 && strconv.Itoa(n) == lock {
+		return n
+	}
+	return -1
 }
 
 // share returns how many parts a member should have that has own now. The list may not show it, or what it has just taken.
@@ -169,20 +160,6 @@ func (s *sight) share(self string, own int) int {
 		return floor + 1
 	}
 	return floor
-}
-
-// settled reports whether every part is held by a member, and no member has too many or too few.
-func (s *sight) settled() bool {
-	held, floor := 0, 0
-	if len(s.Members) > 0 {
-		floor = len(s.Parts) / len(s.Members)
-	}
-	for _, m := range s.Members {
-		if held += m.Parts; m.Parts < floor || m.Parts > floor+1 {
-			return false
-		}
-	}
-	return held == len(s.Parts)
 }
 
 var errNoLocker = errors.New("group: no Locker")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/azconc/azconc/pessimistic"
@@ -12,13 +11,31 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// tenure is the time from when this member begins to take a part until the work on it has returned. hold and ctx are guarded by the
-// Group's mu.
+// tenure is the time from when this member begins to take a part until the work on it has returned. hold, ctx and end are guarded by
+// the Group's mu, and do not change once there is a hold.
 type tenure struct {
 	since time.Time
 	hold  *pessimistic.Hold // nil while it is being acquired
 	ctx   context.Context   // of the work
 	end   context.CancelCauseFunc
+}
+
+// lasts reports whether the part is being taken or worked on, and not given up.
+func (t *tenure) lasts() bool { return t.ctx.Err() == nil }
+
+// works reports whether the part is worked on.
+func (t *tenure) works() bool { return t.hold != nil && t.lasts() }
+
+// tenures returns those of which something holds.
+func (g *Group) tenures(holds func(*tenure) bool) (found []*tenure) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, t := range g.has {
+		if holds(t) {
+			found = append(found, t)
+		}
+	}
+	return found
 }
 
 // begin begins a tenure, unless there is one: work that hangs keeps this member from taking its part again.
@@ -28,12 +45,10 @@ func (r *run) begin(number int) bool {
 	if r.has[number] != nil {
 		return false
 	}
-	t := &tenure{since: time.Now()}
-	t.ctx, t.end = context.WithCancelCause(r.ctx)
+	t := &tenure{since: time.Now(), ctx: r.ctx}
 	r.has[number] = t
 	r.all.Go(func() {
 		defer func() {
-			t.end(nil)
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			delete(r.has, number)
@@ -52,38 +67,31 @@ func (r *run) begin(number int) bool {
 
 // hold has the work done while h is held, and releases h.
 func (r *run) hold(t *tenure, number int, h *pessimistic.Hold) {
+	ctx, end := context.WithCancelCause(h.Context())
+	defer end(nil)
 	r.mu.Lock()
-	t.end(nil)
-	t.hold = h
-	t.ctx, t.end = context.WithCancelCause(h.Context())
+	t.hold, t.ctx, t.end = h, ctx, end
 	r.mu.Unlock()
 
-	returned := make(chan struct{})
-	var watching sync.WaitGroup
-	watching.Go(func() {
-		select {
-		case <-returned:
-			return
-		case <-t.ctx.Done():
+	returned := make(chan bool, 1)
+	go func() {
+		defer close(returned) // also after runtime.Goexit
+		returned <- r.supervise(ctx, number, h)
+	}()
+	<-ctx.Done()
+	select {
+	case kept := <-returned:
+		if !kept {
+			_ = h.Release(ctx) // whatever becomes of it, the lease ends
 		}
-		drain := time.NewTimer(r.opts.Drain)
-		defer drain.Stop()
-		select {
-		case <-returned:
-		case <-drain.C:
-			_ = h.Release(t.ctx)
-		}
-	})
-	kept := r.supervise(t.ctx, number, h)
-	close(returned)
-	watching.Wait()
-	t.end(nil) // no longer counted, before anybody else can count it
-	if !kept {
-		_ = h.Release(t.ctx) // whatever becomes of it, the lease ends
+	case <-time.After(r.opts.Drain):
+		_ = h.Release(ctx)
+		<-returned
 	}
 }
 
-// supervise calls the work, again and again, until the tenure ends. It reports whether the part is kept.
+// supervise calls the work, again and again, until ctx ends, with which the run ends too if the work wants it. It reports whether the
+// part is kept.
 func (r *run) supervise(ctx context.Context, number int, h *pessimistic.Hold) (kept bool) {
 	failing := &locks.Pace{Backoff: r.opts.Pause}
 	for ctx.Err() == nil {

@@ -274,3 +274,17 @@ func (v *town) moved() (moved, begun int) {
 	defer v.mu.Unlock()
 	return v.ended[ErrMoved], len(v.tenures)
 }
+
+// waited returns for how long a part has waited at most, after its work had returned, until another member worked on it.
+func (v *town) waited() (most time.Duration) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	last := make([]*spell, v.parts)
+	for _, s := range v.tenures {
+		if before := last[s.part]; before != nil && !before.drained.IsZero() {
+			most = max(most, s.from.Sub(before.drained))
+		}
+		last[s.part] = s
+	}
+	return most
+}

@@ -100,9 +100,8 @@ func (r *runner) run(ctx context.Context, g *lib.Group) error {
 	})()
 	r.f.Monitor.Ready(true)
 	err := g.Run(taking, r.work)
-	_, mixed := errors.AsType[*lib.MixedError](err)
 	switch {
-	case mixed:
+	case errors.Is(err, lib.ErrMixed):
 		return fail.Judged(fail.ExitConflict, "mismatch", err)
 	case !errors.Is(err, errLeaving):
 		return err
