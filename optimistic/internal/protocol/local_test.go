@@ -80,8 +80,8 @@ func TestContendingWritersOfALocalServiceTakeTurns(t *testing.T) {
 		clients             int
 		atMost, rate, least float64
 	}{
-		{"blob", localBlob, 8, 3, 1, 0.5}, {"blob", localBlob, 32, 3.6, 1, 0.5}, {"blob", localBlob, 128, 5, 1, 0.2},
-		{"entity", localEntity, 8, 3.3, 0.8, 0.5}, {"entity", localEntity, 32, 4, 0.8, 0.5},
+		{"blob", localBlob, 8, 4, 0.85, 0.5}, {"blob", localBlob, 32, 4.5, 1, 0.5}, {"blob", localBlob, 128, 5, 1, 0.2},
+		{"entity", localEntity, 8, 4, 0.6, 0.5}, {"entity", localEntity, 32, 4.5, 0.8, 0.5},
 	} {
 		t.Run(fmt.Sprintf("%s/%d", tt.name, tt.clients), func(t *testing.T) {
 			if testing.Short() && (tt.clients == 128 || tt.name == "entity" && tt.clients == 32) {

@@ -81,7 +81,7 @@ func (l *Loop) takePlace(ctx context.Context) error {
 // Crowded reports whether this process knows of other writers of the resource. A version that was read before the call is
 // then probably not current.
 func (l *Loop) Crowded() bool {
-	return l.pace.own && l.pace.last.crowd >= 2 || l.pace.competes(time.Now())
+	return l.pace.queued && l.pace.last.writers >= 2 || l.pace.competes(time.Now())
 }
 
 // linger waits for d, unless the call would have no time left after that.

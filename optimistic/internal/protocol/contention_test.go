@@ -235,7 +235,7 @@ func TestContendingWritersTakeTurns(t *testing.T) {
 	for _, tt := range []struct {
 		clients                       int
 		atMost, rate, least, slowness float64
-	}{{8, 3.3, 0.7, 0.5, 0.5}, {32, 4, 0.65, 0.5, 0.5}, {128, 5, 0.6, 0.3, 0.5}} {
+	}{{8, 3.5, 0.7, 0.5, 0.5}, {32, 4.3, 0.65, 0.5, 0.5}, {128, 5.5, 0.6, 0.3, 0.5}} {
 		t.Run(fmt.Sprint(tt.clients), func(t *testing.T) {
 			const seeds = 4 // the mean is nearer to the targets than a single one
 			var perCommit, rate, slow float64
@@ -258,21 +258,51 @@ func TestContendingWritersTakeTurns(t *testing.T) {
 	}
 }
 
-// TestBurstsHaveNoDearState: near the service, crowds of 40 clients and more could fall into a state in which bursts were begun and
-// broken, for 7 requests per commit, and stayed there.
-func TestBurstsHaveNoDearState(t *testing.T) {
+// TestContendingWritersNearTheServiceTakeTurns, whatever the seed: crowds of 40 clients and more could once fall into a state in which
+// a commit took 7 requests, and stayed there.
+func TestContendingWritersNearTheServiceTakeTurns(t *testing.T) {
 	for _, tt := range []struct {
 		clients int
 		seeds   uint64
 		atMost  float64
 		rate    float64 // commits a second
-	}{{8, 3, 3, 430}, {32, 3, 3.3, 360}, {48, 20, 3.5, 340}, {128, 3, 4.5, 340}} {
+	}{{8, 3, 4, 430}, {32, 3, 4.5, 360}, {48, 20, 5, 340}, {128, 3, 5, 340}} {
 		t.Run(fmt.Sprint(tt.clients), func(t *testing.T) {
 			for seed := range tt.seeds {
-				if got := simulate(t, near(seed), ours, tt.clients, 3*time.Second); got.perCommit > tt.atMost || got.rate < tt.rate {
+				got := simulate(t, near(seed), ours, tt.clients, 3*time.Second)
+				t.Log(got)
+				if got.perCommit > tt.atMost || got.rate < tt.rate {
 					t.Errorf("seed %d: %v; want at most %v requests per commit and at least %v commits/s", seed, got, tt.atMost, tt.rate)
 				}
 			}
+		})
+	}
+}
+
+// TestCallsThatBeginTogetherHavePlacesOfTheirOwn: goroutines of one process that began at one time had the same place in the order, and met
+// again and again: 64 of them needed 18 requests per commit.
+func TestCallsThatBeginTogetherHavePlacesOfTheirOwn(t *testing.T) {
+	const rounds = 40
+	for clients, atMost := range map[int]float64{4: 3, 16: 4, 64: 5} {
+		t.Run(fmt.Sprint(clients), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := far(1)
+				s.together = true
+				s.state = State{Exists: true, ETag: s.etag()}
+				end := time.Now().Add(time.Hour)
+				for range rounds {
+					var wg sync.WaitGroup
+					for range clients {
+						wg.Go(func() { (&contender{s: s, rule: ours}).update(end) })
+					}
+					wg.Wait()
+				}
+				perCommit := float64(s.requests) / float64(clients*rounds)
+				t.Logf("%.2f requests per commit", perCommit)
+				if perCommit > atMost {
+					t.Errorf("%.2f requests per commit, want at most %v", perCommit, atMost)
+				}
+			})
 		})
 	}
 }
