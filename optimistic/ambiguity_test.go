@@ -17,6 +17,7 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/blobs"
 	"github.com/azconc/azconc/optimistic/internal/optest"
+	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
@@ -71,7 +72,7 @@ func TestALostResponseIsResolvedByTheEntryInTheLineage(t *testing.T) {
 		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Writes, Count: 1})
 		go func() {
 			bubble.Sleep(time.Microsecond) // our write was applied, and waits to be sent again
-			for range 5 {
+			for range protocol.LineageSize {
 				if _, err := optimistic.Update(context.Background(), blobs.NewJSON[optest.Counter](client), optest.Increment, nil); err != nil {
 					t.Error(err)
 				}
@@ -181,25 +182,24 @@ func TestAReplaceAtAnyVersionIsAppliedOnce(t *testing.T) {
 func TestALineageThatIsTooShortLeavesTheOutcomeUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, client := optest.Quiet(t, `{"n":0}`)
-		small := &optimistic.UpdateOptions{SendOptions: optimistic.SendOptions{LineageSize: 3}}
-		if _, err := optimistic.Update(t.Context(), blobs.NewJSON[optest.Counter](s.BlockBlob("box", "n.json")), optest.Increment, small); err != nil {
+		if _, err := optimistic.Update(t.Context(), blobs.NewJSON[optest.Counter](s.BlockBlob("box", "n.json")), optest.Increment, nil); err != nil {
 			t.Fatal(err)
 		}
 		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Writes, Count: 1})
 		go func() {
 			bubble.Sleep(time.Microsecond)
-			for range 5 {
-				if _, err := optimistic.Update(context.Background(), blobs.NewJSON[optest.Counter](client), optest.Increment, small); err != nil {
+			for range protocol.LineageSize {
+				if _, err := optimistic.Update(context.Background(), blobs.NewJSON[optest.Counter](client), optest.Increment, nil); err != nil {
 					t.Error(err)
 				}
 			}
 		}()
-		_, err := optimistic.Update(t.Context(), blobs.NewJSON[optest.Counter](client), optest.Increment, small)
+		_, err := optimistic.Update(t.Context(), blobs.NewJSON[optest.Counter](client), optest.Increment, nil)
 		if !errors.Is(err, optimistic.ErrOutcomeUnknown) {
 			t.Errorf("err = %v, want unknown", err)
 		}
-		if got := optest.Count(t, client); got != 7 {
-			t.Errorf("n = %d, want 7", got)
+		if got := optest.Count(t, client); got != 2+protocol.LineageSize {
+			t.Errorf("n = %d, want %d", got, 2+protocol.LineageSize)
 		}
 	})
 }
@@ -208,7 +208,7 @@ func TestWithoutLineageAConflictAfterALostResponseIsUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, client := optest.Quiet(t, `{"n":0}`)
 		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Writes, Count: 1})
-		_, err := optimistic.Update(t.Context(), blobs.NewJSON[optest.Counter](client), optest.Increment, &optimistic.UpdateOptions{SendOptions: optimistic.SendOptions{LineageSize: -1}})
+		_, err := optimistic.Update(t.Context(), blobs.NewJSON[optest.Counter](client), optest.Increment, &optimistic.UpdateOptions{SendOptions: optimistic.SendOptions{NoLineage: true}})
 		if !errors.Is(err, optimistic.ErrOutcomeUnknown) {
 			t.Errorf("err = %v, want unknown", err)
 		}
@@ -405,7 +405,7 @@ func TestAWriteWithoutRoomForAProofIsRefused(t *testing.T) {
 		{elsewhere, 8170, optimistic.SendOptions{}, true},
 		{elsewhere, 8000, optimistic.SendOptions{}, true},
 		{elsewhere, 8170, optimistic.SendOptions{ConfirmConflicts: optimistic.ConfirmNever}, false},
-		{elsewhere, 8170, optimistic.SendOptions{LineageSize: -1}, false},
+		{elsewhere, 8170, optimistic.SendOptions{NoLineage: true}, false},
 	} {
 		for name, update := range map[string]func(context.Context, *blockblob.Client) error{
 			"content": func(ctx context.Context, c *blockblob.Client) error {
@@ -415,7 +415,7 @@ func TestAWriteWithoutRoomForAProofIsRefused(t *testing.T) {
 				return optest.ErrorOf(optimistic.Update(ctx, blobs.NewMetadata(c.BlobClient()), optest.SetMeta("n", "1"), &optimistic.UpdateOptions{SendOptions: tt.o}))
 			},
 		} {
-			t.Run(fmt.Sprint(name, tt.endpoint, tt.foreign, tt.o.ConfirmConflicts, tt.o.LineageSize), func(t *testing.T) {
+			t.Run(fmt.Sprint(name, tt.endpoint, tt.foreign, tt.o.ConfirmConflicts, tt.o.NoLineage), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					s, client := optest.Quiet(t, `{"n":0}`)
 					if _, err := client.SetMetadata(t.Context(), map[string]*string{"x": new(strings.Repeat("x", tt.foreign-1))}, nil); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/blobs"
 	"github.com/azconc/azconc/optimistic/internal/optest"
+	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
@@ -61,7 +62,7 @@ func BenchmarkUpdate(b *testing.B) {
 			if _, err := client.Upload(b.Context(), optest.Body(`{"n":0}`), nil); err != nil {
 				b.Fatal(err)
 			}
-			for range optimistic.DefaultLineageSize { // both carry a full lineage along
+			for range protocol.LineageSize { // both carry a full lineage along
 				if _, err := optimistic.Update(b.Context(), blobs.NewJSON[optest.Counter](client), optest.Increment, nil); err != nil {
 					b.Fatal(err)
 				}

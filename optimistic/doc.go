@@ -38,7 +38,7 @@
 // returns: once another ETag has been seen, no request that is still under way can satisfy its condition. The fourth line
 // compares times of the service's clock, with a margin of 6 s, and never trusts a time later than the local clock's.
 //
-// A lineage has the last LineageSize writes in full. While writers contend it also has the marks of older ones, short
+// A lineage has the last 32 writes in full. While writers contend it also has the marks of older ones, short
 // hashes of their ids, as many as the crowd needs (up to about 370), so that the proof reaches over every wait. A lone
 // writer's lineage has none.
 //

@@ -22,6 +22,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/blobs"
+	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/aztest"
 )
@@ -178,7 +179,7 @@ func put(tb testing.TB, client *blockblob.Client, data []byte) {
 func (p pair) ready(tb testing.TB) {
 	tb.Helper()
 	p.prepare(tb)
-	for range optimistic.DefaultLineageSize {
+	for range protocol.LineageSize {
 		if err := p.azconc(tb.Context()); err != nil {
 			tb.Fatal(err)
 		}

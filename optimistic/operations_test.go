@@ -314,7 +314,7 @@ func TestWritesWithoutALineageKeepTheOperations(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		bare := &optimistic.UpdateOptions{SendOptions: optimistic.SendOptions{LineageSize: -1}}
+		bare := &optimistic.UpdateOptions{SendOptions: optimistic.SendOptions{NoLineage: true}}
 		_, err1 := optimistic.Update(t.Context(), blobs.NewJSON[optest.Counter](s.BlockBlob("box", "n.json")), optest.Increment, bare)
 		whole := tables.NewEntity[optest.Counter](s.Table("t"), "p", "r")
 		whole.Mode = tables.ReplaceWhole

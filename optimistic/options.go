@@ -15,16 +15,8 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// Defaults of SendOptions.
-const (
-	// DefaultLineageSize is the number of recent writes that a lineage holds if SendOptions.LineageSize is 0. With the
-	// summary of older writes a lineage takes up to 1 KB of the 8 KB that the service allows for metadata, and up to 4 KB
-	// while writers contend.
-	DefaultLineageSize = 32
-
-	// DefaultMinRate is the slowest transfer, in bytes per second, that a try waits for if SendOptions.MinRate is 0.
-	DefaultMinRate = 64 << 10
-)
+// DefaultMinRate is the slowest transfer, in bytes per second, that a try waits for if SendOptions.MinRate is 0.
+const DefaultMinRate = 64 << 10
 
 // Where a resource stores its lineage and its operations, and how long it remembers them.
 const (
@@ -46,10 +38,9 @@ const (
 // SendOptions tunes how transient faults of a single read or write are handled. All operations take it. The zero value is
 // the default.
 type SendOptions struct {
-	// LineageSize is how many writes the lineage remembers, at most 128. If it is negative, no lineage is written, for
-	// readers that cannot tolerate an unexpected metadata key; then a conflict after a lost response is always
-	// ErrOutcomeUnknown. Defaults to DefaultLineageSize.
-	LineageSize int
+	// NoLineage is for readers that cannot tolerate an unexpected metadata key: no lineage is written, and a conflict after
+	// a lost response is always ErrOutcomeUnknown. The operations that the resource remembers are kept.
+	NoLineage bool
 
 	// Tries bounds how many times one request is sent, the first time included; negative means no bound. Defaults to 6.
 	Tries int
@@ -137,7 +128,7 @@ func (o SendOptions) On(ctx context.Context, span, op string, client interface{ 
 // settings returns the options as the protocol has them, with their defaults filled in.
 func (o SendOptions) settings() (protocol.Settings, error) {
 	return protocol.Settings{
-		LineageSize: o.LineageSize, Tries: o.Tries, TryTimeout: o.TryTimeout, MinRate: o.MinRate, Recreate: o.Recreate,
+		NoLineage: o.NoLineage, Tries: o.Tries, TryTimeout: o.TryTimeout, MinRate: o.MinRate, Recreate: o.Recreate,
 		Pause: o.Pause, Grace: o.Grace, Confirm: protocol.Confirm(o.ConfirmConflicts), Hooks: o.Hooks,
 	}.WithDefaults()
 }
@@ -196,8 +187,8 @@ func (o UpdateOptions) budget() retry.Budget {
 // validated returns the options, or an error that names the field that is out of range.
 func (o *UpdateOptions) validated() (UpdateOptions, error) {
 	out := ptr.Value(o)
-	if out.OperationID != "" && out.LineageSize < 0 {
-		return out, errors.New("UpdateOptions.OperationID: it is remembered in the lineage, which a negative LineageSize turns off")
+	if out.OperationID != "" && out.NoLineage {
+		return out, errors.New("UpdateOptions.OperationID: it is remembered in the lineage, which NoLineage turns off")
 	}
 	c := out.Conditions
 	if c.IfMatch == azcore.ETagAny {
@@ -237,8 +228,8 @@ func (o *WriteOptions) validated() (WriteOptions, error) {
 	if !out.Conditions.carried() {
 		return out, errors.New("WriteOptions.Conditions: the version is given as an argument; only IfTags and LeaseID can be given here")
 	}
-	if out.OperationID != "" && out.LineageSize < 0 {
-		return out, errors.New("WriteOptions.OperationID: it is remembered in the lineage, which a negative LineageSize turns off")
+	if out.OperationID != "" && out.NoLineage {
+		return out, errors.New("WriteOptions.OperationID: it is remembered in the lineage, which NoLineage turns off")
 	}
 	return out, nil
 }

@@ -9,10 +9,10 @@ import (
 
 // The values stand in the documentation, and the protocol has its own.
 func TestTheDocumentedConstantsAreTheProtocols(t *testing.T) {
-	type constants [9]any
-	documented := constants{optimistic.DefaultLineageSize, optimistic.DefaultMinRate, optimistic.LineageKey, optimistic.OperationsKey, optimistic.OperationsKept, optimistic.OperationAge,
+	type constants [8]any
+	documented := constants{optimistic.DefaultMinRate, optimistic.LineageKey, optimistic.OperationsKey, optimistic.OperationsKept, optimistic.OperationAge,
 		int(optimistic.ConfirmByPath), int(optimistic.ConfirmAlways), int(optimistic.ConfirmNever)}
-	actual := constants{protocol.DefaultLineageSize, protocol.DefaultMinRate, protocol.LineageKey, protocol.OperationsKey, protocol.OperationsKept, protocol.OperationAge,
+	actual := constants{protocol.DefaultMinRate, protocol.LineageKey, protocol.OperationsKey, protocol.OperationsKept, protocol.OperationAge,
 		int(protocol.ConfirmByPath), int(protocol.ConfirmAlways), int(protocol.ConfirmNever)}
 	if documented != actual {
 		t.Errorf("%v, but the protocol has %v", documented, actual)

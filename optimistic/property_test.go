@@ -109,7 +109,7 @@ func (w workload) writer(client *blockblob.Client, me int) (v optest.Verdicts) {
 	target := blobs.NewJSON[ledger](client)
 	o := &optimistic.UpdateOptions{Attempts: -1, Elapsed: -1, SendOptions: optimistic.SendOptions{ConfirmConflicts: w.confirm}}
 	if w.noLineage {
-		o.LineageSize = -1
+		o.NoLineage = true
 	}
 	applied, open := 0, 0 // the last operation known to be applied, and one that may be
 	for n := 1; n <= w.operations; n++ {

@@ -295,7 +295,7 @@ func TestBadOptionsAreRefusedBeforeAnythingIsSent(t *testing.T) {
 		"two ETags":           {Conditions: optimistic.Conditions{IfMatch: `"1"`, IfNoneMatch: "*"}},
 		"bare ETag":           {Conditions: optimistic.Conditions{IfMatch: "0x8D"}},
 		"create and must be":  {Create: true, Conditions: optimistic.Conditions{IfMatch: "*"}},
-		"lineage too long":    {SendOptions: optimistic.SendOptions{LineageSize: 1000}},
+		"no place for an id":  {OperationID: "x", SendOptions: optimistic.SendOptions{NoLineage: true}},
 		"negative grace":      {SendOptions: optimistic.SendOptions{Grace: -1}},
 		"ETag with a newline": {Conditions: optimistic.Conditions{IfMatch: "\"a\nb\""}},
 	} {

@@ -82,7 +82,7 @@ func TestALostStartIsResolvedByTheLineage(t *testing.T) {
 func TestACopyWithoutRoomForTheLineageIsStartedOnce(t *testing.T) {
 	for name, o := range map[string]*CopyOptions{
 		"no room":    {Metadata: map[string]string{"k": strings.Repeat("x", 8190)}},
-		"no lineage": {SendOptions: optimistic.SendOptions{LineageSize: -1}},
+		"no lineage": {SendOptions: optimistic.SendOptions{NoLineage: true}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s, from, to := optest.Original(t)

@@ -69,7 +69,7 @@ type SnapshotResult struct {
 //
 // Errors are those of Update: *ConflictError if a condition did not hold, with Reason Gone if the blob does not exist
 // and IfMatch names a version; *NotFoundError; and *UnknownError if a response was lost and the list could not be read,
-// or shows nothing because LineageSize is negative or the metadata have no room for an id.
+// or shows nothing because of NoLineage or the metadata have no room for an id.
 //
 // A second snapshot remains if a request is carried out after the list was read. It is in Twins if it exists before the
 // end of the call; a later one is not noticed. (There is none once the version was replaced.) The same holds for a

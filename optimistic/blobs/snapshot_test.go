@@ -173,7 +173,7 @@ func TestASnapshotFollowsAChangingBlob(t *testing.T) {
 }
 
 func TestALostSnapshotIsUnknownWithoutAList(t *testing.T) {
-	for name, opts := range map[string]*SnapshotOptions{"no right to list": nil, "no lineage": {SendOptions: optimistic.SendOptions{LineageSize: -1}}} {
+	for name, opts := range map[string]*SnapshotOptions{"no right to list": nil, "no lineage": {SendOptions: optimistic.SendOptions{NoLineage: true}}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, _ := optest.Quiet(t, "x")

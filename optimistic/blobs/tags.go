@@ -36,7 +36,8 @@ import (
 //   - The tag has room for the last 7 operations, of any age.
 //   - A blob with ten tags of its own has no room for the lineage, and refuses an OperationID. No writer can add an
 //     eleventh tag either, so the guard is complete; a write whose response was lost is ErrOutcomeUnknown.
-//   - A negative LineageSize removes the tag: lost responses are then ErrOutcomeUnknown, and the guard has its gaps.
+//   - With NoLineage the tag has the operations alone, and is removed if there are none: lost responses are then
+//     ErrOutcomeUnknown, and the guard has its gaps.
 //
 // The lineage tag is indexed and billed like any other. Writes of the Blob target keep it, so that they and writers of
 // tags notice each other. Version.ETag is computed from the tags by azconc, and can be used for IfMatch only here.
@@ -106,15 +107,14 @@ func (t tagsTarget) Prepare(base *sealed.Version[map[string]string], value map[s
 	if after == nil {
 		after = map[string]string{}
 	}
-	switch {
+	switch known := protocol.TagLineage(base.Lineage); {
 	case carry.mark != "":
 		before[optimistic.LineageKey] = carry.mark
-	case len(base.Lineage.Writes) > 0:
-		before[optimistic.LineageKey] = protocol.TagLineage(base.Lineage)
+	case known != "":
+		before[optimistic.LineageKey] = known
 	}
 	var stored protocol.Lineage
-	if len(lineage.Writes) > 0 && len(after) < maxTags {
-		text := protocol.TagLineage(lineage)
+	if text := protocol.TagLineage(lineage); text != "" && len(after) < maxTags {
 		after[optimistic.LineageKey], stored = text, protocol.ParseTagLineage(text)
 	}
 	c = guardTags(c, before)

@@ -157,14 +157,34 @@ func TestAnOperationOnTagsIsAppliedOnceAndRemembered(t *testing.T) {
 	}
 }
 
-func TestANegativeLineageSizeRemovesTheTag(t *testing.T) {
+func TestWithoutALineageTheTagIsRemoved(t *testing.T) {
 	_, client := optest.Quiet(t, "")
 	optest.PutTagged(t, client, map[string]string{"a": "1", optimistic.LineageKey: "-"})
-	if _, err := optimistic.Update(t.Context(), NewTags(client.BlobClient()), setTag("a", "2"), &optimistic.UpdateOptions{SendOptions: optimistic.SendOptions{LineageSize: -1}}); err != nil {
+	if _, err := optimistic.Update(t.Context(), NewTags(client.BlobClient()), setTag("a", "2"), &optimistic.UpdateOptions{SendOptions: optimistic.SendOptions{NoLineage: true}}); err != nil {
 		t.Fatal(err)
 	}
 	if got := optest.TagsOf(t, client.BlobClient()); !maps.Equal(got, map[string]string{"a": "2"}) {
 		t.Errorf("tags = %v", got)
+	}
+}
+
+// TestTagsWithoutALineageKeepTheOperations: the tag was removed with them, and a rerun was carried out again.
+func TestTagsWithoutALineageKeepTheOperations(t *testing.T) {
+	_, client := optest.Quiet(t, "")
+	optest.PutTagged(t, client, map[string]string{"a": "1"})
+	target, once := NewTags(client.BlobClient()), &optimistic.UpdateOptions{OperationID: "A"}
+	if _, err := optimistic.Update(t.Context(), target, setTag("a", "2"), once); err != nil {
+		t.Fatal(err)
+	}
+	bare := optimistic.SendOptions{NoLineage: true}
+	if _, err := optimistic.Update(t.Context(), target, setTag("a", "3"), &optimistic.UpdateOptions{SendOptions: bare}); err != nil {
+		t.Fatal(err)
+	}
+	if res, err := optimistic.Update(t.Context(), target, setTag("a", "2"), once); err != nil || !res.AlreadyApplied {
+		t.Errorf("%+v, %v", res, err)
+	}
+	if _, lineage := optest.TagsOf(t, client.BlobClient())[optimistic.LineageKey]; !lineage {
+		t.Error("the tag is gone")
 	}
 }
 

@@ -222,8 +222,8 @@ func TestBadInputIsRefusedBeforeAnythingIsSent(t *testing.T) {
 			return err
 		},
 		"Options.Elapsed: -1ns": func() error { _, err := sharded.NewCounter("c", at, &sharded.Options{Elapsed: -1}); return err },
-		"LineageSize: 999": func() error {
-			_, err := sharded.NewCounter("c", at, &sharded.Options{SendOptions: optimistic.SendOptions{LineageSize: 999}})
+		"Grace: -1ns": func() error {
+			_, err := sharded.NewCounter("c", at, &sharded.Options{SendOptions: optimistic.SendOptions{Grace: -1}})
 			return err
 		},
 		"counter: 0 shards; give 1":       func() error { _, err := open(t, at).Create(t.Context(), 0); return err },

@@ -158,7 +158,7 @@ func TestAnOpenOutcomeStaysOnItsShard(t *testing.T) {
 		s := aztest.New(nil)
 		at := inBlobs(s)
 		reader := made(t, at, 4)
-		c, err := sharded.NewCounter("visits", at, &sharded.Options{SendOptions: optimistic.SendOptions{LineageSize: -1}})
+		c, err := sharded.NewCounter("visits", at, &sharded.Options{SendOptions: optimistic.SendOptions{NoLineage: true}})
 		if err != nil {
 			t.Fatal(err)
 		}

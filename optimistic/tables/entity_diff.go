@@ -121,7 +121,7 @@ func (d entityDiff) body(partition, row string, lineage protocol.Lineage, whole 
 		// not applied.
 		text := lineage.Fit(min(maxPropertyValue/2, (maxEntity-size-12-2*len(optimistic.LineageKey))/2))
 		if text == "" {
-			return nil, fmt.Errorf("the entity takes %d bytes of %d, which leaves no room for a lineage (SendOptions.LineageSize -1 does without)", size, maxEntity)
+			return nil, fmt.Errorf("the entity takes %d bytes of %d, which leaves no room for a lineage (SendOptions.NoLineage does without)", size, maxEntity)
 		}
 		send[optimistic.LineageKey] = Property{EDMString, text}
 	}
@@ -132,7 +132,7 @@ func (d entityDiff) body(partition, row string, lineage protocol.Lineage, whole 
 // returns the size in bytes without the lineage. own is the number of properties that azconc adds.
 func checkEntity(partition, row string, p Properties, own int) (int, error) {
 	if len(p)+own > maxProperties {
-		return 0, fmt.Errorf("the entity has %d properties, and %d for the lineage and the operations; the service takes %d (SendOptions.LineageSize -1 does without a lineage)", len(p), own, maxProperties)
+		return 0, fmt.Errorf("the entity has %d properties, and %d for the lineage and the operations; the service takes %d (SendOptions.NoLineage does without a lineage)", len(p), own, maxProperties)
 	}
 	size := 4 + utf16Size(partition) + utf16Size(row)
 	for name, one := range p {

@@ -211,7 +211,7 @@ func (w entityWorkload) writer(target Entity[map[string]int], me string) (v opte
 			opts.Attempts = 1 // so that conflicts reach the caller, too
 		}
 		if w.noLineage {
-			opts.LineageSize = -1
+			opts.NoLineage = true
 		}
 		found := 0
 		_, err := optimistic.Update(context.Background(), target, func(_ context.Context, m *map[string]int) error {

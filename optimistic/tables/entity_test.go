@@ -210,7 +210,7 @@ func TestAnEntityThatTheServiceWouldRefuseIsNotSent(t *testing.T) {
 	}
 	// 252 are all right when no lineage is asked for.
 	_, err := optimistic.Update(t.Context(), NewEntity[Properties](client, "p", "r"), func(_ context.Context, p *Properties) error { fill(251, "")(p); return nil },
-		&optimistic.UpdateOptions{SendOptions: optimistic.SendOptions{LineageSize: -1}})
+		&optimistic.UpdateOptions{SendOptions: optimistic.SendOptions{NoLineage: true}})
 	if err != nil {
 		t.Error(err)
 	}

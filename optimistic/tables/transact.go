@@ -102,8 +102,8 @@ func Transact(ctx context.Context, table *aztables.Client, partition string, cha
 		return TransactResult{}, err
 	}
 	o := ptr.Value(opts)
-	if o.OperationID != "" && o.LineageSize < 0 {
-		return TransactResult{}, errors.New("TransactOptions.OperationID: it is remembered in the lineage, which a negative LineageSize turns off")
+	if o.OperationID != "" && o.NoLineage {
+		return TransactResult{}, errors.New("TransactOptions.OperationID: it is remembered in the lineage, which NoLineage turns off")
 	}
 	if err := addressable(partition); err != nil {
 		return TransactResult{}, err

@@ -366,7 +366,7 @@ func (w transfers) writer(client *aztables.Client, me int) (v optest.Verdicts) {
 	for n := 1; n <= w.each; n++ {
 		opts := &TransactOptions{Attempts: -1, Elapsed: -1}
 		if w.noLineage {
-			opts.LineageSize = -1
+			opts.NoLineage = true
 		}
 		if n%3 == 0 {
 			opts.Attempts = 1 // so that conflicts reach the caller, too

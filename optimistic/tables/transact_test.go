@@ -414,7 +414,7 @@ func TestTransactWithoutLineage(t *testing.T) {
 			return err
 		}
 		return move(5)(ctx, tx)
-	}, &TransactOptions{SendOptions: optimistic.SendOptions{LineageSize: -1}})
+	}, &TransactOptions{SendOptions: optimistic.SendOptions{NoLineage: true}})
 	if got := balances(t, client, "a", "b"); err != nil || !slices.Equal(got, []int{95, 105}) {
 		t.Errorf("%v, %v", got, err)
 	}

@@ -51,7 +51,7 @@ func (t *Table) Sending(o optimistic.SendOptions) optimistic.SendOptions {
 
 // Reading configures how markers are read.
 func (t *Table) Reading() optimistic.SendOptions {
-	return t.Sending(optimistic.SendOptions{Tries: Tries, TryTimeout: send.TryTimeout, LineageSize: -1})
+	return t.Sending(optimistic.SendOptions{Tries: Tries, TryTimeout: send.TryTimeout, NoLineage: true})
 }
 
 // Rewriting configures how markers are changed.

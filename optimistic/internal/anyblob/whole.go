@@ -16,7 +16,7 @@ import (
 // Whole returns a write that replaces a whole blob without having read it.
 func Whole(c *protocol.Call, on optimistic.Conditions, client *blob.Client) protocol.Change {
 	w := protocol.Change{Look: func(ctx context.Context) (protocol.State, error) { return Look(ctx, client) }}
-	if c.S.LineageSize >= 0 {
+	if !c.S.NoLineage {
 		w.ID, w.Traced = protocol.NewWriteID(), true
 	}
 	w.Base, w.AnyBase = BaseIn(on)

@@ -27,7 +27,7 @@ type call struct {
 
 func (c call) send() (o optimistic.SendOptions) {
 	if c.bare {
-		o.LineageSize = -1
+		o.NoLineage = true
 	}
 	if c.always {
 		o.ConfirmConflicts = optimistic.ConfirmAlways

@@ -209,7 +209,7 @@ func (t *commit) pause(ctx context.Context, loop *retry.Loop, retryAfter time.Du
 // meanwhile. Where there is none, a look would cost a request for nothing.
 func (c *Call) fades(w Change, pause time.Duration) bool {
 	now := time.Now()
-	return c.pace != nil && w.Traced && w.Base.Exists && !w.Remove && w.Base.Lineage.writers(now) >= 2 && c.pace.outlasts(w.Base.Lineage, pause, c.S.LineageSize, now)
+	return c.pace != nil && w.Traced && w.Base.Exists && !w.Remove && w.Base.Lineage.writers(now) >= 2 && c.pace.outlasts(w.Base.Lineage, pause, now)
 }
 
 // lookEarly looks at the resource before another try. It reports whether the fate of the write is known.

@@ -175,10 +175,11 @@ const maxPause = 5 * time.Second
 // maxAhead bounds a wait, in slots, so that it does not outlast the marks of a lineage.
 const maxAhead = marksKept / 2
 
-// outlasts reports whether so many writes may follow base during a wait that the lineage, which holds size entries besides
-// its marks, no longer shows the one after base. Then a look has to come before the wait. The marks count only while others write:
-// a writer that is left alone drops them.
-func (p *pace) outlasts(base Lineage, wait time.Duration, size int, now time.Time) bool {
+// outlasts reports whether so many writes may follow base during a wait that the lineage no longer shows the one after
+// base. Then a look has to come before the wait. The marks count only while others write: a writer that is left alone drops
+// them.
+func (p *pace) outlasts(base Lineage, wait time.Duration, now time.Time) bool {
+	size := LineageSize
 	if base.writers(now) >= 2 {
 		size = max(size, base.reach())
 	}

@@ -134,7 +134,7 @@ func (c *contender) update(until time.Time) {
 		send(func() bool {
 			if c.s.state.ETag == base.ETag {
 				done = true
-				c.s.state.Lineage = base.Lineage.Push(DefaultLineageSize, Entry{ID: id, Base: Over(base.ETag), Passed: p.passed(base.Lineage)})
+				c.s.state.Lineage = base.Lineage.Push(LineageSize, Entry{ID: id, Base: Over(base.ETag), Passed: p.passed(base.Lineage)})
 				if c.rule == plain || c.rule == casual {
 					c.s.state.Lineage = Lineage{}
 				}
@@ -158,7 +158,7 @@ func (c *contender) update(until time.Time) {
 			continue
 		}
 		wait := p.refused(base.Lineage, retry.Backoff{Cap: 2 * time.Second, Rand: c.s.rng.Float64}, time.Now())
-		if p.outlasts(base.Lineage, wait, DefaultLineageSize, time.Now()) {
+		if p.outlasts(base.Lineage, wait, time.Now()) {
 			var now State
 			send(func() bool { now = c.s.state; return true }, false)
 			if f, _ := refused.judge(now); f == Refused {

@@ -11,13 +11,13 @@ import (
 
 // forged returns a lineage whose entries all speak of the largest crowd. All but the newest are dated so long after now.
 func forged(now time.Time, ahead time.Duration) (l Lineage) {
-	for i := range DefaultLineageSize {
+	for i := range LineageSize {
 		id, at := NewWriteID(), now.Add(ahead)
-		if i == DefaultLineageSize-1 {
+		if i == LineageSize-1 {
 			at = now
 		}
 		second := string(appendBase32(nil, uint64(at.Unix()), secondDigits))
-		l = l.Push(DefaultLineageSize, Entry{ID: id[:1+prefixDigits] + second + id[1+prefixDigits+secondDigits:], Base: Over("x"), Passed: maxPassed})
+		l = l.Push(LineageSize, Entry{ID: id[:1+prefixDigits] + second + id[1+prefixDigits+secondDigits:], Base: Over("x"), Passed: maxPassed})
 	}
 	return l
 }

@@ -14,11 +14,11 @@ import (
 func FuzzForeignLineage(f *testing.F) {
 	full := LineageOf()
 	for range 40 {
-		full = full.Push(DefaultLineageSize, Entry{ID: NewWriteID(), Base: Over(`"0x8DE0A1B2C3D4E5F"`)})
+		full = full.Push(LineageSize, Entry{ID: NewWriteID(), Base: Over(`"0x8DE0A1B2C3D4E5F"`)})
 	}
 	crowded := full
 	for i := range 40 {
-		crowded = crowded.Push(DefaultLineageSize, Entry{ID: NewWriteID(), Base: Over(`"0x8DE0A1B2C3D4E5F"`), Passed: i})
+		crowded = crowded.Push(LineageSize, Entry{ID: NewWriteID(), Base: Over(`"0x8DE0A1B2C3D4E5F"`), Passed: i})
 	}
 	performed := full.Perform(NewIntent("blob", "fuzz"), time.Unix(1e9, 0))
 	f.Add(full.String(), "")
@@ -56,7 +56,7 @@ func FuzzForeignLineage(f *testing.F) {
 			t.Errorf("%q proves a write that is not in it", writes)
 		}
 		// Our write on top is found, whatever the rest is, and the rest is carried on.
-		pushed := ParseLineage(l.Push(DefaultLineageSize, Entry{ID: ours, Base: Over(azcore.ETag(`"0x1"`))}).String(), "")
+		pushed := ParseLineage(l.Push(LineageSize, Entry{ID: ours, Base: Over(azcore.ETag(`"0x1"`))}).String(), "")
 		if !pushed.holds(ours) || !pushed.replaced(`"0x1"`) {
 			t.Errorf("%q: our write on top of it is not found: %+v", writes, pushed)
 		}

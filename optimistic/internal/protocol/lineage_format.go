@@ -22,6 +22,9 @@ const (
 // metadata.
 const maxLineageBytes = 4000
 
+// maxWrites bounds the entries that are read: more are foreign.
+const maxWrites = 128
+
 // maxCount bounds the count that is read, so that it can be added to.
 const maxCount = 1 << 40
 
@@ -47,7 +50,7 @@ func parseWrites(s string) Lineage {
 		id, text, _ := strings.Cut(p, ".")
 		id, passed := cutPassed(id)
 		base, ok := decodeBase(text)
-		if !ok || !isID(id) || len(writes) == maxLineageSize {
+		if !ok || !isID(id) || len(writes) == maxWrites {
 			return Lineage{}
 		}
 		writes = append(writes, Entry{ID: id, Base: base, Passed: passed})

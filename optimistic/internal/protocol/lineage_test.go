@@ -47,7 +47,7 @@ func TestAForeignLineageIsReadAsEmpty(t *testing.T) {
 		t.Fatalf("%q is not read", good)
 	}
 	for _, s := range []string{
-		"", ",", "x", "x.", ".-", "x.-,", "x.8D", "x.abcdefghi", "x.abcdefghij,", "x.abcdefgh!j", "hello world", "\xe3.0", "w 1.-", "é.-", strings.Repeat("a.", 9), strings.Repeat("a.-,", maxLineageSize) + "a.-",
+		"", ",", "x", "x.", ".-", "x.-,", "x.8D", "x.abcdefghi", "x.abcdefghij,", "x.abcdefgh!j", "hello world", "\xe3.0", "w 1.-", "é.-", strings.Repeat("a.", 9), strings.Repeat("a.-,", maxWrites) + "a.-",
 		good[:len(good)-1], good + "!", good + "~", strings.Replace(good, "~2~", "~0~", 1), strings.Replace(good, "~2~", "~9223372036854775807~", 1),
 		"~1~~a~-", ",~1~~a~-", "b.-,~7~abcdefg~a~-", "b.-,~2~abcdefghABCDEFGH~a~-", "b.-,~7~abcdef.h~a~-", "b.-,~7~~a~8D", "b.-,~7~~a~-~",
 	} {
@@ -341,7 +341,7 @@ func TestTheLineageGrowsWithTheCrowd(t *testing.T) {
 		var l Lineage
 		push := func(n, passed int) {
 			for range n {
-				l = ParseLineage(l.Push(DefaultLineageSize, Entry{ID: NewWriteID(), Base: Over(base), Passed: passed}).String(), "")
+				l = ParseLineage(l.Push(LineageSize, Entry{ID: NewWriteID(), Base: Over(base), Passed: passed}).String(), "")
 			}
 		}
 		push(100, 0)
@@ -350,7 +350,7 @@ func TestTheLineageGrowsWithTheCrowd(t *testing.T) {
 			t.Errorf("%s: a lone writer's lineage has %d bytes of marks after %d writes", name, len(l.marks), l.count)
 		}
 		push(100, 7)
-		if got, want := l.reach(), DefaultLineageSize+4*7; got != want {
+		if got, want := l.reach(), LineageSize+4*7; got != want {
 			t.Errorf("%s: with 8 writers the lineage reaches over %d writes, want %d", name, got, want)
 		}
 		push(2000, 255)
@@ -358,7 +358,7 @@ func TestTheLineageGrowsWithTheCrowd(t *testing.T) {
 		if most >= 4<<10 || l.reach() < 300 {
 			t.Errorf("%s: with 256 writers the lineage takes %d bytes and reaches over %d writes", name, most, l.reach())
 		}
-		push(DefaultLineageSize, 0)
+		push(LineageSize, 0)
 		if got := len(l.String()); got > alone+2 || l.marks != "" {
 			t.Errorf("%s: %d bytes after the crowd has left, %d before it came", name, got, alone)
 		}

@@ -150,7 +150,7 @@ func (l *Loop) wait(ctx context.Context, budget *retry.Loop, open *Refusal) (don
 		return false, nil
 	}
 	pause := l.pace.refused(open.Contended, l.Budget.Backoff.In(ctx), time.Now())
-	if open.Change.Traced && !open.Conflict.Judged && l.pace.outlasts(open.Contended, pause, l.S.LineageSize, time.Now()) {
+	if open.Change.Traced && !open.Conflict.Judged && l.pace.outlasts(open.Contended, pause, time.Now()) {
 		now, err := l.Look(ctx, open.Change.Look)
 		if err != nil {
 			return true, l.Abandon(ctx, open, l.Fail(err))

@@ -56,7 +56,7 @@ func (c *Call) Prepare(base State, op Intent, encode func(Lineage) (Prepared, er
 	return w, nil
 }
 
-var errCramped = errors.New("the metadata leave no room for a proof of what becomes of the write, which conflicts need on this path: remove metadata, or do without (SendOptions.LineageSize -1)")
+var errCramped = errors.New("the metadata leave no room for a proof of what becomes of the write, which conflicts need on this path: remove metadata, or do without (SendOptions.NoLineage)")
 
 // Stamp returns an id for a write over base, and the lineage that the write stores. If lineages are switched off, the
 // id is empty, and the lineage has only the operations.
@@ -70,7 +70,7 @@ func (c *Call) Stamp(base State, op Intent) (string, Lineage) {
 
 // StampAs is Stamp with a given id, for several resources that are written under one id. passed is that of the entry.
 func (c *Call) StampAs(id string, base State, op Intent, passed int) (string, Lineage) {
-	if c.S.LineageSize < 0 {
+	if c.S.NoLineage {
 		return "", Lineage{Operations: base.Lineage.Operations}
 	}
 	// An operation that a clock far behind dates would count as old at once, and be forgotten by the next writer. The version
@@ -79,7 +79,7 @@ func (c *Call) StampAs(id string, base State, op Intent, passed int) (string, Li
 	if base.LastModified.After(now) {
 		now = base.LastModified
 	}
-	return id, base.Lineage.Perform(op, now).Push(c.S.LineageSize, Entry{ID: id, Base: Over(base.ETag), Passed: passed})
+	return id, base.Lineage.Perform(op, now).Push(LineageSize, Entry{ID: id, Base: Over(base.ETag), Passed: passed})
 }
 
 // Applied records in the result that w was applied and produced the version etag. etag is empty if the version is not

@@ -116,22 +116,21 @@ func (header lacking) Error() string {
 func (lacking) Unwrap() error { return io.ErrUnexpectedEOF }
 
 const (
-	DefaultLineageSize = 32 // entries
-	maxLineageSize     = 128
-	DefaultMinRate     = 64 << 10 // bytes per second
+	LineageSize    = 32       // entries that a lineage has in full
+	DefaultMinRate = 64 << 10 // bytes per second
 )
 
 // Settings are the fields of optimistic.SendOptions, which describes them.
 type Settings struct {
-	LineageSize int
-	Tries       int
-	TryTimeout  time.Duration
-	MinRate     int64
-	Recreate    bool
-	Pause       retry.Backoff
-	Grace       time.Duration
-	Confirm     Confirm
-	Hooks       observe.Hooks
+	NoLineage  bool
+	Tries      int
+	TryTimeout time.Duration
+	MinRate    int64
+	Recreate   bool
+	Pause      retry.Backoff
+	Grace      time.Duration
+	Confirm    Confirm
+	Hooks      observe.Hooks
 }
 
 // Confirm is optimistic.Confirm.
@@ -146,15 +145,11 @@ const (
 
 // WithDefaults returns s with its defaults filled in, or an error that names the field that is out of range.
 func (s Settings) WithDefaults() (Settings, error) {
-	s.LineageSize = cmp.Or(s.LineageSize, DefaultLineageSize)
 	s.Tries = cmp.Or(s.Tries, 6)
 	s.TryTimeout = cmp.Or(s.TryTimeout, 30*time.Second)
 	s.MinRate = cmp.Or(s.MinRate, DefaultMinRate)
 	s.Grace = cmp.Or(s.Grace, 2*time.Second)
 	s.Pause = OrBackoff(s.Pause, 200*time.Millisecond, 10*time.Second)
-	if s.LineageSize > maxLineageSize {
-		return s, fmt.Errorf("LineageSize: %d is more than %d, which would not fit the 8 KB of metadata", s.LineageSize, maxLineageSize)
-	}
 	if s.Confirm > ConfirmNever {
 		return s, fmt.Errorf("ConfirmConflicts: %d is none of ConfirmByPath, ConfirmAlways and ConfirmNever", s.Confirm)
 	}

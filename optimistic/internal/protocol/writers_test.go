@@ -9,7 +9,7 @@ import (
 func passed(counts ...int) Lineage {
 	var l Lineage
 	for i := len(counts) - 1; i >= 0; i-- {
-		l = l.Push(DefaultLineageSize, Entry{ID: NewWriteID(), Passed: counts[i]})
+		l = l.Push(LineageSize, Entry{ID: NewWriteID(), Passed: counts[i]})
 	}
 	return l
 }

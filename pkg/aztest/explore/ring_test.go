@@ -24,12 +24,12 @@ type blobAccount interface {
 	BlockBlob(containerName, blobName string) *blockblob.Client
 }
 
-// updates is a client that adds 1 so many times, with a lineage of one entry.
+// updates is a client that adds 1 so many times.
 func updates(n int, confirm optimistic.Confirm) part {
 	return func(ctx context.Context, c blobAccount) (o outcomes) {
 		for range n {
 			_, err := optimistic.Update(ctx, blobs.NewJSON[int](c.BlockBlob("box", "n")), func(_ context.Context, n *int) error { *n++; return nil },
-				&optimistic.UpdateOptions{Backoff: steady(100 * time.Millisecond), SendOptions: optimistic.SendOptions{LineageSize: 1, Pause: steady(100 * time.Millisecond), ConfirmConflicts: confirm}})
+				&optimistic.UpdateOptions{Backoff: steady(100 * time.Millisecond), SendOptions: optimistic.SendOptions{Pause: steady(100 * time.Millisecond), ConfirmConflicts: confirm}})
 			o.add(err)
 		}
 		return o

@@ -4,12 +4,6 @@ package pairs
 
 import "strings"
 
-// known are the cases that are wrong today, by a part of their names, and the reason. A row that no case needs any more fails the
-// test, so that it is removed.
-var known = []struct{ name, why string }{
-	{`tags, .*/no lineage/.*/after an operation of tags`, "tags without a lineage are without operations"},
-}
-
 // seen are cases that were wrong, which are always run.
 var seen = strings.Split(strings.TrimSpace(`
 blob: JSON, Replace/id and */quiet/rerun
