@@ -72,7 +72,7 @@ func TestALostResponseIsResolvedByTheEntryInTheLineage(t *testing.T) {
 		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Writes, Count: 1})
 		go func() {
 			bubble.Sleep(time.Microsecond) // our write was applied, and waits to be sent again
-			for range protocol.LineageSize {
+			for range 5 {
 				if _, err := optimistic.Update(context.Background(), blobs.NewJSON[optest.Counter](client), optest.Increment, nil); err != nil {
 					t.Error(err)
 				}
