@@ -162,7 +162,7 @@ func (c *claim) ask(ctx context.Context, match azcore.ETag) (g grant, err error)
 		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
 		t0 := c.remote.now()
-		r, err := c.remote.target.Acquire(ctx, c.id, c.timing.seconds(), ifMatch(match))
+		r, err := c.remote.target.Acquire(ctx, c.id, c.timing.duration, ifMatch(match))
 		if err == nil && !strings.EqualFold(r.ID, c.id) {
 			err = errForeign
 		}

@@ -29,7 +29,7 @@ func TestShowReportsTheHolderOrTheLastOne(t *testing.T) {
 			got.ETag != h.ETag() || got.Duration != 15*time.Second || got.Observed.Sub(got.Since) != 7*time.Second {
 			t.Errorf("held: %+v", got)
 		}
-		mustRelease(t, h.Lease)
+		mustRelease(t, h.lease)
 		w.Reset()
 		got, err = k.Show(t.Context(), "job")
 		if err != nil || got.Held || got.State != lease.Available || got.Owner != "web 1/ü" {
@@ -60,8 +60,8 @@ func TestListSkipsBlobsThatAreNoLocks(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		all := w.direct(nil)
 		held := locked(t, all, "a/1", nil)
-		mustRelease(t, locked(t, all, "a/2", nil).Lease)
-		mustRelease(t, locked(t, all, "c", nil).Lease)
+		mustRelease(t, locked(t, all, "a/2", nil).lease)
+		mustRelease(t, locked(t, all, "c", nil).lease)
 		k := w.lockerOf(nil)
 		names := func(k *Locker, o *ListOptions) (out []string) {
 			for info, err := range k.List(t.Context(), o) {
@@ -85,13 +85,13 @@ func TestListSkipsBlobsThatAreNoLocks(t *testing.T) {
 		for range k.List(t.Context(), nil) { // who stops early is not followed
 			break
 		}
-		mustRelease(t, held.Lease)
+		mustRelease(t, held.lease)
 	})
 }
 
 func TestAListRetriesFaultsAndEndsWithItsContext(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		mustRelease(t, locked(t, w.direct(nil), "a", nil).Lease)
+		mustRelease(t, locked(t, w.direct(nil), "a", nil).lease)
 		w.Faults.SetFaults(aztest.Fault{Kind: aztest.Throttle, Count: 2}, aztest.Fault{Kind: aztest.LoseAnswer, Count: 1})
 		n := 0
 		for _, err := range w.lockerOf(nil).List(t.Context(), nil) {
@@ -118,7 +118,7 @@ func TestABreakAffectsOnlyTheNamedAcquisition(t *testing.T) {
 		k := w.lockerOf(nil)
 		first := locked(t, w.direct(&LockerOptions{Owner: "one"}), "job", nil)
 		stale := first.ETag()
-		mustRelease(t, first.Lease)
+		mustRelease(t, first.lease)
 		second := locked(t, w.direct(&LockerOptions{Owner: "two"}), "job", nil)
 		w.Reset()
 		_, err := k.Break(t.Context(), "job", &BreakOptions{Conditions: lease.Conditions{IfMatch: stale}, Now: true})
@@ -186,7 +186,7 @@ func TestABreakDoesNotAffectALaterHolder(t *testing.T) {
 			if w.Witness.On(nil); c.Op != "head" {
 				t.Errorf("%s came first", c.Op)
 			}
-			mustRelease(t, first.Lease)
+			mustRelease(t, first.lease)
 			second = locked(t, w.lockerOf(nil), "job", nil)
 		})
 		out, err := w.lockerOf(nil).Break(t.Context(), "job", &BreakOptions{Now: true})
@@ -196,6 +196,6 @@ func TestABreakDoesNotAffectALaterHolder(t *testing.T) {
 		if err := second.Verify(t.Context()); err != nil || w.State("job") != lease.Leased {
 			t.Errorf("the later holder: %v, %v", err, w.State("job"))
 		}
-		mustRelease(t, second.Lease)
+		mustRelease(t, second.lease)
 	})
 }

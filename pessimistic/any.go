@@ -36,12 +36,15 @@ func (k *Locker) newSlots(ctx context.Context, all locks.Slots, opts *LockOption
 	return s, nil
 }
 
-// LockAny waits until it holds one of several locks, and returns its number: it is what package shared builds semaphores of,
-// and no other package can name its argument. Those who wait sign up beside the first of the locks. How far they have been
+func init() {
+	locks.LockAny, locks.LockGate, locks.AwaitNone = (*Locker).lockAny, (*Locker).lockGate, (*Locker).awaitNone
+}
+
+// lockAny waits until it holds one of several locks, and returns its number: it is what package shared builds semaphores of. Those who wait sign up beside the first of the locks. How far they have been
 // served says the record that has been stamped last.
 //
 // Errors and what they leave behind are those of Lock. Requests: see shared.Semaphore.
-func (k *Locker) LockAny(ctx context.Context, all locks.Slots, opts *LockOptions) (*Hold, int, error) {
+func (k *Locker) lockAny(ctx context.Context, all locks.Slots, opts *LockOptions) (*Hold, int, error) {
 	s, err := k.newSlots(ctx, all, opts)
 	if err != nil {
 		return nil, 0, err
@@ -52,6 +55,8 @@ func (k *Locker) LockAny(ctx context.Context, all locks.Slots, opts *LockOptions
 	h, i, err := s.lock(ctx)
 	if err != nil {
 		s.queue.place.leave(ctx)
+	} else {
+		h.lease.holding.freed = all.Freed
 	}
 	s.queue.line.leave(ctx, err, s.claim.remote.now(), false)
 	return h, i, err
@@ -81,9 +86,9 @@ func (s *slots) lock(ctx context.Context) (*Hold, int, error) {
 	}
 }
 
-// LockGate locks the gate of several locks, in whose name it reports: nobody has chosen that of the gate. Like LockAny, it is for package
-// shared alone. Errors and requests: those of Lock.
-func (k *Locker) LockGate(ctx context.Context, all locks.Slots, opts *LockOptions) (*Hold, error) {
+// lockGate locks the gate of several locks, in whose name it reports: nobody has chosen that of the gate. Errors and requests: those of
+// Lock.
+func (k *Locker) lockGate(ctx context.Context, all locks.Slots, opts *LockOptions) (*Hold, error) {
 	a, err := k.newAcquisition(ctx, all.Gate(), opts)
 	if err != nil {
 		return nil, err
@@ -92,17 +97,17 @@ func (k *Locker) LockGate(ctx context.Context, all locks.Slots, opts *LockOption
 	return k.lock(ctx, a)
 }
 
-// AwaitNone waits, under a lock, until none of several others is held. That wait is a part of the one for the lock. Like LockAny,
-// it is for package shared alone. Errors: those of Lock. Requests: 1 for each look.
-func (k *Locker) AwaitNone(h *Hold, all locks.Slots, opts *LockOptions) error {
-	all.Waited = h.waited
+// awaitNone waits, under a lock, until none of several others is held. That wait is a part of the one for the lock. Errors: those of Lock.
+// Requests: 1 for each look.
+func (k *Locker) awaitNone(h *Hold, all locks.Slots, opts *LockOptions) error {
+	all.Waited = h.lease.waited
 	s, err := k.newSlots(h.Context(), all, opts)
 	if err != nil {
 		return err
 	}
 	s.queue.place, s.survey = nil, s.anyHeld
 	err = s.await(h.Context())
-	h.waited = s.claim.waited
+	h.lease.waited = s.claim.waited
 	return azerr.Op("lock", s.claim.remote.path, err)
 }
 

@@ -96,7 +96,7 @@ func TestLocksOnAzurite(t *testing.T) {
 	if err := second.Verify(t.Context()); err != nil {
 		t.Errorf("the release of the one before has hit the next: %v", err)
 	}
-	mustRelease(t, second.Lease)
+	mustRelease(t, second.lease)
 	if got, err := one.GC(t.Context(), nil); err != nil || got.Seen != 1 || got.Deleted != 0 {
 		t.Errorf("collected %+v, %v", got, err)
 	}
@@ -181,7 +181,7 @@ func TestFencedWritesOnAzurite(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 	}
-	mustRelease(t, early.Lease)
+	mustRelease(t, early.lease)
 	late := locked(t, k, "job", nil)
 	for name, do := range write {
 		if err := do(late); err != nil {
@@ -191,5 +191,5 @@ func TestFencedWritesOnAzurite(t *testing.T) {
 			t.Errorf("%s: the earlier holder got %v", name, err)
 		}
 	}
-	mustRelease(t, late.Lease)
+	mustRelease(t, late.lease)
 }

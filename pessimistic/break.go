@@ -35,7 +35,7 @@ type BreakOptions struct {
 	_ struct{}
 }
 
-func (o *BreakOptions) withDefaults(target Resource) (BreakOptions, int32, error) {
+func (o *BreakOptions) withDefaults(target Resource) (BreakOptions, time.Duration, error) {
 	out := ptr.Value(o)
 	period := lease.Natural
 	switch {
@@ -50,7 +50,7 @@ func (o *BreakOptions) withDefaults(target Resource) (BreakOptions, int32, error
 	case out.Now:
 		period = 0
 	case out.Grace > 0:
-		period = int32(out.Grace / time.Second)
+		period = out.Grace
 	}
 	if err := target.Supports().Check(out.Conditions); err != nil {
 		return out, 0, fmt.Errorf("BreakOptions.Conditions: %w", err)
@@ -92,7 +92,7 @@ func adminAgain(try time.Duration) wire.Again {
 }
 
 // breakWithin breaks a lease, and returns a time after which it has certainly ended.
-func breakWithin(ctx context.Context, w remote, period int32, c lease.Conditions) (most time.Duration, err error) {
+func breakWithin(ctx context.Context, w remote, period time.Duration, c lease.Conditions) (most time.Duration, err error) {
 	left, err := breakUntil(ctx, w, period, c)
 	if err != nil || period == 0 || !w.target.Supports().Expiry {
 		return 0, err
@@ -104,12 +104,12 @@ func breakWithin(ctx context.Context, w remote, period int32, c lease.Conditions
 	}
 	// What is left of the duration was rounded down: recorded answers say 14 for a lease of 15 s. A break period was not.
 	if most = left + time.Second; period > 0 {
-		most = min(most, time.Duration(period)*time.Second)
+		most = min(most, period)
 	}
 	return most, nil
 }
 
-func breakUntil(ctx context.Context, w remote, period int32, c lease.Conditions) (remaining time.Duration, err error) {
+func breakUntil(ctx context.Context, w remote, period time.Duration, c lease.Conditions) (remaining time.Duration, err error) {
 	sent, err := w.wire().Send(ctx, "", adminAgain(adminTry), func(ctx context.Context) (err error) {
 		remaining, err = w.target.Break(ctx, period, c)
 		return err

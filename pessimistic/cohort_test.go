@@ -87,7 +87,7 @@ func TestAHandOverTakesOneRequest(t *testing.T) {
 		all.Go(func() { second = locked(t, k, "job", nil) })
 		synctest.Wait()
 		w.Reset()
-		mustRelease(t, first.Lease)
+		mustRelease(t, first.lease)
 		all.Wait()
 		w.WantOps("stamp")
 		if second.Fence() <= first.Fence() || second.ID() != first.ID() || second.Previous().Fence != first.Fence() {
@@ -103,7 +103,7 @@ func TestAHandOverTakesOneRequest(t *testing.T) {
 		if err := second.Err(); err != nil {
 			t.Errorf("after two minutes: %v", err)
 		}
-		mustRelease(t, second.Lease)
+		mustRelease(t, second.lease)
 		if w.State("job") != lease.Available || len(k.lines.byName) != 0 {
 			t.Errorf("%v, %v", w.State("job"), k.lines.byName)
 		}
@@ -122,7 +122,7 @@ func TestAHundredGoroutinesPollAsOne(t *testing.T) {
 			synctest.Wait()
 			looks = len(w.Ops())
 			w.Reset()
-			mustRelease(t, other.Lease)
+			mustRelease(t, other.lease)
 			q.done(t, k)
 			if len(q.errs) != 0 || !slices.IsSorted(q.order) || len(q.order) != n {
 				t.Errorf("order %v, errors %v", q.order, q.errs)
@@ -168,7 +168,7 @@ func TestOtherProcessesGetTheirTurn(t *testing.T) {
 				if err != nil {
 					t.Errorf("the other process waits since %v: %v", time.Since(began), err)
 				} else {
-					mustRelease(t, h.Lease)
+					mustRelease(t, h.lease)
 				}
 				stop()
 				q.done(t, k)
@@ -215,7 +215,7 @@ func TestAWaiterThatGivesUpDoesNotDelayOthers(t *testing.T) {
 				synctest.Wait()
 				q.all.Go(func() { bubble.Sleep(2*time.Second + at); cancel() })
 				bubble.Sleep(2 * time.Second)
-				mustRelease(t, first.Lease)
+				mustRelease(t, first.lease)
 				q.done(t, k)
 				cancel()
 				for _, err := range q.errs {
@@ -242,7 +242,7 @@ func TestWhenTheFirstWaiterGivesUpTheNextAsks(t *testing.T) {
 		bubble.Sleep(10 * time.Second)
 		cancel()
 		bubble.Sleep(10 * time.Second)
-		mustRelease(t, other.Lease)
+		mustRelease(t, other.lease)
 		q.done(t, k)
 		if len(q.errs) != 1 || !errors.Is(q.errs[0], context.Canceled) || len(q.order) != 2 {
 			t.Errorf("order %v, errors %v", q.order, q.errs)
@@ -266,7 +266,7 @@ func TestAWaitThatEndsReportsALocalHolder(t *testing.T) {
 			}
 		}
 		w.WantOps()
-		mustRelease(t, h.Lease)
+		mustRelease(t, h.lease)
 	})
 }
 
@@ -309,7 +309,7 @@ func TestALeaseThatIsLostIsNotHandedOver(t *testing.T) {
 		if second.ID() == first.ID() || second.Fence() <= first.Fence() {
 			t.Errorf("second has id %s after %s, fence %d", second.ID(), first.ID(), second.Fence())
 		}
-		mustRelease(t, second.Lease)
+		mustRelease(t, second.lease)
 	})
 }
 
@@ -322,7 +322,7 @@ func TestAFaultInAHandOverLeavesAHolderOrNothing(t *testing.T) {
 				first := locked(t, k, "job", nil)
 				q.start(t.Context(), k, 3, time.Second)
 				w.Faults.SetFaults(aztest.Fault{Kind: kind, Count: 2, Delay: 300 * time.Millisecond})
-				mustRelease(t, first.Lease)
+				mustRelease(t, first.lease)
 				q.done(t, k)
 				if len(q.errs) != 0 || !slices.Equal(q.order, []int{0, 1, 2}) {
 					t.Errorf("order %v, errors %v:\n%v", q.order, q.errs, w.Sent())
@@ -341,7 +341,7 @@ func TestALockIsHeldForAtLeastTheGivenTime(t *testing.T) {
 		h := locked(t, k, "job", nil)
 		began := time.Now()
 		bubble.Sleep(10 * time.Second)
-		mustRelease(t, h.Lease)
+		mustRelease(t, h.lease)
 		if held := time.Since(began); held != time.Minute {
 			t.Errorf("held for %v, want 1m", held)
 		}
@@ -380,7 +380,7 @@ func TestHandOversLeaveTimeForARenewal(t *testing.T) {
 							if err := h.Context().Err(); err != nil {
 								t.Errorf("the work was stopped: %v", context.Cause(h.Context()))
 							}
-							mustRelease(t, h.Lease)
+							mustRelease(t, h.lease)
 						}
 					})
 				}
@@ -414,7 +414,7 @@ func TestACallerThatGivesUpTakesNoneAlong(t *testing.T) {
 			bubble.Sleep(10 * time.Millisecond)
 		}
 		bubble.Sleep(30 * time.Second)
-		mustRelease(t, other.Lease)
+		mustRelease(t, other.lease)
 		for range results {
 			<-done
 		}

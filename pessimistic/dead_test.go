@@ -62,7 +62,7 @@ func TestAFreeLockIsNotKeptForTheDead(t *testing.T) {
 						inBubble(t, func(t *testing.T, w *world) {
 							h := locked(t, w.direct(&LockerOptions{Owner: "holder"}), "job", nil)
 							w.giveUp(dead, killed)
-							mustRelease(t, h.Lease)
+							mustRelease(t, h.lease)
 							cost, most := time.Duration(0), wait
 							switch wait {
 							case 0:
@@ -79,7 +79,7 @@ func TestAFreeLockIsNotKeptForTheDead(t *testing.T) {
 									t.Fatalf("caller %d: %v after %v", n, err, took)
 								}
 								cost += took
-								mustRelease(t, h.Lease)
+								mustRelease(t, h.lease)
 							}
 							if cost > most || !killed && cost > 0 {
 								t.Errorf("the dead have cost %v", cost)
@@ -107,7 +107,7 @@ func TestTheEndOfAWaitPassesNobodyOver(t *testing.T) {
 			last <- h
 		}()
 		bubble.Sleep(5*time.Second - time.Nanosecond)
-		mustRelease(t, h.Lease)
+		mustRelease(t, h.lease)
 		hasty := <-last
 		if hasty == nil {
 			return
@@ -116,13 +116,13 @@ func TestTheEndOfAWaitPassesNobodyOver(t *testing.T) {
 			t.Errorf("it has passed over those before it: %+v", at)
 		}
 		bubble.Sleep(time.Second)
-		mustRelease(t, hasty.Lease)
+		mustRelease(t, hasty.lease)
 		bubble.Sleep(3 * time.Second)
 		if len(first) != 1 || len(second) != 0 {
 			t.Error("the first has lost its place")
 		}
-		mustRelease(t, (<-first).Lease)
-		mustRelease(t, (<-second).Lease)
+		mustRelease(t, (<-first).lease)
+		mustRelease(t, (<-second).lease)
 	})
 }
 
@@ -140,12 +140,12 @@ func TestWhoLeavesTakesItsTicketBack(t *testing.T) {
 		if got := names(); got != "[next] <nil>" {
 			t.Errorf("Waiters = %v", got)
 		}
-		mustRelease(t, h.Lease)
+		mustRelease(t, h.lease)
 		if at := w.orderOf("job"); at.next != 2 {
 			t.Errorf("the release leaves %+v", at)
 		}
 		bubble.Sleep(5 * time.Second)
-		mustRelease(t, (<-next).Lease)
+		mustRelease(t, (<-next).lease)
 		if info, err := w.direct(nil).Show(t.Context(), "job"); err != nil || info.Waiting != 0 || names() != "[] <nil>" {
 			t.Errorf("Show = %+v, %v; Waiters = %v", info, err, names())
 		}
@@ -169,8 +169,8 @@ func TestATicketWhoseFateIsOpenIsLookedUp(t *testing.T) {
 				t.Errorf("%v: a waiter has %d bytes of tickets, %v", kind, *props.ContentLength, err)
 			}
 			released := time.Now()
-			mustRelease(t, h.Lease)
-			mustRelease(t, (<-next).Lease)
+			mustRelease(t, h.lease)
+			mustRelease(t, (<-next).lease)
 			if took := time.Since(released); took > 6*time.Second {
 				t.Errorf("%v: it had the lock after %v", kind, took)
 			}

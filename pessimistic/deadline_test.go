@@ -95,11 +95,11 @@ func TestALockIsTimedFromTheRequest(t *testing.T) {
 		}()
 		bubble.Sleep(3 * time.Second)
 		w.Reset()
-		mustRelease(t, first.Lease)
+		mustRelease(t, first.lease)
 		h := <-second
 		w.WantOps("stamp")
 		w.Faults.SetFaults(aztest.Fault{Kind: aztest.Refuse})
-		wantTimed(t, h.Lease, sent)
+		wantTimed(t, h.lease, sent)
 		w.Faults.SetFaults()
 		_ = h.Release(context.Background())
 	})

@@ -329,7 +329,7 @@ func TestFencesGrowAlsoWhenStampsAreLost(t *testing.T) {
 			w.Faults.SetFaults(aztest.Fault{Kind: aztest.LoseRequest, Match: aztest.Op("Set Blob Metadata"), Count: 1})
 			h := locked(t, w.lockerOf(nil), "job", nil)
 			fences = append(fences, h.Fence())
-			mustRelease(t, h.Lease)
+			mustRelease(t, h.lease)
 		}
 		if fences[1] <= fences[0] {
 			t.Errorf("fences %v", fences)

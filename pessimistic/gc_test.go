@@ -17,11 +17,11 @@ import (
 func aged(t *testing.T, w *world) *Hold {
 	t.Helper()
 	k := w.direct(nil)
-	mustRelease(t, locked(t, k, "old", nil).Lease)
-	mustRelease(t, locked(t, k, "older", nil).Lease)
+	mustRelease(t, locked(t, k, "old", nil).lease)
+	mustRelease(t, locked(t, k, "older", nil).lease)
 	held := locked(t, k, "held", nil)
 	bubble.Sleep(3 * time.Hour)
-	mustRelease(t, locked(t, k, "fresh", nil).Lease)
+	mustRelease(t, locked(t, k, "fresh", nil).lease)
 	w.Reset()
 	return held
 }
@@ -55,7 +55,7 @@ func TestGCDeletesUnusedLocks(t *testing.T) {
 		if err := held.Verify(t.Context()); err != nil {
 			t.Errorf("the holder: %v", err)
 		}
-		mustRelease(t, held.Lease)
+		mustRelease(t, held.lease)
 	})
 }
 
@@ -72,7 +72,7 @@ func TestGCKeepsALockThatIsAcquiredMeanwhile(t *testing.T) {
 				if gets++; gets == 2 { // the list is on its way, after the look at the container
 					taken = locked(t, w.direct(nil), "old", nil)
 					if releaseIt {
-						mustRelease(t, taken.Lease)
+						mustRelease(t, taken.lease)
 					}
 				}
 			})
@@ -84,9 +84,9 @@ func TestGCKeepsALockThatIsAcquiredMeanwhile(t *testing.T) {
 				t.Error("it is another lock now")
 			}
 			if !releaseIt {
-				mustRelease(t, taken.Lease)
+				mustRelease(t, taken.lease)
 			}
-			mustRelease(t, held.Lease)
+			mustRelease(t, held.lease)
 		})
 	}
 }
@@ -114,7 +114,7 @@ func TestGCKeepsALockForWhichOthersBeginToWait(t *testing.T) {
 		if err != nil || got.Deleted != 1 || got.Recent != 2 || !w.exists("old") || !w.exists("old"+waitersSuffix) {
 			t.Errorf("collected %+v, %v", got, err)
 		}
-		mustRelease(t, held.Lease)
+		mustRelease(t, held.lease)
 	})
 }
 
@@ -126,7 +126,7 @@ func TestGCCountsADeletionWhoseResponseIsLost(t *testing.T) {
 		if err != nil || got.Deleted != 2 {
 			t.Errorf("collected %+v, %v", got, err)
 		}
-		mustRelease(t, held.Lease)
+		mustRelease(t, held.lease)
 	})
 }
 
@@ -174,7 +174,7 @@ func TestGCDeletesTheTicketsOfALockThatIsGone(t *testing.T) {
 		}
 		kept := locked(t, w.direct(nil), "kept", nil)
 		waits := w.giveUpFor("kept")
-		mustRelease(t, kept.Lease)
+		mustRelease(t, kept.lease)
 		w.Put("data"+waitersSuffix, "") // no append blob
 		bubble.Sleep(3 * time.Hour)
 		fresh := w.giveUpFor("fresh")

@@ -32,7 +32,7 @@ func TestADoubtfulLeaseIsNotHandedOver(t *testing.T) {
 				doubt(t, w, first, &jump)
 				w.Reset()
 				began := time.Now()
-				mustRelease(t, first.Lease)
+				mustRelease(t, first.lease)
 				all.Wait()
 				if ops := w.Ops(); len(ops) < 4 || !slices.Contains(ops[:2], "release") || time.Since(began) > 5*time.Second {
 					t.Errorf("locked after %v, with %v", time.Since(began), ops)
@@ -43,7 +43,7 @@ func TestADoubtfulLeaseIsNotHandedOver(t *testing.T) {
 				if stop, end, _ := second.Remaining(); stop > 20*time.Second || end > 30*time.Second || second.Verify(t.Context()) != nil {
 					t.Errorf("%v and %v are left, %v", stop, end, second.Err())
 				}
-				mustRelease(t, second.Lease)
+				mustRelease(t, second.lease)
 			})
 		})
 	}

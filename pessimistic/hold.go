@@ -15,7 +15,7 @@ var _ fence.Holder = (*Hold)(nil)
 // Hold is a named lock that this process holds: a Lease with a name and a fence. It is a fence.Holder, which writes that
 // the lock protects accept. It is safe for concurrent use.
 type Hold struct {
-	*Lease
+	lease    *Lease
 	name     string
 	previous Previous
 	etag     azcore.ETag
@@ -25,11 +25,11 @@ type Hold struct {
 func (h *Hold) Name() string { return h.name }
 
 // Owner returns the name of the holder as recorded in the lock blob.
-func (h *Hold) Owner() string { return h.holding.owner }
+func (h *Hold) Owner() string { return h.lease.holding.owner }
 
 // Fence returns the fencing token, which is larger than that of every earlier holder of this name. Pass it to any
 // resource that can refuse a smaller one.
-func (h *Hold) Fence() fence.Token { return h.holding.fence }
+func (h *Hold) Fence() fence.Token { return h.lease.holding.fence }
 
 // ETag returns the lock blob's version, which identifies this acquisition: Break with it as the condition cannot affect
 // another holder.
@@ -37,6 +37,41 @@ func (h *Hold) ETag() azcore.ETag { return h.etag }
 
 // Previous describes the previous holder.
 func (h *Hold) Previous() Previous { return h.previous }
+
+// Context is Lease.Context.
+func (h *Hold) Context() context.Context { return h.lease.Context() }
+
+// Err is Lease.Err.
+func (h *Hold) Err() error { return h.lease.Err() }
+
+// Valid is Lease.Valid.
+func (h *Hold) Valid() bool { return h.lease.Valid() }
+
+// Guard is Lease.Guard.
+func (h *Hold) Guard(ctx context.Context) error { return h.lease.Guard(ctx) }
+
+// Remaining is Lease.Remaining.
+func (h *Hold) Remaining() (stop, end time.Duration, changed <-chan struct{}) {
+	return h.lease.Remaining()
+}
+
+// ID is Lease.ID.
+func (h *Hold) ID() string { return h.lease.ID() }
+
+// Duration is Lease.Duration.
+func (h *Hold) Duration() time.Duration { return h.lease.Duration() }
+
+// Renew is Lease.Renew.
+func (h *Hold) Renew(ctx context.Context) error { return h.lease.Renew(ctx) }
+
+// Verify is Lease.Verify.
+func (h *Hold) Verify(ctx context.Context) error { return h.lease.Verify(ctx) }
+
+// Stats is Lease.Stats.
+func (h *Hold) Stats() Stats { return h.lease.Stats() }
+
+// Release is Lease.Release.
+func (h *Hold) Release(ctx context.Context) error { return h.lease.Release(ctx) }
 
 // Ending is how the previous holding ended, judged by the state in which the next one found the lease.
 type Ending string
@@ -76,14 +111,14 @@ func (a *acquisition) previous(base lease.Observation) Previous {
 
 // Reclaim continues a hold whose Context has ended, as Lease.Reclaim does. The new Hold has the same name and fence.
 func (h *Hold) Reclaim(ctx context.Context) (*Hold, error) {
-	l, err := h.Lease.Reclaim(ctx)
+	l, err := h.lease.Reclaim(ctx)
 	switch {
 	case err != nil:
 		return nil, err
-	case l == h.Lease:
+	case l == h.lease:
 		return h, nil
 	}
 	again := *h
-	again.Lease = l
+	again.lease = l
 	return &again, nil
 }

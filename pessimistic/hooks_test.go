@@ -33,7 +33,7 @@ func TestAHookThatPanicsKeepsNoLock(t *testing.T) {
 							t.Error(err)
 							return
 						}
-						mustRelease(t, h.Lease)
+						mustRelease(t, h.lease)
 					}()
 				}
 			})

@@ -50,18 +50,18 @@ func TestAFreeLockTakesFourRequestsFromLockToRelease(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k := w.lockerOf(nil)
 		first := locked(t, k, "job", nil)
-		mustRelease(t, first.Lease)
+		mustRelease(t, first.lease)
 		w.WantOps("look", "put", "acquire", "stamp", "release") // the blob has to be made, once
 		w.Reset()
 		second := locked(t, k, "job", nil)
-		mustRelease(t, second.Lease)
+		mustRelease(t, second.lease)
 		w.WantOps("acquire", "stamp", "release") // it knows what it has left
 		if second.Stats().Requests != 3 {
 			t.Errorf("Stats = %+v, want 3 requests", second.Stats())
 		}
 		bubble.Sleep(unwatched)
 		w.Reset()
-		mustRelease(t, locked(t, k, "job", nil).Lease)
+		mustRelease(t, locked(t, k, "job", nil).lease)
 		w.WantOps("look", "acquire", "stamp", "release")
 		if second.Fence() <= first.Fence() || first.Fence() < fence.Token(time.Now().Truncate(time.Second).UnixMilli()) {
 			t.Errorf("fences %d, %d; now is %d", first.Fence(), second.Fence(), time.Now().UnixMilli())
@@ -81,7 +81,7 @@ func TestTryLockReportsTheHolderAfterOneRequest(t *testing.T) {
 			t.Errorf("err = %+v", err)
 		}
 		w.WantOps("look")
-		mustRelease(t, h.Lease)
+		mustRelease(t, h.lease)
 	})
 }
 
@@ -91,7 +91,7 @@ func TestALockNeverShowsItsLeaseID(t *testing.T) {
 		if text := fmt.Sprintf("%+v", w.Look("job")); strings.Contains(text, h.ID()) {
 			t.Errorf("who looks at the lock sees %s", text)
 		}
-		mustRelease(t, h.Lease)
+		mustRelease(t, h.lease)
 	})
 }
 
@@ -100,13 +100,13 @@ func TestAWaiterLearnsHowTheLastHolderEnded(t *testing.T) {
 		want Ending
 		end  func(*testing.T, *world, *Hold)
 	}{
-		{EndedByRelease, func(t *testing.T, _ *world, h *Hold) { mustRelease(t, h.Lease) }},
-		{EndedByExpiry, func(t *testing.T, w *world, h *Hold) { crash(h.Lease) }},
+		{EndedByRelease, func(t *testing.T, _ *world, h *Hold) { mustRelease(t, h.lease) }},
+		{EndedByExpiry, func(t *testing.T, w *world, h *Hold) { crash(h.lease) }},
 		{EndedByBreak, func(t *testing.T, w *world, h *Hold) {
 			if _, err := Break(t.Context(), NewBlob(w.Service.BlockBlob("box", "job")), &BreakOptions{Now: true}); err != nil {
 				t.Error(err)
 			}
-			crash(h.Lease)
+			crash(h.lease)
 		}},
 	} {
 		t.Run(string(tt.want), func(t *testing.T) {
@@ -117,7 +117,7 @@ func TestAWaiterLearnsHowTheLastHolderEnded(t *testing.T) {
 				if got := next.Previous(); got.Ended != tt.want || got.Owner != "one" || got.Fence != h.Fence() || next.Fence() <= h.Fence() {
 					t.Errorf("previous %+v, want %s", got, tt.want)
 				}
-				mustRelease(t, next.Lease)
+				mustRelease(t, next.lease)
 			})
 		})
 	}
@@ -132,7 +132,7 @@ func crash(l *Lease) {
 
 func TestAnUncleanLockIsTakenOverWithADelayEvenIfATakeoverFailedBefore(t *testing.T) {
 	inBubbles(t, func(t *testing.T, w *world) {
-		crash(locked(t, w.direct(nil), "job", nil).Lease)
+		crash(locked(t, w.direct(nil), "job", nil).lease)
 		k := w.lockerOf(&LockerOptions{TakeoverDelay: 15 * time.Second})
 		ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
 		defer cancel()
@@ -147,13 +147,13 @@ func TestAnUncleanLockIsTakenOverWithADelayEvenIfATakeoverFailedBefore(t *testin
 		if took := time.Since(began); took != 15*time.Second || h.Previous().Ended != EndedByBreak {
 			t.Errorf("the next takeover took %v, after %+v", took, h.Previous())
 		}
-		mustRelease(t, h.Lease)
+		mustRelease(t, h.lease)
 		began = time.Now()
 		h = locked(t, k, "job", nil)
 		if took := time.Since(began); took > time.Second { // the call that gave up is given time to come
 			t.Errorf("after a release it took %v", took)
 		}
-		mustRelease(t, h.Lease)
+		mustRelease(t, h.lease)
 	})
 }
 
@@ -161,7 +161,7 @@ func TestTheFenceGrowsOverADeletionOfTheLock(t *testing.T) {
 	inBubbles(t, func(t *testing.T, w *world) {
 		k := w.lockerOf(nil)
 		h := locked(t, k, "job", nil)
-		mustRelease(t, h.Lease)
+		mustRelease(t, h.lease)
 		if _, err := w.Service.BlockBlob("box", "job").Delete(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
@@ -170,7 +170,7 @@ func TestTheFenceGrowsOverADeletionOfTheLock(t *testing.T) {
 		if again.Fence() <= h.Fence() || again.Previous().Ended != NoneBefore {
 			t.Errorf("fence %d after %d, %+v", again.Fence(), h.Fence(), again.Previous())
 		}
-		mustRelease(t, again.Lease)
+		mustRelease(t, again.lease)
 	})
 }
 
@@ -200,7 +200,7 @@ func TestAFaultAtAnyRequestOfALockLeavesAHolderOrNothing(t *testing.T) {
 					if r := recordIn(seen.Metadata); r.fence != h.Fence() || r.owner != h.Owner() || seen.ETag != h.ETag() || seen.State != lease.Leased {
 						t.Errorf("%s at %d: the blob says %+v (%s), the holder %d (%s)", kind, at, r, seen.ETag, h.Fence(), h.ETag())
 					}
-					mustRelease(t, h.Lease)
+					mustRelease(t, h.lease)
 				})
 			}
 		}
@@ -259,14 +259,14 @@ func TestALostLockIsLookedAtAgain(t *testing.T) {
 		if ended := h.Previous().Ended; ended != EndedByExpiry {
 			t.Errorf("the last holding was %v", ended)
 		}
-		mustRelease(t, h.Lease)
+		mustRelease(t, h.lease)
 	})
 }
 
 func TestALostStampIsSettledByItsNonce(t *testing.T) {
 	inBubbles(t, func(t *testing.T, w *world) {
 		k := w.lockerOf(nil)
-		mustRelease(t, locked(t, k, "job", nil).Lease)
+		mustRelease(t, locked(t, k, "job", nil).lease)
 		w.Reset()
 		w.Faults.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Op("Set Blob Metadata"), Count: 1})
 		h := locked(t, k, "job", nil)
@@ -275,14 +275,14 @@ func TestALostStampIsSettledByItsNonce(t *testing.T) {
 		if len(stamps) != 2 || stamps[0].Status != 200 || stamps[1].Status != 412 {
 			t.Errorf("stamps %+v, want one carried out and one refused", stamps)
 		}
-		mustRelease(t, h.Lease)
+		mustRelease(t, h.lease)
 	})
 }
 
 func TestADamagedFenceIsNotTreatedAsMissing(t *testing.T) {
 	inBubbles(t, func(t *testing.T, w *world) {
 		k := w.lockerOf(nil)
-		mustRelease(t, locked(t, k, "job", nil).Lease)
+		mustRelease(t, locked(t, k, "job", nil).lease)
 		if _, err := w.Service.BlockBlob("box", "job").SetMetadata(t.Context(), pointers(map[string]string{fence.Key: "many"}), nil); err != nil {
 			t.Fatal(err)
 		}
@@ -301,7 +301,7 @@ func TestMetadataOfOtherProgramsOnTheLockBlobIsKept(t *testing.T) {
 			t.Fatal(err)
 		}
 		h := locked(t, w.lockerOf(&LockerOptions{AllowContent: true}), "b", nil)
-		mustRelease(t, h.Lease)
+		mustRelease(t, h.lease)
 		if got := w.Look("b").Metadata["team"]; got != "blue" || w.Get("b") != "content" || h.Previous().Ended != NoneBefore {
 			t.Errorf("team = %q, content %q, previous %+v", got, w.Get("b"), h.Previous())
 		}

@@ -34,7 +34,7 @@ func TestWhoComesLaterIsServedLater(t *testing.T) {
 		h := locked(t, w.direct(nil), "job", nil)
 		bubble.Sleep(5 * time.Second)
 		first, second := w.waiting(t.Context(), "first"), w.waiting(t.Context(), "second")
-		mustRelease(t, h.Lease)
+		mustRelease(t, h.lease)
 		if at := w.orderOf("job"); at.waiting() != 2 || at.next != 0 {
 			t.Errorf("a release leaves %+v", at)
 		}
@@ -43,19 +43,19 @@ func TestWhoComesLaterIsServedLater(t *testing.T) {
 		}
 		if h, err := w.lockerOf(nil).TryLock(t.Context(), "job"); err == nil {
 			t.Error("a call that does not wait was served before those who wait")
-			mustRelease(t, h.Lease)
+			mustRelease(t, h.lease)
 		}
 		bubble.Sleep(5 * time.Second)
 		if len(first) != 1 {
 			t.Error("the second was served first")
-			mustRelease(t, (<-second).Lease)
-			mustRelease(t, (<-first).Lease)
+			mustRelease(t, (<-second).lease)
+			mustRelease(t, (<-first).lease)
 			return
 		}
 		one := <-first
 		bubble.Sleep(time.Second)
-		mustRelease(t, one.Lease)
-		mustRelease(t, (<-second).Lease)
+		mustRelease(t, one.lease)
+		mustRelease(t, (<-second).lease)
 		if at := w.orderOf("job"); at.waiting() != 0 || at.next != 2 {
 			t.Errorf("the last leaves %+v", at)
 		}
@@ -76,7 +76,7 @@ func TestADeadWaiterIsPassedOverWithinASecond(t *testing.T) {
 			next := w.waiting(t.Context(), "alive")
 			bubble.Sleep(3 * time.Second)
 			released := time.Now()
-			mustRelease(t, h.Lease)
+			mustRelease(t, h.lease)
 			got := <-next
 			if took := time.Since(released); took > time.Duration(dead+2)*time.Second {
 				t.Errorf("%d dead waiters cost %v", dead, took)
@@ -84,9 +84,9 @@ func TestADeadWaiterIsPassedOverWithinASecond(t *testing.T) {
 			if at := w.orderOf("job"); at.waiting() != 0 {
 				t.Errorf("after the turn of the last: %+v", at)
 			}
-			mustRelease(t, got.Lease)
+			mustRelease(t, got.lease)
 			began := time.Now()
-			mustRelease(t, locked(t, w.lockerOf(nil), "job", nil).Lease)
+			mustRelease(t, locked(t, w.lockerOf(nil), "job", nil).lease)
 			if took := time.Since(began); took > 0 {
 				t.Errorf("the dead cost another %v", took)
 			}
@@ -143,18 +143,18 @@ func TestNoOrderKeepsALock(t *testing.T) {
 				bubble.Sleep(time.Minute)
 				synctest.Wait()
 				released := time.Now()
-				mustRelease(t, h.Lease)
+				mustRelease(t, h.lease)
 				got := <-next
 				if late := time.Since(released); late > 11*time.Second {
 					t.Errorf("the lock was taken %v after its release", late)
 				}
 				bubble.Sleep(time.Second)
-				mustRelease(t, got.Lease)
+				mustRelease(t, got.lease)
 				again := locked(t, w.direct(nil), "job", &LockOptions{MaxWait: time.Minute})
 				if m := w.Look("job").Metadata; foreign != m["foreign"] {
 					t.Errorf("metadata: %v", m)
 				}
-				mustRelease(t, again.Lease)
+				mustRelease(t, again.lease)
 			})
 		})
 	}
@@ -173,22 +173,22 @@ func TestOldTicketsAreCollected(t *testing.T) {
 		}
 		h := locked(t, w.direct(nil), "job", nil)
 		next := w.waiting(t.Context(), "next")
-		mustRelease(t, h.Lease)
+		mustRelease(t, h.lease)
 		got := <-next
-		mustRelease(t, got.Lease)
+		mustRelease(t, got.lease)
 		if _, err := client.GetProperties(t.Context(), nil); err == nil {
 			t.Error("the tickets are still there")
 		}
 		h = locked(t, w.direct(nil), "job", nil)
 		first, second := w.waiting(t.Context(), "first"), w.waiting(t.Context(), "second")
 		released := time.Now()
-		mustRelease(t, h.Lease)
+		mustRelease(t, h.lease)
 		one := <-first
 		if late := time.Since(released); late > 2*time.Second || len(second) != 0 {
 			t.Errorf("the first had it after %v, and the second: %v", late, len(second) != 0)
 		}
-		mustRelease(t, one.Lease)
-		mustRelease(t, (<-second).Lease)
+		mustRelease(t, one.lease)
+		mustRelease(t, (<-second).lease)
 	})
 }
 
@@ -206,7 +206,7 @@ func TestAReleaseWhoseAnnouncementFailsReleases(t *testing.T) {
 			bubble.Sleep(time.Second)
 			w.Faults.SetFaults(fault)
 			began := time.Now()
-			mustRelease(t, h.Lease)
+			mustRelease(t, h.lease)
 			if took := time.Since(began); took > announcing {
 				t.Errorf("%v: the release took %v", fault.Kind, took)
 			}
@@ -215,7 +215,7 @@ func TestAReleaseWhoseAnnouncementFailsReleases(t *testing.T) {
 			if took := time.Since(began); took > 2*time.Second {
 				t.Errorf("%v: the waiter had it after %v", fault.Kind, took)
 			}
-			mustRelease(t, next.Lease)
+			mustRelease(t, next.lease)
 		})
 	}
 }
@@ -224,8 +224,8 @@ func TestGCDeletesTheTicketsOfALock(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		h := locked(t, w.direct(nil), "job", nil)
 		next := w.waiting(t.Context(), "next")
-		mustRelease(t, h.Lease)
-		mustRelease(t, (<-next).Lease)
+		mustRelease(t, h.lease)
+		mustRelease(t, (<-next).lease)
 		bubble.Sleep(time.Hour)
 		if res, err := w.direct(nil).GC(t.Context(), &GCOptions{Unused: time.Minute}); err != nil || res.Deleted != 1 || res.Requests != 4 {
 			t.Errorf("GC = %+v, %v", res, err)

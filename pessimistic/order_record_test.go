@@ -17,14 +17,14 @@ func (w *world) next(d time.Duration, end func(h *Hold)) order {
 	h := locked(w.T, w.direct(nil), "job", nil)
 	time.AfterFunc(d, func() { end(h) })
 	next := locked(w.T, w.lockerOf(nil), "job", nil)
-	defer mustRelease(w.T, next.Lease)
+	defer mustRelease(w.T, next.lease)
 	_ = h.Release(w.T.Context())
 	return w.orderOf("job")
 }
 
 func TestTheRecordSaysHowLongTheLockIsHeld(t *testing.T) {
 	inBubbles(t, func(t *testing.T, w *world) {
-		got := w.next(40*time.Second, func(h *Hold) { mustRelease(t, h.Lease) })
+		got := w.next(40*time.Second, func(h *Hold) { mustRelease(t, h.lease) })
 		if got.turn != 2 || got.length < 36*time.Second || got.length > 44*time.Second {
 			t.Errorf("after a turn of 40 s: %+v", got)
 		}
@@ -32,7 +32,7 @@ func TestTheRecordSaysHowLongTheLockIsHeld(t *testing.T) {
 		if again.turn != 4 || again.length != got.length {
 			t.Errorf("a turn that was broken off does not tell how long turns last: %+v", again)
 		}
-		mustRelease(t, locked(t, w.lockerOf(nil), "job", nil).Lease)
+		mustRelease(t, locked(t, w.lockerOf(nil), "job", nil).lease)
 		if free := w.orderOf("job"); free.turn != 5 || free.length != again.length {
 			t.Errorf("who finds the lock free has not seen how long it was held: %+v after %+v", free, again)
 		}
@@ -48,7 +48,7 @@ func TestAHandOverContinuesTheTurn(t *testing.T) {
 		var q queued
 		q.start(t.Context(), k, 1, 5*time.Second)
 		bubble.Sleep(2 * time.Second)
-		mustRelease(t, first.Lease)
+		mustRelease(t, first.lease)
 		synctest.Wait()
 		if after := w.orderOf("job"); after != before || before.turn != 1 {
 			t.Errorf("%+v, then %+v", before, after)
@@ -60,9 +60,9 @@ func TestAHandOverContinuesTheTurn(t *testing.T) {
 func TestALostStampIsOneTurn(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k := w.lockerOf(nil)
-		mustRelease(t, locked(t, k, "job", nil).Lease)
+		mustRelease(t, locked(t, k, "job", nil).lease)
 		w.Faults.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Op("Set Blob Metadata"), Count: 1})
-		mustRelease(t, locked(t, k, "job", nil).Lease)
+		mustRelease(t, locked(t, k, "job", nil).lease)
 		if got := w.orderOf("job"); got.turn != 2 {
 			t.Errorf("%+v", got)
 		}
@@ -81,13 +81,13 @@ func TestAFullRecordLeavesItsOrderOut(t *testing.T) {
 			}); err != nil {
 				t.Fatal(err)
 			}
-			mustRelease(t, h.Lease)
+			mustRelease(t, h.lease)
 			next, err := w.lockerOf(nil).Lock(t.Context(), "job", &LockOptions{MaxWait: time.Minute})
 			if err != nil {
 				t.Errorf("with room for %d bytes: %v", room, err)
 				return
 			}
-			mustRelease(t, next.Lease)
+			mustRelease(t, next.lease)
 		})
 	}
 }
@@ -110,7 +110,7 @@ func TestAWaiterThatWasPassedOverSignsUpAgain(t *testing.T) {
 				t.Errorf("Waiters = %v, %v", names, err)
 			}
 		}
-		mustRelease(t, h.Lease)
-		mustRelease(t, (<-late).Lease)
+		mustRelease(t, h.lease)
+		mustRelease(t, (<-late).lease)
 	})
 }

@@ -154,7 +154,7 @@ func contend(t *testing.T, seed uint64, settle, span time.Duration, all ...conte
 					mu.Lock()
 					holders--
 					mu.Unlock()
-					mustRelease(t, h.Lease)
+					mustRelease(t, h.lease)
 					die()
 					bubble.Sleep(c.rest)
 					if c.shell {

@@ -22,7 +22,7 @@ func TestGCKeepsBlobsOfOtherPrograms(t *testing.T) {
 		}
 		allowing := w.direct(&LockerOptions{AllowContent: true})
 		for _, name := range []string{"b", "marker", "old", "own", "filled"} {
-			mustRelease(t, locked(t, allowing, name, nil).Lease)
+			mustRelease(t, locked(t, allowing, name, nil).lease)
 		}
 		// Data that is put into a blob of ours, by a program that keeps the metadata.
 		if _, err := w.Service.BlockBlob("box", "filled").Upload(t.Context(), pesstest.Body("data"), nil); err != nil {
@@ -43,7 +43,7 @@ func TestGCKeepsBlobsOfOtherPrograms(t *testing.T) {
 		}
 		// They go on to work as locks.
 		for _, name := range []string{"marker", "old", "own"} {
-			mustRelease(t, locked(t, w.direct(nil), name, nil).Lease)
+			mustRelease(t, locked(t, w.direct(nil), name, nil).lease)
 		}
 	})
 }
@@ -67,15 +67,15 @@ func TestGCDeletesOnlyTheVersionThatWasListed(t *testing.T) {
 		if err != nil || got.Deleted != 1 || got.Recent != 2 || w.Get("old") != "data" || w.State("old") != lease.Available {
 			t.Errorf("%+v, %v; the blob is %v", got, err, w.State("old"))
 		}
-		mustRelease(t, held.Lease)
+		mustRelease(t, held.lease)
 	})
 }
 
 // A collection that fails leaves a lock that looks as it did, so that the next holder learns how the last one ended.
 func TestAFailedGCHidesNoCrash(t *testing.T) {
 	for want, end := range map[Ending]func(*Hold){
-		EndedByRelease: func(h *Hold) { mustRelease(t, h.Lease) },
-		EndedByExpiry:  func(h *Hold) { crash(h.Lease) },
+		EndedByRelease: func(h *Hold) { mustRelease(t, h.lease) },
+		EndedByExpiry:  func(h *Hold) { crash(h.lease) },
 	} {
 		inBubble(t, func(t *testing.T, w *world) {
 			end(locked(t, w.direct(nil), "job", nil))
@@ -88,7 +88,7 @@ func TestAFailedGCHidesNoCrash(t *testing.T) {
 			if h.Previous().Ended != want {
 				t.Errorf("the last one has %s, want %s", h.Previous().Ended, want)
 			}
-			mustRelease(t, h.Lease)
+			mustRelease(t, h.lease)
 		})
 	}
 }
@@ -114,7 +114,7 @@ func TestALockOnABlobWithContentIsRefused(t *testing.T) {
 		if info, err := k.Show(t.Context(), "b"); err != nil || !info.Held || info.Fence != h.Fence() {
 			t.Errorf("shown %+v, %v", info, err)
 		}
-		mustRelease(t, h.Lease)
+		mustRelease(t, h.lease)
 		if w.Look("b").Metadata[keyKind] != "" {
 			t.Error("a blob of another program is marked as created by azconc")
 		}
@@ -126,7 +126,7 @@ func TestAForeignLeaseIsNotAttributedToTheLastOwner(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k := w.direct(&LockerOptions{Owner: "one"})
 		h := locked(t, k, "job", nil)
-		mustRelease(t, h.Lease)
+		mustRelease(t, h.lease)
 		w.steal("job", Infinite)
 		check := func(i LockInfo, err error) {
 			t.Helper()
@@ -150,7 +150,7 @@ func TestAForeignLeaseIsNotAttributedToTheLastOwner(t *testing.T) {
 		if i, err := k.Show(t.Context(), "job"); err != nil || i.Owner != "one" || i.Duration != Infinite {
 			t.Errorf("%+v, %v", i, err)
 		}
-		mustRelease(t, h.Lease)
+		mustRelease(t, h.lease)
 		w.steal("job", 30*time.Second)
 		if i, err := k.Show(t.Context(), "job"); err != nil || i.Owner != "" || i.Duration != 0 {
 			t.Errorf("%+v, %v", i, err)

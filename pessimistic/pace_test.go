@@ -43,7 +43,7 @@ func TestOneLongTurnDoesNotSetThePace(t *testing.T) {
 								length = 10 * time.Minute
 							}
 							bubble.Sleep(length)
-							mustRelease(t, h.Lease)
+							mustRelease(t, h.lease)
 							mu.Lock()
 							released = time.Now()
 							mu.Unlock()

@@ -194,6 +194,6 @@ func TestAHoldThatIsReclaimedHasItsFence(t *testing.T) {
 		if again.Fence() != h.Fence() || again.Name() != "job" || again.Guard(t.Context()) != nil || h.Guard(t.Context()) == nil {
 			t.Errorf("fence %d, want %d; %v", again.Fence(), h.Fence(), again.Err())
 		}
-		mustRelease(t, again.Lease)
+		mustRelease(t, again.lease)
 	})
 }

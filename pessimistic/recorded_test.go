@@ -73,7 +73,7 @@ func TestABrokenLeaseIsFreeWhenBreakSaysSo(t *testing.T) {
 	} {
 		inBubble(t, func(t *testing.T, w *world) {
 			target := NewBlob(w.Blob("b"))
-			if _, err := target.Acquire(t.Context(), uuid.NewString(), int32(duration/time.Second), lease.Conditions{}); err != nil {
+			if _, err := target.Acquire(t.Context(), uuid.NewString(), duration, lease.Conditions{}); err != nil {
 				t.Fatal(err)
 			}
 			bubble.Sleep(tt.at)
@@ -126,7 +126,7 @@ func TestTheFirstHolderWaitsForTheDateHeader(t *testing.T) {
 					if h.Fence().Second().After(time.Now()) {
 						t.Errorf("%v is the fence at %v", h.Fence(), time.Now())
 					}
-					mustRelease(t, h.Lease)
+					mustRelease(t, h.lease)
 				}
 				if longest > tt.most || longest < tt.most-600*time.Millisecond {
 					t.Errorf("the longest wait was %v, want about %v", longest, tt.most)
@@ -144,7 +144,7 @@ func TestTheFirstHolderWaitsForTheDateHeader(t *testing.T) {
 func TestALaterHolderWaitsASecondAtMost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorldWith(t, &aztest.Options{DateLag: pesstest.DateLag})
-		mustRelease(t, locked(t, w.lockerOf(nil), "job", nil).Lease)
+		mustRelease(t, locked(t, w.lockerOf(nil), "job", nil).lease)
 		waited, last := 0, fence.Token(0)
 		for range 100 {
 			began := time.Now()
@@ -157,7 +157,7 @@ func TestALaterHolderWaitsASecondAtMost(t *testing.T) {
 				waited++
 			}
 			last = h.Fence()
-			mustRelease(t, h.Lease)
+			mustRelease(t, h.lease)
 			bubble.Sleep(150 * time.Millisecond)
 		}
 		if waited == 0 || waited > 50 {

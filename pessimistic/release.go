@@ -31,18 +31,26 @@ func (l *Lease) Release(ctx context.Context) error { return l.release(ctx, "Rele
 // later holder's lock.
 //
 // The blob is kept, and the lock released, if another goroutine or process is known to wait for it, if the blob has content or
-// was not created by azconc, and, for one request more, if the service refuses the deletion: because the permission is missing,
+// was not created by azconc, if it is that of a slot, whose record says who is next, and, for one request more, if the service refuses the deletion: because the permission is missing,
 // or because of a snapshot.
 //
 // Errors are those of Release. Requests: those of Release, 1 more if waiters have signed up before and none is left, and up to 2
 // more after a lost response.
-func (h *Hold) Remove(ctx context.Context) error { return h.release(ctx, "Remove", true) }
+func (h *Hold) Remove(ctx context.Context) error {
+	return h.lease.release(ctx, "Remove", h.lease.holding.freed == nil)
+}
 
 func (l *Lease) release(ctx context.Context, operation string, remove bool) error {
 	l.releasing.Do(func() {
 		ctx, end := l.remote.start(ctx, operation)
 		l.holdOut(ctx)
 		l.released = l.giveBack(ctx, remove)
+		if h := l.holding; h != nil && h.freed != nil {
+			select {
+			case h.freed <- struct{}{}:
+			default:
+			}
+		}
 		end(l.released)
 	})
 	return l.released

@@ -46,7 +46,7 @@ func TestALockIsRemovedByTheRequestThatEndsIt(t *testing.T) {
 		bubble.Sleep(time.Second)
 		mustRemove(t, h)
 		mustRemove(t, h) // does nothing
-		mustRelease(t, h.Lease)
+		mustRelease(t, h.lease)
 		w.WantOps("look", "put", "acquire", "stamp", "get", "delete")
 		if err := h.Err(); w.exists("long") || !errors.Is(err, ErrReleased) || !errors.Is(context.Cause(h.Context()), ErrReleased) {
 			t.Errorf("there: %v, %v", w.exists("long"), err)
@@ -66,7 +66,7 @@ func TestFencesGrowOverRemovals(t *testing.T) {
 			}
 			last = h.Fence()
 			if n%2 == 1 { // several holders within a second, so that the fence is ahead of the clock
-				mustRelease(t, h.Lease)
+				mustRelease(t, h.lease)
 				h = locked(t, two, "job", nil)
 				if h.Fence() <= last {
 					t.Errorf("%d: fence %d after %d", n, h.Fence(), last)
@@ -164,7 +164,7 @@ func TestALockThatCannotBeRemovedIsReleased(t *testing.T) {
 				if next.Fence() <= h.Fence() {
 					t.Errorf("fence %d after %d", next.Fence(), h.Fence())
 				}
-				mustRelease(t, next.Lease)
+				mustRelease(t, next.lease)
 			})
 		})
 	}
@@ -201,7 +201,7 @@ func TestRemovingALostLockReportsTheReason(t *testing.T) {
 		if _, err := w.direct(nil).Break(t.Context(), "job", &BreakOptions{Now: true}); err != nil {
 			t.Fatal(err)
 		}
-		mustRelease(t, locked(t, w.direct(nil), "job", nil).Lease)
+		mustRelease(t, locked(t, w.direct(nil), "job", nil).lease)
 		mustLost(t, next.Remove(t.Context()), Taken)
 		if !w.exists("job") {
 			t.Error("the record of a later holder is gone")

@@ -93,7 +93,7 @@ func TestABreakingLeaseIsNotLostWithTheContextOfARenew(t *testing.T) {
 // stamp had been written although its response was lost.
 func TestAFailedTakeoverLeavesNoInfiniteLease(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		crash(locked(t, w.direct(&LockerOptions{Duration: Infinite}), "job", nil).Lease)
+		crash(locked(t, w.direct(&LockerOptions{Duration: Infinite}), "job", nil).lease)
 		if _, err := w.direct(nil).Break(t.Context(), "job", &BreakOptions{Now: true}); err != nil {
 			t.Fatal(err)
 		}

@@ -27,7 +27,7 @@ func TestALockIsOneSpanAndOneForEachRequest(t *testing.T) {
 		if err := h.Verify(t.Context()); err != nil {
 			t.Error(err)
 		}
-		mustRelease(t, h.Lease)
+		mustRelease(t, h.lease)
 		if diff := spans.Want(
 			"pessimistic.Lock box/job",
 			" Get Blob Properties box/job: BlobNotFound",

@@ -75,6 +75,7 @@ type holding struct {
 	row     clock.Instant     // since when this Locker has held the lock again and again without looking for waiters
 	tickets ticketBlob
 	client  *blockblob.Client
+	freed   chan<- struct{} // of a slot of a semaphore: wakes the first waiter of this process; nil otherwise
 }
 
 // stamped writes the new holder's record into the lock blob, whose lease is held since at, and makes a Hold of it. date
@@ -102,7 +103,7 @@ func (a *acquisition) stamped(ctx context.Context, l *Lease, base lease.Observat
 	l.holding = h
 	a.queue.line.holds(h, l.remote.now())
 	l.emit(observe.Event{Kind: observe.Acquired, Took: l.remote.now().Since(a.claim.began), Fence: token})
-	return &Hold{Lease: l, name: a.name, etag: h.seen.ETag}, nil
+	return &Hold{lease: l, name: a.name, etag: h.seen.ETag}, nil
 }
 
 // stamp writes the record once, conditional on the version at which the lease was acquired, and under the lease. Both are

@@ -31,7 +31,7 @@ func TestATableLockIsForTheTableOrAPartition(t *testing.T) {
 				t.Errorf("%v: locked twice: %v", of, err)
 			}
 			names = append(names, h.Name())
-			defer mustRelease(t, h.Lease)
+			defer mustRelease(t, h.lease)
 		}
 		if want := []string{"table/orders", "table/orders/eu%2Fwest%201", "table/orders/eu"}; !slices.Equal(names, want) {
 			t.Errorf("names %q, want %q", names, want)
@@ -62,7 +62,7 @@ func TestTheFenceOfATableLockRejectsAnEarlierHolder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		crash(stale.Lease) // and goes on writing
+		crash(stale.lease) // and goes on writing
 		err = w.direct(nil).Do(t.Context(), lock, nil, func(ctx context.Context, h *Hold) error {
 			if err := put(ctx, stale, "before"); err != nil && !errors.Is(err, ErrLost) {
 				t.Errorf("the lease is over, and the write is refused by %v", err)

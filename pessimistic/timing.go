@@ -10,7 +10,7 @@ import (
 )
 
 // Infinite is the duration of a lease that does not expire. It is negative: see Endless for a time to compare with.
-const Infinite time.Duration = lease.Infinite
+const Infinite = lease.Infinite
 
 // waitOf returns the bound of a wait, 0 for none, or an error that names the field.
 func waitOf(field string, d time.Duration) (time.Duration, error) {
@@ -70,14 +70,6 @@ func (t timing) requestTimeout() time.Duration {
 		return maxDuration / 2
 	}
 	return t.duration / 2
-}
-
-// seconds returns the duration in the unit of the protocol.
-func (t timing) seconds() int32 {
-	if t.infinite() {
-		return lease.Infinite
-	}
-	return int32(t.duration / time.Second)
 }
 
 // gap is the time from a failed renewal to the next, on average.

@@ -165,9 +165,9 @@ func TestAFenceGrowsAfterOthersChangeTheBlobWithinTheSecond(t *testing.T) {
 					}
 					last = h.Fence()
 					if name == "break and delete" {
-						crash(h.Lease)
+						crash(h.lease)
 					} else {
-						mustRelease(t, h.Lease)
+						mustRelease(t, h.lease)
 					}
 					if err := strike(t.Context(), w); err != nil {
 						t.Error(err)
@@ -182,13 +182,13 @@ func TestAFenceGrowsAfterOthersChangeTheBlobWithinTheSecond(t *testing.T) {
 func TestAProcessRemembersItsOwnFence(t *testing.T) {
 	inBubbles(t, func(t *testing.T, w *world) {
 		k := w.lockerOf(nil)
-		mustRelease(t, locked(t, k, "job", nil).Lease)
+		mustRelease(t, locked(t, k, "job", nil).lease)
 		old := w.Look("job").Metadata
 		var last fence.Token
 		for range 5 {
 			h := locked(t, k, "job", nil)
 			last = h.Fence()
-			mustRelease(t, h.Lease)
+			mustRelease(t, h.lease)
 		}
 		if _, err := w.Service.BlockBlob("box", "job").SetMetadata(t.Context(), pointers(old), nil); err != nil {
 			t.Fatal(err)
@@ -197,7 +197,7 @@ func TestAProcessRemembersItsOwnFence(t *testing.T) {
 		if h.Fence() <= last {
 			t.Errorf("%d after %d", h.Fence(), last)
 		}
-		mustRelease(t, h.Lease)
+		mustRelease(t, h.lease)
 	})
 }
 
@@ -206,14 +206,14 @@ func TestAProcessRemembersItsOwnFence(t *testing.T) {
 func TestAProcessNoticesARestoredRecordAfterAnotherHolder(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k, other := w.lockerOf(nil), w.lockerOf(nil)
-		mustRelease(t, locked(t, other, "job", nil).Lease)
+		mustRelease(t, locked(t, other, "job", nil).lease)
 		old := w.Look("job").Metadata
-		mustRelease(t, locked(t, k, "job", nil).Lease)
+		mustRelease(t, locked(t, k, "job", nil).lease)
 		var last fence.Token
 		for range 5 {
 			h := locked(t, other, "job", nil)
 			last = h.Fence()
-			mustRelease(t, h.Lease)
+			mustRelease(t, h.lease)
 		}
 		if _, err := w.Service.BlockBlob("box", "job").SetMetadata(t.Context(), pointers(old), nil); err != nil {
 			t.Fatal(err)
@@ -222,7 +222,7 @@ func TestAProcessNoticesARestoredRecordAfterAnotherHolder(t *testing.T) {
 		if h.Fence() <= last {
 			t.Errorf("%d after %d", h.Fence(), last)
 		}
-		mustRelease(t, h.Lease)
+		mustRelease(t, h.lease)
 	})
 }
 
@@ -230,7 +230,7 @@ func TestAProcessNoticesARestoredRecordAfterAnotherHolder(t *testing.T) {
 func TestWhatTheFenceCosts(t *testing.T) {
 	took := func(t *testing.T, k *Locker) time.Duration {
 		began := time.Now()
-		mustRelease(t, locked(t, k, "job", nil).Lease)
+		mustRelease(t, locked(t, k, "job", nil).lease)
 		return time.Since(began)
 	}
 	for _, at := range []time.Duration{0, 300 * time.Millisecond, 990 * time.Millisecond} {
@@ -280,7 +280,7 @@ func TestAQuickFirstFenceFollowsThatOfTheSameProcess(t *testing.T) {
 				t.Errorf("%d after %d", h.Fence(), last)
 			}
 			last = h.Fence()
-			mustRelease(t, h.Lease)
+			mustRelease(t, h.lease)
 			if err := ruin["delete"](t.Context(), w); err != nil {
 				t.Fatal(err)
 			}
@@ -293,7 +293,7 @@ func TestQuickFirstDoesNotWaitForANewBlob(t *testing.T) {
 		k := w.lockerOf(&LockerOptions{QuickFirst: true})
 		began := time.Now()
 		h := locked(t, k, "job", nil)
-		mustRelease(t, h.Lease)
+		mustRelease(t, h.lease)
 		if took := time.Since(began); took != 0 {
 			t.Errorf("it took %v", took)
 		}
@@ -304,7 +304,7 @@ func TestQuickFirstDoesNotWaitForANewBlob(t *testing.T) {
 		if next.Fence() <= h.Fence() {
 			t.Errorf("%d after %d", next.Fence(), h.Fence())
 		}
-		mustRelease(t, next.Lease)
+		mustRelease(t, next.lease)
 	})
 }
 
@@ -328,7 +328,7 @@ func TestHandOversDoNotRunAheadOfTheServicesClock(t *testing.T) {
 func TestAFenceThatCannotGrowIsAnError(t *testing.T) {
 	inBubbles(t, func(t *testing.T, w *world) {
 		k := w.lockerOf(nil)
-		mustRelease(t, locked(t, k, "job", nil).Lease)
+		mustRelease(t, locked(t, k, "job", nil).lease)
 		set := func(token fence.Token) {
 			t.Helper()
 			if err := rewrite(t.Context(), w, "job", "", func(m map[string]string) { m[fence.Key] = token.String() }); err != nil {
@@ -341,7 +341,7 @@ func TestAFenceThatCannotGrowIsAnError(t *testing.T) {
 		if h.Fence() != math.MaxInt64 || time.Since(began) > 2*time.Second {
 			t.Errorf("fence %d after %v", h.Fence(), time.Since(began))
 		}
-		mustRelease(t, h.Lease)
+		mustRelease(t, h.lease)
 		for _, wait := range []bool{true, false} {
 			_, err := k.Lock(t.Context(), "job", &LockOptions{NoWait: !wait})
 			if err == nil || !strings.Contains(err.Error(), "9223372036854775807") || errors.Is(err, ErrLost) {

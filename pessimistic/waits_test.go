@@ -29,7 +29,7 @@ func TestWaitersSurviveABreakOrADeletionAtAHandOver(t *testing.T) {
 				t.Error(err)
 			}
 			other := locked(t, w.direct(nil), "job", nil)
-			time.AfterFunc(3*time.Second, func() { mustRelease(t, other.Lease) })
+			time.AfterFunc(3*time.Second, func() { mustRelease(t, other.lease) })
 		},
 		"deleted": func(t *testing.T, w *world, h *Hold) {
 			if _, err := w.Service.BlockBlob("box", "job").Delete(t.Context(), deleteWith(h.ID())); err != nil {
@@ -67,7 +67,7 @@ func TestWaitersSurviveABreakOrADeletionAtAHandOver(t *testing.T) {
 func TestABreakBeforeTheStampIsAnotherWait(t *testing.T) {
 	inBubbles(t, func(t *testing.T, w *world) {
 		k := w.lockerOf(nil)
-		mustRelease(t, locked(t, k, "job", nil).Lease)
+		mustRelease(t, locked(t, k, "job", nil).lease)
 		breaks := 2
 		w.Witness.On(func(c pesstest.Carried) {
 			if c.Op == "acquire" && c.Status == 201 && breaks > 0 {
@@ -77,7 +77,7 @@ func TestABreakBeforeTheStampIsAnotherWait(t *testing.T) {
 				}
 			}
 		})
-		mustRelease(t, locked(t, k, "job", nil).Lease)
+		mustRelease(t, locked(t, k, "job", nil).lease)
 		if breaks != 0 {
 			t.Errorf("%d breaks were not made", breaks)
 		}
@@ -113,7 +113,7 @@ func TestAWaitIsBoundedByTheMonotonicClock(t *testing.T) {
 				if took := time.Since(began); !ok || took < 20*time.Second || took > 21*time.Second || held.Waited < 20*time.Second || held.Waited > 21*time.Second {
 					t.Errorf("%s, %v: %v after %v", name, jump, err, took)
 				}
-				mustRelease(t, h.Lease)
+				mustRelease(t, h.lease)
 			})
 		}
 	}
@@ -124,16 +124,16 @@ func TestMaxWaitBoundsTheRestBetweenTwoHoldings(t *testing.T) {
 	inBubbles(t, func(t *testing.T, w *world) {
 		k := w.lockerOf(nil)
 		other := locked(t, w.direct(nil), "job", nil)
-		time.AfterFunc(5*time.Second, func() { mustRelease(t, other.Lease) })
+		time.AfterFunc(5*time.Second, func() { mustRelease(t, other.lease) })
 		h := locked(t, k, "job", nil) // it has met another
 		bubble.Sleep(10 * time.Second)
-		mustRelease(t, h.Lease)
+		mustRelease(t, h.lease)
 		began := time.Now()
 		h = locked(t, k, "job", &LockOptions{MaxWait: time.Second})
 		if took := time.Since(began); took > 1100*time.Millisecond {
 			t.Errorf("a free lock took %v with a Wait of 1 s", took)
 		}
-		mustRelease(t, h.Lease)
+		mustRelease(t, h.lease)
 	})
 }
 
@@ -144,7 +144,7 @@ func TestALostLookDoesNotCostAWaitersPlace(t *testing.T) {
 		h := locked(t, w.direct(nil), "job", nil)
 		k := w.lockerOf(&LockerOptions{Poll: pollEvery(5 * time.Second)})
 		began := time.Now()
-		time.AfterFunc(8*time.Second, func() { mustRelease(t, h.Lease) })
+		time.AfterFunc(8*time.Second, func() { mustRelease(t, h.lease) })
 		time.AfterFunc(9*time.Second, func() {
 			w.Faults.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Op("Get Blob Properties"), Count: 1})
 		})
@@ -152,7 +152,7 @@ func TestALostLookDoesNotCostAWaitersPlace(t *testing.T) {
 		if took := time.Since(began); took > 11*time.Second {
 			t.Errorf("it was had after %v", took)
 		}
-		mustRelease(t, next.Lease)
+		mustRelease(t, next.lease)
 	})
 }
 
@@ -183,7 +183,7 @@ func TestAWaitIsReportedEveryMinute(t *testing.T) {
 		if _, err := k.Lock(t.Context(), "job", &LockOptions{MaxWait: 150 * time.Second}); !errors.Is(err, ErrHeld) {
 			t.Error(err)
 		}
-		mustRelease(t, h.Lease)
+		mustRelease(t, h.lease)
 		last := time.Time{}
 		for _, e := range seen.all {
 			if e.Kind != observe.Waiting || e.Holder != "first" || !last.IsZero() && (e.At.Sub(last) < time.Minute || e.At.Sub(last) > 65*time.Second) {
@@ -201,7 +201,7 @@ func TestAWaitIsReportedEveryMinute(t *testing.T) {
 func TestAFreeLockIsNotSaidToBeHeld(t *testing.T) {
 	t.Run("left to those before", func(t *testing.T) {
 		inBubble(t, func(t *testing.T, w *world) {
-			mustRelease(t, locked(t, w.direct(&LockerOptions{Owner: "web-1"}), "job", nil).Lease)
+			mustRelease(t, locked(t, w.direct(&LockerOptions{Owner: "web-1"}), "job", nil).lease)
 			k := w.direct(nil)
 			for _, owner := range []string{"web-2", "web-3", "web-4"} {
 				if _, err := k.tickets(k.remoteOf(NewContainer(k.client)), "job").take(t.Context(), owner, owner, 0); err != nil {
@@ -227,7 +227,7 @@ func TestAFreeLockIsNotSaidToBeHeld(t *testing.T) {
 		inBubble(t, func(t *testing.T, w *world) {
 			other := locked(t, w.direct(nil), "job", nil)
 			time.AfterFunc(5*time.Second, func() {
-				mustRelease(t, other.Lease)
+				mustRelease(t, other.lease)
 				w.Faults.SetFaults(aztest.Fault{Kind: aztest.Throttle, Match: aztest.Op("Acquire Blob Lease")})
 			})
 			_, err := w.lockerOf(nil).Lock(t.Context(), "job", &LockOptions{MaxWait: 20 * time.Second})
@@ -238,7 +238,7 @@ func TestAFreeLockIsNotSaidToBeHeld(t *testing.T) {
 	})
 	t.Run("another was faster", func(t *testing.T) {
 		inBubble(t, func(t *testing.T, w *world) {
-			mustRelease(t, locked(t, w.direct(&LockerOptions{Owner: "web-1"}), "job", nil).Lease)
+			mustRelease(t, locked(t, w.direct(&LockerOptions{Owner: "web-1"}), "job", nil).lease)
 			w.Faults.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: 409, Code: "LeaseAlreadyPresent", Match: aztest.Op("Acquire Blob Lease")})
 			_, err := Acquire(t.Context(), NewBlob(w.Blob("job")), &AcquireOptions{MaxWait: 5 * time.Second})
 			if held, ok := errors.AsType[*HeldError](err); !ok || held.Holder != "" || held.State != lease.Leased {

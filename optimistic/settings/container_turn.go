@@ -21,10 +21,10 @@ import (
 )
 
 const (
-	turnSeconds = 15               // the shortest lease that the service allows
-	turnWait    = 20 * time.Second // longer than the lease of a writer that crashed
-	turnTry     = 6 * time.Second  // for one request, so that a hanging request does not use up the turn
-	turnGrace   = 2 * time.Second  // for releasing the lease
+	turnLease = 15 * time.Second // the shortest lease that the service allows
+	turnWait  = 20 * time.Second // longer than the lease of a writer that crashed
+	turnTry   = 6 * time.Second  // for one request, so that a hanging request does not use up the turn
+	turnGrace = 2 * time.Second  // for releasing the lease
 )
 
 // turn is a writer's turn at a container: a short lease, held while the container is compared and written. It replaces
@@ -81,7 +81,7 @@ func (t *turn) take(ctx context.Context) error {
 			return f.Usual()
 		},
 	}, func(ctx context.Context) error {
-		reply, err := t.on.Acquire(ctx, t.id, turnSeconds, lease.Conditions{})
+		reply, err := t.on.Acquire(ctx, t.id, turnLease, lease.Conditions{})
 		if err == nil && reply.ID != t.id {
 			err = errors.New("the service returned another id for the lease")
 		}
@@ -139,7 +139,7 @@ func (t *turn) write(base azcore.ETag, send protocol.Write) protocol.Write {
 		}
 		defer t.giveBack(ctx)
 		var lost error // the first response that left the outcome open
-		budget := retry.Budget{Attempts: 4, Elapsed: turnSeconds * time.Second, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 2 * time.Second}}
+		budget := retry.Budget{Attempts: 4, Elapsed: turnLease, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 2 * time.Second}}
 		_, err = wire.Wire{}.Send(ctx, "", wire.Again{Try: turnTry, Budget: budget, Note: func(_ context.Context, f wire.Failed) {
 			if f.Ambiguous && lost == nil {
 				lost = f.Err

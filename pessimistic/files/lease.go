@@ -39,8 +39,8 @@ type beating struct {
 }
 
 // Acquire also writes the holder's name and the first heartbeat.
-func (f beating) Acquire(ctx context.Context, id string, seconds int32, c lease.Conditions) (lease.Result, error) {
-	reply, err := f.Resource.Acquire(ctx, id, seconds, c)
+func (f beating) Acquire(ctx context.Context, id string, d time.Duration, c lease.Conditions) (lease.Result, error) {
+	reply, err := f.Resource.Acquire(ctx, id, d, c)
 	if err != nil {
 		return reply, err
 	}

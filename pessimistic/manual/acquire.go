@@ -44,22 +44,21 @@ type AcquireOptions struct {
 func Acquire(ctx context.Context, r pessimistic.Resource, opts *AcquireOptions) (lease.Result, error) {
 	o := ptr.Value(opts)
 	return call(ctx, r, &o.Options, "Acquire", func(ctx context.Context, s sending) (lease.Result, error) {
-		seconds, err := secondsOf(r, o.Duration)
-		if err != nil {
+		if err := o.setDuration(r.Supports().Expiry); err != nil {
 			return lease.Result{}, err
 		}
-		return s.acquire(ctx, seconds, &o)
+		return s.acquire(ctx, &o)
 	})
 }
 
-func (s sending) acquire(ctx context.Context, seconds int32, o *AcquireOptions) (lease.Result, error) {
+func (s sending) acquire(ctx context.Context, o *AcquireOptions) (lease.Result, error) {
 	id := cmp.Or(o.LeaseID, uuid.NewString())
 	loop := retry.Budget{Attempts: -1, Elapsed: o.Wait, Backoff: retry.Backoff{Base: 500 * time.Millisecond, Cap: 5 * time.Second}}.Start()
 	var held *pessimistic.HeldError // by the last refusal
 	for {
 		reply := lease.Result{}
 		last, err := s.send(ctx, "acquire", func(ctx context.Context) (err error) {
-			reply, err = s.r.Acquire(ctx, id, seconds, s.Conditions)
+			reply, err = s.r.Acquire(ctx, id, o.Duration, s.Conditions)
 			return err
 		})
 		reply.ID = id
@@ -108,17 +107,19 @@ func (s sending) abandon(ctx context.Context, id string) bool {
 	return err == nil || azerr.Classify(err).Kind == azerr.Lost
 }
 
-func secondsOf(r pessimistic.Resource, d time.Duration) (int32, error) {
-	expires := r.Supports().Expiry
+// setDuration sets the default of Duration, or returns an error that says what it may be.
+func (o *AcquireOptions) setDuration(expires bool) error {
+	d := o.Duration
 	switch {
-	case d == pessimistic.Infinite, d == 0 && !expires:
-		return lease.Infinite, nil
+	case d == pessimistic.Infinite:
+	case d == 0 && !expires:
+		o.Duration = pessimistic.Infinite
 	case d == 0:
-		return 60, nil
+		o.Duration = time.Minute
 	case !expires:
-		return 0, fmt.Errorf("AcquireOptions.Duration: %v: leases of files must be Infinite", d)
+		return fmt.Errorf("AcquireOptions.Duration: %v: leases of files must be Infinite", d)
 	case d < 15*time.Second || d > time.Minute || d%time.Second != 0:
-		return 0, fmt.Errorf("AcquireOptions.Duration: %v is neither 15s to 60s in whole seconds nor Infinite", d)
+		return fmt.Errorf("AcquireOptions.Duration: %v is neither 15s to 60s in whole seconds nor Infinite", d)
 	}
-	return int32(d / time.Second), nil
+	return nil
 }

@@ -9,7 +9,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/azconc/azconc/pessimistic"
-	"github.com/azconc/azconc/pessimistic/internal/locks"
 	"github.com/azconc/azconc/pessimistic/internal/pesstest"
 )
 
@@ -30,23 +29,23 @@ func direct(w *pesstest.World, opts *pessimistic.LockerOptions) *pessimistic.Loc
 	return lockerOver(w.T, w.Service.Container("box"), opts)
 }
 
-// held is the result of an acquisition without its type: an error comes with no value, not with a nil pointer in one.
-func held[H locks.Holding](h H, err error) (locks.Holding, error) {
+// holdOf returns the hold of a slot that was acquired.
+func holdOf(s *Slot, err error) (*pessimistic.Hold, error) {
 	if err != nil {
 		return nil, err
 	}
-	return h, nil
+	return s.Hold, nil
 }
 
-func reading(l *RWLock) func(context.Context, *pessimistic.LockOptions) (locks.Holding, error) {
-	return func(ctx context.Context, opts *pessimistic.LockOptions) (locks.Holding, error) {
-		return held(l.RLock(ctx, opts))
+func reading(l *RWLock) func(context.Context, *pessimistic.LockOptions) (*pessimistic.Hold, error) {
+	return func(ctx context.Context, opts *pessimistic.LockOptions) (*pessimistic.Hold, error) {
+		return holdOf(l.RLock(ctx, opts))
 	}
 }
 
-func writing(l *RWLock) func(context.Context, *pessimistic.LockOptions) (locks.Holding, error) {
-	return func(ctx context.Context, opts *pessimistic.LockOptions) (locks.Holding, error) {
-		return held(l.Lock(ctx, opts))
+func writing(l *RWLock) func(context.Context, *pessimistic.LockOptions) (*pessimistic.Hold, error) {
+	return func(ctx context.Context, opts *pessimistic.LockOptions) (*pessimistic.Hold, error) {
+		return l.Lock(ctx, opts)
 	}
 }
 

@@ -18,7 +18,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
 	"github.com/azconc/azconc/pessimistic"
-	"github.com/azconc/azconc/pessimistic/internal/locks"
 	"github.com/azconc/azconc/pessimistic/internal/pesstest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
@@ -50,7 +49,7 @@ func (c crowd) String() string {
 }
 
 // gather lets n processes take turns for a while, after a time of settling. dies is the share of the calls that die while they wait.
-func gather(t *testing.T, seed uint64, n int, section, settle, span time.Duration, dies float64, take func(ctx context.Context, k *pessimistic.Locker, i int) (locks.Holding, error)) (out crowd) {
+func gather(t *testing.T, seed uint64, n int, section, settle, span time.Duration, dies float64, take func(ctx context.Context, k *pessimistic.Locker, i int) (*pessimistic.Hold, error)) (out crowd) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := pesstest.New(t, pesstest.WithLatency(seed))
@@ -121,13 +120,13 @@ func seeds(n uint64) uint64 {
 	return n
 }
 
-func aSlot(slots int) func(ctx context.Context, k *pessimistic.Locker, i int) (locks.Holding, error) {
-	return func(ctx context.Context, k *pessimistic.Locker, _ int) (locks.Holding, error) {
+func aSlot(slots int) func(ctx context.Context, k *pessimistic.Locker, i int) (*pessimistic.Hold, error) {
+	return func(ctx context.Context, k *pessimistic.Locker, _ int) (*pessimistic.Hold, error) {
 		s, err := NewSemaphore(k, "pool", slots)
 		if err != nil {
 			return nil, err
 		}
-		return held(s.Acquire(ctx, nil))
+		return holdOf(s.Acquire(ctx, nil))
 	}
 }
 
@@ -168,7 +167,7 @@ func TestDeadWaitersDelayASemaphoreBriefly(t *testing.T) {
 // TestReadersAndWritersTakeTurns: writers that follow each other without a gap kept the readers out.
 func TestReadersAndWritersTakeTurns(t *testing.T) {
 	for seed := range seeds(2) {
-		got := gather(t, seed, 8, time.Second, 30*time.Second, 3*time.Minute, 0, func(ctx context.Context, k *pessimistic.Locker, i int) (locks.Holding, error) {
+		got := gather(t, seed, 8, time.Second, 30*time.Second, 3*time.Minute, 0, func(ctx context.Context, k *pessimistic.Locker, i int) (*pessimistic.Hold, error) {
 			l, err := NewRWLock(k, "data", nil)
 			if err != nil {
 				return nil, err
@@ -197,9 +196,9 @@ func TestNoOrderKeepsASlot(t *testing.T) {
 				theirs := semaphoreOf(w, direct(w, nil), 2)
 				held := []*Slot{slotOf(t, theirs), slotOf(t, theirs)}
 				for _, slot := range held[:forged] {
-					m := w.Look(slot.Name()).Metadata
+					m := w.Look(slot.Hold.Name()).Metadata
 					m["azconcorder"] = order
-					setMetadata(w, slot.Name(), slot.ID(), m)
+					setMetadata(w, slot.Hold.Name(), slot.Hold.ID(), m)
 				}
 				waiting := make(chan *Slot, 1)
 				go func() { waiting <- slotOf(t, semaphoreOf(w, lockerOf(w, nil), 2)) }()

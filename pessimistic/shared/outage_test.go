@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/pessimistic"
-	"github.com/azconc/azconc/pessimistic/internal/locks"
 	"github.com/azconc/azconc/pessimistic/internal/pesstest"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
@@ -18,28 +17,28 @@ import (
 // exclusive is something that one process at a time can have. take waits for it, and blocks until it has it or fails.
 type exclusive struct {
 	name string
-	take func(ctx context.Context, t *testing.T, k *pessimistic.Locker, wait time.Duration) (locks.Holding, error)
+	take func(ctx context.Context, t *testing.T, k *pessimistic.Locker, wait time.Duration) (*pessimistic.Hold, error)
 }
 
 var exclusives = []exclusive{
-	{"Lock", func(ctx context.Context, t *testing.T, k *pessimistic.Locker, wait time.Duration) (locks.Holding, error) {
+	{"Lock", func(ctx context.Context, t *testing.T, k *pessimistic.Locker, wait time.Duration) (*pessimistic.Hold, error) {
 		return k.Lock(ctx, "job", &pessimistic.LockOptions{MaxWait: max(wait, 0)})
 	}},
-	{"Semaphore", func(ctx context.Context, t *testing.T, k *pessimistic.Locker, wait time.Duration) (locks.Holding, error) {
+	{"Semaphore", func(ctx context.Context, t *testing.T, k *pessimistic.Locker, wait time.Duration) (*pessimistic.Hold, error) {
 		s, err := NewSemaphore(k, "pool", 1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return s.Acquire(ctx, &pessimistic.LockOptions{MaxWait: max(wait, 0)})
+		return holdOf(s.Acquire(ctx, &pessimistic.LockOptions{MaxWait: max(wait, 0)}))
 	}},
-	{"RWLock, writing", func(ctx context.Context, t *testing.T, k *pessimistic.Locker, wait time.Duration) (locks.Holding, error) {
+	{"RWLock, writing", func(ctx context.Context, t *testing.T, k *pessimistic.Locker, wait time.Duration) (*pessimistic.Hold, error) {
 		w, err := NewRWLock(k, "doc", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return w.Lock(ctx, &pessimistic.LockOptions{MaxWait: max(wait, 0)})
 	}},
-	{"RWLock, reading after a writer", func(ctx context.Context, t *testing.T, k *pessimistic.Locker, wait time.Duration) (locks.Holding, error) {
+	{"RWLock, reading after a writer", func(ctx context.Context, t *testing.T, k *pessimistic.Locker, wait time.Duration) (*pessimistic.Hold, error) {
 		w, err := NewRWLock(k, "doc", nil)
 		if err != nil {
 			t.Fatal(err)
@@ -47,7 +46,7 @@ var exclusives = []exclusive{
 		if wait == first {
 			return w.Lock(ctx, nil)
 		}
-		return w.RLock(ctx, &pessimistic.LockOptions{MaxWait: max(wait, 0)})
+		return holdOf(w.RLock(ctx, &pessimistic.LockOptions{MaxWait: max(wait, 0)}))
 	}},
 }
 

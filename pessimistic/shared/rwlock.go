@@ -54,11 +54,11 @@ func NewRWLock(k *pessimistic.Locker, name string, opts *RWLockOptions) (*RWLock
 //
 // Requests: those of Locker.Lock, and 1 per poll of the readers while there are any.
 func (w *RWLock) Lock(ctx context.Context, opts *pessimistic.LockOptions) (*pessimistic.Hold, error) {
-	h, err := w.locker.LockGate(ctx, w.readers.all, opts)
+	h, err := lockGate(w.locker, ctx, w.readers.all, opts)
 	if err != nil {
 		return nil, err
 	}
-	if err := w.locker.AwaitNone(h, w.readers.all, opts); err != nil {
+	if err := awaitNone(w.locker, h, w.readers.all, opts); err != nil {
 		_ = h.Release(ctx)
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (w *RWLock) RLock(ctx context.Context, opts *pessimistic.LockOptions) (_ *S
 		if o.MaxWait > 0 {
 			o.MaxWait = max(o.MaxWait-time.Since(began), time.Nanosecond)
 		}
-		h, err := w.locker.LockGate(ctx, w.readers.all, &o)
+		h, err := lockGate(w.locker, ctx, w.readers.all, &o)
 		if err != nil {
 			return nil, err
 		}

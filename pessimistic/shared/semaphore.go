@@ -27,6 +27,13 @@ type Semaphore struct {
 	all    locks.Slots
 }
 
+// What package pessimistic has for this package alone.
+var (
+	lockAny   = locks.LockAny.(func(k *pessimistic.Locker, ctx context.Context, all locks.Slots, opts *pessimistic.LockOptions) (*pessimistic.Hold, int, error))
+	lockGate  = locks.LockGate.(func(k *pessimistic.Locker, ctx context.Context, all locks.Slots, opts *pessimistic.LockOptions) (*pessimistic.Hold, error))
+	awaitNone = locks.AwaitNone.(func(k *pessimistic.Locker, h *pessimistic.Hold, all locks.Slots, opts *pessimistic.LockOptions) error)
+)
+
 // maxSlots is chosen so that one request lists all slots.
 const maxSlots = 1000
 
@@ -47,39 +54,20 @@ func NewSemaphore(k *pessimistic.Locker, name string, n int) (*Semaphore, error)
 	return s, nil
 }
 
-// Slot is a slot of a Semaphore that this process holds. It is a fence.Holder, whose fence orders the holders of this slot
-// alone: it protects what belongs to the slot. As a reader's, it protects nothing, and must not be used for writing.
+// Slot is a slot of a Semaphore that this process holds.
 type Slot struct {
-	*pessimistic.Hold
 	Number int // 0 to n-1
 
-	freed chan<- struct{} // wakes the first waiter of this process
+	// Hold is the slot's lock. Its fence orders the holders of this slot alone: it protects what belongs to the slot. As a
+	// reader's, it protects nothing, and must not be used for writing.
+	Hold *pessimistic.Hold
 }
 
-// Release releases the slot, as Lease.Release does.
-func (s *Slot) Release(ctx context.Context) error {
-	err := s.Hold.Release(ctx)
-	select {
-	case s.freed <- struct{}{}:
-	default:
-	}
-	return err
-}
+// Context is that of the slot's lock: see Lease.Context.
+func (s *Slot) Context() context.Context { return s.Hold.Context() }
 
-// Reclaim continues a slot whose Context has ended, as Lease.Reclaim does.
-func (s *Slot) Reclaim(ctx context.Context) (*Slot, error) {
-	h, err := s.Hold.Reclaim(ctx)
-	switch {
-	case err != nil:
-		return nil, err
-	case h == s.Hold:
-		return s, nil
-	}
-	return &Slot{Hold: h, Number: s.Number, freed: s.freed}, nil
-}
-
-// Remove is Release: the records of the slots say who is next, so their blobs are kept.
-func (s *Slot) Remove(ctx context.Context) error { return s.Release(ctx) }
+// Release releases the slot's lock, as Lease.Release does.
+func (s *Slot) Release(ctx context.Context) error { return s.Hold.Release(ctx) }
 
 // Acquire waits until it holds a slot. Errors are those of Locker.Lock; a *HeldError names one of the holders. On any
 // error nothing is left behind. The caller must call Release on the Slot.
@@ -88,11 +76,11 @@ func (s *Slot) Remove(ctx context.Context) error { return s.Release(ctx) }
 // look at that slot, 1 to list all slots, and 2 for a free one, 4 if it was never used. Waiting costs 1 to sign up, 3 the first
 // time, 1 more to give up, and one list request per look, for all goroutines together.
 func (s *Semaphore) Acquire(ctx context.Context, opts *pessimistic.LockOptions) (*Slot, error) {
-	h, number, err := s.locker.LockAny(ctx, s.all, opts)
+	h, number, err := lockAny(s.locker, ctx, s.all, opts)
 	if err != nil {
 		return nil, err
 	}
-	return &Slot{Hold: h, Number: number, freed: s.all.Freed}, nil
+	return &Slot{Number: number, Hold: h}, nil
 }
 
 // TryAcquire is Acquire without waiting: it returns a *HeldError if no slot is free, or if other goroutines are already

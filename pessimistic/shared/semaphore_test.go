@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/pessimistic"
-	"github.com/azconc/azconc/pessimistic/internal/locks"
 	"github.com/azconc/azconc/pessimistic/internal/pesstest"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
@@ -49,8 +48,8 @@ func TestAFreeSlotTakesFourRequestsFromAcquireToRelease(t *testing.T) {
 		releaseSlot(t, first)
 		w.Reset()
 		again := slotOf(t, s)
-		if again.Number != first.Number || again.Fence() <= first.Fence() {
-			t.Errorf("slot %d with %d after slot %d with %d", again.Number, again.Fence(), first.Number, first.Fence())
+		if again.Number != first.Number || again.Hold.Fence() <= first.Hold.Fence() {
+			t.Errorf("slot %d with %d after slot %d with %d", again.Number, again.Hold.Fence(), first.Number, first.Hold.Fence())
 		}
 		releaseSlot(t, again)
 		w.WantOps("acquire", "stamp", "release") // it knows what it has left
@@ -245,7 +244,7 @@ func TestAWriterWaitsForReadersAndKeepsNewOnesOut(t *testing.T) {
 func TestReadersOverlapAndNothingElseDoes(t *testing.T) {
 	pesstest.InBubble(t, func(t *testing.T, w *pesstest.World) {
 		w.Faults.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Probability: 0.1})
-		type entry = func(context.Context, *pessimistic.LockOptions) (locks.Holding, error)
+		type entry = func(context.Context, *pessimistic.LockOptions) (*pessimistic.Hold, error)
 		sides := func(k *pessimistic.Locker) (read, write entry) {
 			l, err := NewRWLock(k, "data", nil)
 			if err != nil {

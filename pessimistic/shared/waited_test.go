@@ -33,22 +33,22 @@ func twoProcesses(t *testing.T, w *pesstest.World) (theirs, mine *RWLock) {
 func TestAWaitCountsAllOfItsParts(t *testing.T) {
 	for name, tt := range map[string]struct {
 		gate, slot [2]time.Duration // when others hold it, from when to when
-		wait       func(ctx context.Context, l *RWLock, opts *pessimistic.LockOptions) (locks.Holding, error)
+		wait       func(ctx context.Context, l *RWLock, opts *pessimistic.LockOptions) (*pessimistic.Hold, error)
 	}{
 		"a writer": {[2]time.Duration{0, 5 * time.Second}, [2]time.Duration{0, 12 * time.Second},
-			func(ctx context.Context, l *RWLock, opts *pessimistic.LockOptions) (locks.Holding, error) {
+			func(ctx context.Context, l *RWLock, opts *pessimistic.LockOptions) (*pessimistic.Hold, error) {
 				return l.Lock(ctx, opts)
 			}},
 		"a reader": {[2]time.Duration{3 * time.Second, 12 * time.Second}, [2]time.Duration{0, 6 * time.Second},
-			func(ctx context.Context, l *RWLock, opts *pessimistic.LockOptions) (locks.Holding, error) {
-				return l.RLock(ctx, opts)
+			func(ctx context.Context, l *RWLock, opts *pessimistic.LockOptions) (*pessimistic.Hold, error) {
+				return holdOf(l.RLock(ctx, opts))
 			}},
 	} {
 		for _, most := range []time.Duration{8 * time.Second, time.Minute} {
 			t.Run(name+" for "+most.String(), func(t *testing.T) {
 				pesstest.InBubble(t, func(t *testing.T, w *pesstest.World) {
 					theirs, mine := twoProcesses(t, w)
-					hold := func(span [2]time.Duration, begin func() (locks.Holding, error)) {
+					hold := func(span [2]time.Duration, begin func() (*pessimistic.Hold, error)) {
 						time.AfterFunc(span[0], func() {
 							h, err := begin()
 							if err != nil {
@@ -58,8 +58,8 @@ func TestAWaitCountsAllOfItsParts(t *testing.T) {
 							time.AfterFunc(span[1]-span[0], func() { _ = h.Release(context.Background()) })
 						})
 					}
-					hold(tt.slot, func() (locks.Holding, error) { return theirs.readers.Acquire(context.Background(), nil) })
-					hold(tt.gate, func() (locks.Holding, error) {
+					hold(tt.slot, func() (*pessimistic.Hold, error) { return holdOf(theirs.readers.Acquire(context.Background(), nil)) })
+					hold(tt.gate, func() (*pessimistic.Hold, error) {
 						return theirs.locker.Lock(context.Background(), theirs.readers.all.Gate(), nil)
 					})
 					bubble.Sleep(2 * time.Second) // until a new lock is held
@@ -69,7 +69,7 @@ func TestAWaitCountsAllOfItsParts(t *testing.T) {
 					if held, ok := errors.AsType[*pessimistic.HeldError](err); ok {
 						waited = held.Waited
 					} else if err == nil {
-						waited = got.(interface{ Stats() pessimistic.Stats }).Stats().Waited
+						waited = got.Stats().Waited
 						_ = got.Release(t.Context())
 					}
 					if waited > took || waited < took-2*time.Second || (err == nil) != (most > 10*time.Second) {

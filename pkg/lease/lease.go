@@ -17,7 +17,8 @@ import (
 )
 
 // Resource is something that can be leased. It is safe for concurrent use. Each method sends one request, by wire.Request.
-// An error is the SDK's, or an *azerr.ForeignError.
+// An error is the SDK's, or an *azerr.ForeignError. Only this module makes Resources, so that methods can be added; what changes
+// some of them embeds one.
 type Resource interface {
 	// String returns the resource's path, never its URL.
 	String() string
@@ -25,9 +26,9 @@ type Resource interface {
 	// Supports returns what the resource's leases can do.
 	Supports() Support
 
-	// Acquire leases the resource under id for a number of seconds: 15 to 60, or Infinite. Acquiring a lease again under
+	// Acquire leases the resource under id for 15 to 60 whole seconds, or Infinite. Acquiring a lease again under
 	// the id that holds it succeeds (REST: "Lease Blob"), so the request may be repeated.
-	Acquire(ctx context.Context, id string, seconds int32, c Conditions) (Result, error)
+	Acquire(ctx context.Context, id string, d time.Duration, c Conditions) (Result, error)
 
 	// Renew restarts the time of a lease. For a file, whose lease has none, it checks that the lease is held.
 	Renew(ctx context.Context, id string, c Conditions) (Result, error)
@@ -38,21 +39,23 @@ type Resource interface {
 	// Release ends a lease.
 	Release(ctx context.Context, id string, c Conditions) error
 
-	// Break ends a lease, whose id is not needed, after a number of seconds: 0 to 60, but never later than it would
+	// Break ends a lease, whose id is not needed, after 0 to 60 whole seconds, but never later than it would
 	// have expired. Natural is the remaining time. Break returns how long the lease still lasts: a break period exactly,
 	// and the remaining time rounded down to whole seconds, as recorded responses of real accounts show: 14 s for a lease
 	// of 15 s. A lease that ends at its natural end is free up to a second later than that.
-	Break(ctx context.Context, seconds int32, c Conditions) (remaining time.Duration, err error)
+	Break(ctx context.Context, after time.Duration, c Conditions) (remaining time.Duration, err error)
 
 	// Look returns the state of the lease. If id is not empty, the request fails unless the lease is held under it.
 	Look(ctx context.Context, id string) (Observation, error)
+
+	sealed()
 }
 
-// Infinite is the duration of a lease that does not expire, as a time.Duration and in seconds.
-const Infinite = -1
+// Infinite is the duration of a lease that does not expire.
+const Infinite time.Duration = -1
 
 // Natural is the break period with which a lease ends when it would have expired. A lease that does not expire ends at once.
-const Natural int32 = -1
+const Natural time.Duration = -1
 
 // Support describes what the leases of a resource can do.
 type Support struct {

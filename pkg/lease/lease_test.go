@@ -43,9 +43,9 @@ func TestEveryResourceCanBeLeased(t *testing.T) {
 		ctx := t.Context()
 		for name, r := range resources(t, aztest.New(nil)) {
 			first, second, none := uuid.NewString(), uuid.NewString(), lease.Conditions{}
-			seconds, term := int32(15), lease.FixedTerm
+			duration, term := 15*time.Second, lease.FixedTerm
 			if !r.Supports().Expiry {
-				seconds, term = lease.Infinite, lease.InfiniteTerm
+				duration, term = lease.Infinite, lease.InfiniteTerm
 			}
 			step := func(what string, reply lease.Result, err error, id string, kind azerr.Kind) {
 				t.Helper()
@@ -62,11 +62,11 @@ func TestEveryResourceCanBeLeased(t *testing.T) {
 			}
 			look("", lease.Available)
 			for range 2 { // the second time, too, the lease is this one
-				reply, err := r.Acquire(ctx, first, seconds, none)
+				reply, err := r.Acquire(ctx, first, duration, none)
 				step("acquire", reply, err, first, azerr.Other)
 			}
 			look(first, lease.Leased)
-			reply, err := r.Acquire(ctx, second, seconds, none)
+			reply, err := r.Acquire(ctx, second, duration, none)
 			step("acquire under another id", reply, err, "", azerr.Held)
 			reply, err = r.Renew(ctx, first, none)
 			step("renew", reply, err, first, azerr.Other)
@@ -95,17 +95,16 @@ func TestABreakLastsForTheReportedTime(t *testing.T) {
 		ctx := t.Context()
 		for name, r := range resources(t, aztest.New(nil)) {
 			for _, tt := range []struct {
-				period          int32
-				remaining, ends time.Duration // the service rounds the rest of a lease down
-			}{{lease.Natural, 19 * time.Second, 20 * time.Second}, {5, 5 * time.Second, 5 * time.Second}, {0, 0, 0}} {
+				period, remaining, ends time.Duration // the service rounds the rest of a lease down
+			}{{lease.Natural, 19 * time.Second, 20 * time.Second}, {5 * time.Second, 5 * time.Second, 5 * time.Second}, {0, 0, 0}} {
 				if !r.Supports().Expiry {
 					tt.remaining, tt.ends = 0, 0
 				}
-				if _, err := r.Acquire(ctx, uuid.NewString(), 20, lease.Conditions{}); err != nil {
+				if _, err := r.Acquire(ctx, uuid.NewString(), 20*time.Second, lease.Conditions{}); err != nil {
 					t.Fatalf("%s: %v", name, err)
 				}
 				if left, err := r.Break(ctx, tt.period, lease.Conditions{}); err != nil || left != tt.remaining {
-					t.Errorf("%s: Break(%d) = %v, %v, want %v", name, tt.period, left, err, tt.remaining)
+					t.Errorf("%s: Break(%v) = %v, %v, want %v", name, tt.period, left, err, tt.remaining)
 				}
 				bubble.Sleep(tt.ends)
 				if seen, err := r.Look(ctx, ""); err != nil || seen.State != lease.Broken || !seen.State.Free() {
@@ -130,19 +129,19 @@ func TestConditionsThatAreSupportedAreSent(t *testing.T) {
 				"If-Unmodified-Since": {lease.Conditions{IfUnmodifiedSince: time.Now().Add(-time.Hour)}, r.Supports().Dates},
 			} {
 				id := uuid.NewString()
-				seconds := int32(15)
+				duration := 15 * time.Second
 				if !r.Supports().Expiry {
-					seconds = lease.Infinite
+					duration = lease.Infinite
 				}
 				for op, send := range map[string]func(context.Context, lease.Conditions) error{
 					"acquire": func(ctx context.Context, c lease.Conditions) error {
-						_, err := r.Acquire(ctx, id, seconds, c)
+						_, err := r.Acquire(ctx, id, duration, c)
 						return err
 					},
 					"break": func(ctx context.Context, c lease.Conditions) error { _, err := r.Break(ctx, 0, c); return err },
 				} {
 					if op == "break" {
-						if _, err := r.Acquire(t.Context(), id, seconds, lease.Conditions{}); err != nil {
+						if _, err := r.Acquire(t.Context(), id, duration, lease.Conditions{}); err != nil {
 							t.Fatalf("%s: %v", name, err)
 						}
 					}

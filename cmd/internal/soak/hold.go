@@ -10,23 +10,14 @@ import (
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pessimistic/shared"
 	"github.com/azconc/azconc/pkg/aztest/history"
-	"github.com/azconc/azconc/pkg/fence"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
 // holdCheck is how often a holder records that it holds.
 const holdCheck = 40 * time.Millisecond
 
-// holding is a hold, or a slot with a hold.
-type holding interface {
-	Context() context.Context
-	Fence() fence.Token
-	Valid() bool
-	Release(context.Context) error
-}
-
 // turn takes a lock, holds it for a while, or until it is lost, and records that. step, if any, is called at each record.
-func (l *lane) turn(ctx context.Context, of string, n int64, take func() (holding, error), step func(context.Context)) {
+func (l *lane) turn(ctx context.Context, of string, n int64, take func() (*pessimistic.Hold, error), step func(context.Context)) {
 	asked := l.journal.begin(note{Kind: "ask", Lane: l.name, Of: of, N: n})
 	h, err := take()
 	if err != nil {
@@ -129,11 +120,18 @@ func workTurns(ctx context.Context, w *worker) {
 	w.repeat(ctx, "turn", 2*turnLanes, 300*time.Millisecond, func(l *lane) {
 		switch {
 		case l.index < turnLanes:
-			l.turn(ctx, "seats", 0, func() (holding, error) { return semaphore.Acquire(ctx, wait) }, nil)
+			l.turn(ctx, "seats", 0, func() (*pessimistic.Hold, error) { return holdOf(semaphore.Acquire(ctx, wait)) }, nil)
 		case l.roll(2) == 0: // as often as reading: a short soak on a busy machine has few turns
-			l.turn(ctx, "paper", 0, func() (holding, error) { return rw.Lock(ctx, wait) }, nil)
+			l.turn(ctx, "paper", 0, func() (*pessimistic.Hold, error) { return rw.Lock(ctx, wait) }, nil)
 		default:
-			l.turn(ctx, "paper", nonExclusive, func() (holding, error) { return rw.RLock(ctx, wait) }, nil)
+			l.turn(ctx, "paper", nonExclusive, func() (*pessimistic.Hold, error) { return holdOf(rw.RLock(ctx, wait)) }, nil)
 		}
 	})
+}
+
+func holdOf(s *shared.Slot, err error) (*pessimistic.Hold, error) {
+	if err != nil {
+		return nil, err
+	}
+	return s.Hold, nil
 }

@@ -39,7 +39,7 @@ func workLocks(ctx context.Context, w *worker) {
 	w.repeat(ctx, "lock", lockLanes, 200*time.Millisecond, func(l *lane) {
 		name := lockNames[l.roll(len(lockNames))]
 		var h *pessimistic.Hold
-		l.turn(ctx, name, 0, func() (_ holding, err error) {
+		l.turn(ctx, name, 0, func() (_ *pessimistic.Hold, err error) {
 			h, err = locker.Lock(ctx, name, &pessimistic.LockOptions{MaxWait: lockPatient})
 			return h, err
 		}, func(ctx context.Context) {

@@ -44,6 +44,14 @@ func (s Slots) Gate() string { return s.Name + "/gate" }
 // Prefix returns what the names of all locks begin with.
 func (s Slots) Prefix() string { return s.Name + "/slot/" }
 
+// These are functions of package pessimistic, which sets them when it is initialised, for package shared: their users are promised
+// nothing of them. Their types are those of methods of *pessimistic.Locker, which this package cannot import.
+var (
+	LockAny   any // func(k *Locker, ctx context.Context, all Slots, opts *LockOptions) (*Hold, int, error)
+	LockGate  any // func(k *Locker, ctx context.Context, all Slots, opts *LockOptions) (*Hold, error)
+	AwaitNone any // func(k *Locker, h *Hold, all Slots, opts *LockOptions) error
+)
+
 // GrantedError is an error of an acquisition that came after the service had granted the lease: it has to be released.
 type GrantedError struct{ Err error }
 

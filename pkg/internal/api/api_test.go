@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +18,12 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 var update = flag.Bool("update", false, "rewrite the files in testdata")
 
 const module = "github.com/azconc/azconc/"
+
+// seal is what keeps others from making a Target, which package optimistic documents: the one internal type that an API may name.
+var seal = regexp.MustCompile(`^(Target|\w+\.Protocol): sealed\.Target$`)
+
+// stillHidden are the other uses of internal types. Remove what is mended; nothing may be added.
+var stillHidden = []string{"SendOptions.Begin: protocol.Call", "SendOptions.On: protocol.Call"}
 
 // public reports whether the API of a package is pinned: others can import it.
 func public(path string) bool {
@@ -38,11 +45,14 @@ func TestTheAPIIsTheOneThatWasReviewed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		hidden, err := HiddenTypes(dir)
+		hidden, err := HiddenTypes(dir, path)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, one := range hidden {
+			if seal.MatchString(one) || slices.Contains(stillHidden, one) {
+				continue
+			}
 			t.Errorf("%s: %s: go doc does not show what an internal package declares; declare the type here", path, one)
 		}
 		name := strings.ReplaceAll(strings.TrimPrefix(path, module), "/", ".") + ".txt"
@@ -130,7 +140,7 @@ func (t *T) M(n int) error
 	}
 }
 
-func TestAnAliasOfAnInternalTypeIsFound(t *testing.T) {
+func TestWhatAnInternalPackageDeclaresIsFound(t *testing.T) {
 	dir := t.TempDir()
 	const src = `package x
 
@@ -145,14 +155,23 @@ type (
 	B[T any] = in.B[T]
 	C        = open.C
 	d        = hidden.D
-	E        struct{ F hidden.A }
+	E        struct {
+		F hidden.F
+		g hidden.G
+	}
 )
+
+func H(h func(*hidden.H) error) open.C { return hidden.Of(h) }
+func i(*hidden.I)                      {}
+
+func (A) J(all ...in.J) {}
+func (A) k(hidden.K)    {}
 `
 	if err := os.WriteFile(filepath.Join(dir, "x.go"), []byte(src), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	got, err := HiddenTypes(dir)
-	if want := []string{"A = hidden.A", "B = in.B"}; err != nil || !slices.Equal(got, want) {
+	got, err := HiddenTypes(dir, "example.org/x")
+	if want := []string{"H: hidden.H", "A: hidden.A", "A.J: in.J", "B: in.B", "E: hidden.F"}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("HiddenTypes = %q, %v; want %q", got, err, want)
 	}
 }

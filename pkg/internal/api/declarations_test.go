@@ -37,37 +37,56 @@ func Of(dir, importPath string) (string, error) {
 	return w.out.String(), w.err
 }
 
-// HiddenTypes returns the exported types of the package in the folder dir that are aliases of types of internal packages.
-func HiddenTypes(dir string) (hidden []string, err error) {
-	_, files, err := parse(dir)
+// HiddenTypes returns the uses, in exported types and functions of the package in the folder dir, of what internal packages declare, each
+// as "declaration: package.Name".
+func HiddenTypes(dir, importPath string) (hidden []string, err error) {
+	fset, files, err := parse(dir)
+	if err != nil {
+		return nil, err
+	}
+	internal := map[string]map[string]bool{} // by file, the names under which it imports internal packages
 	for _, f := range files {
-		internal := map[string]bool{}
+		names := map[string]bool{}
 		for _, i := range f.Imports {
 			path, _ := strconv.Unquote(i.Path.Value)
 			name := path[strings.LastIndexByte(path, '/')+1:]
 			if i.Name != nil {
 				name = i.Name.Name
 			}
-			internal[name] = strings.Contains(path+"/", "/internal/")
+			names[name] = strings.Contains(path+"/", "/internal/")
 		}
-		ast.Inspect(f, func(n ast.Node) bool {
-			t, ok := n.(*ast.TypeSpec)
-			if !ok || !t.Assign.IsValid() || !t.Name.IsExported() {
-				return true
-			}
-			of := t.Type
-			if generic, ok := of.(*ast.IndexExpr); ok {
-				of = generic.X
-			}
-			if s, ok := of.(*ast.SelectorExpr); ok {
-				if from, ok := s.X.(*ast.Ident); ok && internal[from.Name] {
-					hidden = append(hidden, t.Name.Name+" = "+from.Name+"."+s.Sel.Name)
+		internal[fset.Position(f.Package).Filename] = names
+	}
+	p, err := doc.NewFromFiles(fset, files, importPath)
+	if err != nil {
+		return nil, err
+	}
+	in := func(of string, d ast.Node) {
+		names := internal[fset.Position(d.Pos()).Filename]
+		ast.Inspect(d, func(n ast.Node) bool {
+			if s, ok := n.(*ast.SelectorExpr); ok {
+				if from, ok := s.X.(*ast.Ident); ok && names[from.Name] {
+					hidden = append(hidden, of+": "+from.Name+"."+s.Sel.Name)
 				}
 			}
 			return true
 		})
 	}
-	return hidden, err
+	funcs := func(of string, all []*doc.Func) {
+		for _, f := range all {
+			f.Decl.Body = nil
+			in(of+f.Name, f.Decl)
+		}
+	}
+	funcs("", p.Funcs)
+	for _, t := range p.Types {
+		for _, spec := range t.Decl.Specs {
+			in(t.Name, spec)
+		}
+		funcs("", t.Funcs)
+		funcs(t.Name+".", t.Methods)
+	}
+	return hidden, nil
 }
 
 // parse parses the package in the folder dir, without its tests.

@@ -32,11 +32,22 @@ type Calls[C any] struct {
 }
 
 // Resource returns the resource.
-func (c Calls[C]) Resource() lease.Resource { return &adapter[C]{c, resource.Path(c.URL)} }
+func (c Calls[C]) Resource() lease.Resource {
+	return &adapter[C]{calls: c, path: resource.Path(c.URL)}
+}
 
 type adapter[C any] struct {
-	calls Calls[C]
-	path  string
+	lease.Resource // nil: for the method that seals it
+	calls          Calls[C]
+	path           string
+}
+
+// secondsOf converts what the protocol has in seconds. Infinite and Natural are negative there too.
+func secondsOf(d time.Duration) int32 {
+	if d < 0 {
+		return -1
+	}
+	return int32(d / time.Second)
 }
 
 func (a *adapter[C]) String() string { return a.path }
@@ -52,9 +63,9 @@ func (a *adapter[C]) send(ctx context.Context, verb, id string, request func(con
 	return wire.Request(ctx, verb+" Lease", func(ctx context.Context) (lease.Result, error) { return request(ctx, client) })
 }
 
-func (a *adapter[C]) Acquire(ctx context.Context, id string, seconds int32, c lease.Conditions) (lease.Result, error) {
+func (a *adapter[C]) Acquire(ctx context.Context, id string, d time.Duration, c lease.Conditions) (lease.Result, error) {
 	return a.send(ctx, "Acquire", id, func(ctx context.Context, client C) (lease.Result, error) {
-		return a.calls.Acquire(ctx, client, seconds, c)
+		return a.calls.Acquire(ctx, client, secondsOf(d), c)
 	})
 }
 
@@ -80,10 +91,10 @@ func (a *adapter[C]) Release(ctx context.Context, id string, c lease.Conditions)
 	return err
 }
 
-func (a *adapter[C]) Break(ctx context.Context, seconds int32, c lease.Conditions) (left time.Duration, err error) {
-	period := &seconds
-	if seconds == lease.Natural {
-		period = nil
+func (a *adapter[C]) Break(ctx context.Context, after time.Duration, c lease.Conditions) (left time.Duration, err error) {
+	var period *int32
+	if after != lease.Natural {
+		period = new(secondsOf(after))
 	}
 	_, err = a.send(ctx, "Break", "", func(ctx context.Context, client C) (lease.Result, error) {
 		seconds, err := a.calls.Break(ctx, client, period, c)
