@@ -43,14 +43,11 @@ func (r *release) completions(files map[string][]byte) error {
 }
 
 // manual makes a page of each command's help.
-func (r *release) manual(files map[string][]byte) error {
-	tree := root.Documented()
-	escape(tree)
-	return r.pages(files, tree)
-}
+func (r *release) manual(files map[string][]byte) error { return r.pages(files, root.Documented()) }
 
 // pages makes the page of a command, and those of the commands below it.
 func (r *release) pages(files map[string][]byte, cmd *cobra.Command) error {
+	escape(cmd)
 	var page bytes.Buffer
 	header := &doc.GenManHeader{Section: "1", Date: &r.time, Source: "azconc " + r.number(), Manual: "azconc"}
 	if err := doc.GenMan(cmd, header, &page); err != nil {
@@ -68,8 +65,8 @@ func (r *release) pages(files map[string][]byte, cmd *cobra.Command) error {
 	return nil
 }
 
-// escape keeps the placeholders of a command and of those below it: the pages are rendered from Markdown, where <name> is an element
-// of HTML and disappears. Indented lines are code, in which nothing is escaped.
+// escape keeps the placeholders of a command: the pages are rendered from Markdown, where <name> is an element of HTML and disappears.
+// Indented lines are code, in which nothing is escaped.
 func escape(cmd *cobra.Command) {
 	cmd.Use = escapeLine(cmd.Use)
 	lines := strings.Split(cmd.Long, "\n")
@@ -79,9 +76,6 @@ func escape(cmd *cobra.Command) {
 		}
 	}
 	cmd.Long = strings.Join(lines, "\n")
-	for _, sub := range cmd.Commands() {
-		escape(sub)
-	}
 }
 
 func escapeLine(line string) string { return strings.ReplaceAll(line, "<", `\<`) }

@@ -68,9 +68,5 @@ func run(ctx context.Context, args []string) error {
 	if err := r.build(ctx); err != nil || !*tags {
 		return err
 	}
-	proxy, err := os.MkdirTemp("", "azconc-modules-")
-	if err != nil {
-		return err
-	}
-	return errors.Join(r.tag(ctx, proxy), os.RemoveAll(proxy))
+	return r.tag(ctx)
 }

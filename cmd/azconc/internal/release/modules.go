@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -23,9 +22,8 @@ const rootModule = "github.com/azconc/azconc"
 
 // tag prepares the tags of every module, each after those that it requires: the root's on the commit, and for each other module one on
 // a commit of its own, whose go.mod requires this version of the others. The replace directives that they have here would count in
-// this repository alone. The commits follow one another and are on no branch. proxy gets the modules as tagged, in the form of a
-// GOPROXY. If the root's tag is there, on this commit, all are.
-func (r *release) tag(ctx context.Context, proxy string) (err error) {
+// this repository alone. The commits follow one another and are on no branch. If the root's tag is there, on this commit, all are.
+func (r *release) tag(ctx context.Context) (err error) {
 	if at, err := r.in(ctx, r.source, "git", "rev-list", "-n1", r.version); err == nil {
 		if commit := strings.TrimSpace(string(at)); commit != r.commit {
 			return fmt.Errorf("the tag %s is there, on %s", r.version, commit)
@@ -65,7 +63,7 @@ func (r *release) tag(ctx context.Context, proxy string) (err error) {
 		if err != nil {
 			return err
 		}
-		if sums[m.Path], err = r.publish(ctx, proxy, strings.TrimSpace(string(head)), dir, m); err != nil {
+		if sums[m.Path], err = r.hashes(ctx, strings.TrimSpace(string(head)), dir, m); err != nil {
 			return fmt.Errorf("%s: %w", dir, err)
 		}
 		tags = append(tags, path.Join(dir, r.version))
@@ -117,30 +115,21 @@ exec git commit -q -m "$3" go.mod go.sum`, "sh", r.commit, r.time.Format("2006-0
 	return err
 }
 
-// publish puts a module, as it is in a commit, into a GOPROXY, and returns the lines that a go.sum has about it.
-func (r *release) publish(ctx context.Context, proxy, commit, dir string, m module.Version) (sums []string, err error) {
-	at := filepath.Join(proxy, filepath.FromSlash(m.Path), "@v")
-	if err := os.MkdirAll(at, 0o755); err != nil {
+// hashes returns the lines that a go.sum has about a module as it is in a commit.
+func (r *release) hashes(ctx context.Context, commit, dir string, m module.Version) ([]string, error) {
+	packed, err := os.CreateTemp("", "azconc-module-")
+	if err != nil {
 		return nil, err
 	}
-	var packed bytes.Buffer
-	if err := zip.CreateFromVCS(&packed, m, r.source, commit, dir); err != nil {
+	defer os.Remove(packed.Name())
+	if err := errors.Join(zip.CreateFromVCS(packed, m, r.source, commit, dir), packed.Close()); err != nil {
+		return nil, err
+	}
+	whole, err := dirhash.HashZip(packed.Name(), dirhash.Hash1)
+	if err != nil {
 		return nil, err
 	}
 	text, err := r.in(ctx, r.source, "git", "show", commit+":"+path.Join(dir, "go.mod"))
-	if err != nil {
-		return nil, err
-	}
-	info, err := json.Marshal(map[string]any{"Version": m.Version, "Time": r.time})
-	if err != nil {
-		return nil, err
-	}
-	file := filepath.Join(at, m.Version)
-	if err := errors.Join(os.WriteFile(file+".zip", packed.Bytes(), 0o644), os.WriteFile(file+".mod", text, 0o644), os.WriteFile(file+".info", info, 0o644),
-		os.WriteFile(filepath.Join(at, "list"), []byte(m.Version+"\n"), 0o644)); err != nil {
-		return nil, err
-	}
-	whole, err := dirhash.HashZip(file+".zip", dirhash.Hash1)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"os"
@@ -10,6 +11,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/mod/module"
+	"golang.org/x/mod/zip"
 )
 
 // TestEachModuleResolvesAsTagged requires every module from an empty one, without replace, from a GOPROXY that was made of the tags
@@ -22,11 +26,15 @@ func TestEachModuleResolvesAsTagged(t *testing.T) {
 	if err := r.describe(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.tag(t.Context(), proxy); err != nil {
+	if err := r.tag(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	environ := resolving(t, proxy, version)
-	for _, module := range []string{"", "pkg/telemetry", "pkg/adapters/certmagic", "pkg/adapters/clientgo", "pkg/adapters/gocron", "pkg/adapters/watermill", "cmd/azconc"} {
+	modules := []string{"", "pkg/telemetry", "pkg/adapters/certmagic", "pkg/adapters/clientgo", "pkg/adapters/gocron", "pkg/adapters/watermill", "cmd/azconc"}
+	for _, module := range modules {
+		publish(t, r, proxy, module)
+	}
+	for _, module := range modules {
 		tagged, err := r.in(t.Context(), r.source, "git", "show", path.Join(module, version)+":"+path.Join(module, "go.mod"))
 		if err != nil || strings.Contains(string(tagged), "replace") || module != "" && !strings.Contains(string(tagged), rootModule+" "+version) {
 			t.Errorf("%s: its go.mod as tagged: %v\n%s", module, err, tagged)
@@ -44,15 +52,39 @@ func TestEachModuleResolvesAsTagged(t *testing.T) {
 		command(t, dir, environ, "go", "get", imported+"@"+version)
 		command(t, dir, environ, "go", "list", "-mod=readonly", "-deps", ".")
 	}
-	if err := r.tag(t.Context(), t.TempDir()); err != nil {
+	if err := r.tag(t.Context()); err != nil {
 		t.Errorf("the tags are there: %v", err)
 	}
 	command(t, source, nil, "git", "-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "-q", "--allow-empty", "-m", "another")
 	if err := r.describe(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.tag(t.Context(), t.TempDir()); err == nil || !strings.Contains(err.Error(), "is there, on") {
+	if err := r.tag(t.Context()); err == nil || !strings.Contains(err.Error(), "is there, on") {
 		t.Errorf("the tag of another commit is taken: %v", err)
+	}
+}
+
+// publish puts a module as tagged into a directory in the form of a GOPROXY.
+func publish(t *testing.T, r *release, proxy, dir string) {
+	t.Helper()
+	m, tag := module.Version{Path: path.Join(rootModule, dir), Version: r.version}, path.Join(dir, r.version)
+	at := filepath.Join(proxy, filepath.FromSlash(m.Path), "@v")
+	if err := os.MkdirAll(at, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var packed bytes.Buffer
+	if err := zip.CreateFromVCS(&packed, m, r.source, tag, dir); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string]string{
+		m.Version + ".zip":  packed.String(),
+		m.Version + ".mod":  command(t, r.source, nil, "git", "show", tag+":"+path.Join(dir, "go.mod")),
+		m.Version + ".info": fmt.Sprintf(`{"Version": %q, "Time": %q}`, m.Version, r.time.Format(time.RFC3339)),
+		"list":              m.Version + "\n",
+	} {
+		if err := os.WriteFile(filepath.Join(at, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
