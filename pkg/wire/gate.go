@@ -78,8 +78,11 @@ func (g *gate) advance(now time.Time) {
 	}
 }
 
-// spent reports whether the gate is no longer needed.
-func (g *gate) spent(now time.Time) bool { return now.Sub(g.last) > openAfter }
+// spent reports whether the gate is no longer needed. In a simulation that follows another one the last refusal may be yet to come.
+func (g *gate) spent(now time.Time) bool {
+	passed := now.Sub(g.last)
+	return passed < 0 || passed > openAfter
+}
 
 // enter gives a place to another request. One that has its turn already is charged instead: those that wait have to wait for
 // longer, by no more than debt in all.

@@ -20,8 +20,7 @@ import (
 type paces struct {
 	some atomic.Bool // whether there are gates
 
-	mu     sync.Mutex // guards what follows
-	latest time.Time
+	mu     sync.Mutex       // guards what follows
 	gates  map[string]*gate // by host and partition, and by host
 	places map[string]place // by path
 }
@@ -29,7 +28,12 @@ type paces struct {
 // place is where a resource is. It is empty if the same path was seen in several accounts.
 type place struct{ host, partition string }
 
-var paced paces
+// gates returns the keys of its gates.
+func (at place) gates() (ofAccount, ofPartition string) { return at.host, at.host + "/" + at.partition }
+
+func newPaces() *paces { return &paces{gates: map[string]*gate{}, places: map[string]place{}} }
+
+var paced = newPaces()
 
 // Bounds of the memory of paces. Beyond them requests are not paced.
 const (
@@ -45,11 +49,10 @@ func (p *paces) wait(ctx context.Context, path string, turn *Turn) error {
 	has := turn != nil && turn.taken.Load()
 	p.mu.Lock()
 	var gates []*gate
-	if at := p.places[path]; at.host != "" {
-		for _, key := range []string{at.host, at.host + "/" + at.partition} {
-			if g := p.gates[key]; g != nil && g.holds() {
-				gates = append(gates, g)
-			}
+	ofAccount, ofPartition := p.places[path].gates()
+	for _, key := range []string{ofAccount, ofPartition} {
+		if g := p.gates[key]; g != nil && g.holds() && !g.spent(time.Now()) {
+			gates = append(gates, g)
 		}
 	}
 	p.mu.Unlock()
@@ -67,13 +70,13 @@ func (p *paces) wait(ctx context.Context, path string, turn *Turn) error {
 // pass waits for the turn of a request at a gate. One that has its turn already waits for the end of a Retry-After only.
 func (p *paces) pass(ctx context.Context, g *gate, has bool) (err error) {
 	p.mu.Lock()
-	w := g.enter(has, p.now())
+	w := g.enter(has, time.Now())
 	defer func() {
-		g.leave(w, err == nil, p.now())
+		g.leave(w, err == nil, time.Now())
 		p.mu.Unlock()
 	}()
 	for {
-		d := g.due(w, p.now())
+		d := g.due(w, time.Now())
 		if d <= 0 {
 			return nil
 		}
@@ -116,36 +119,28 @@ func (p *paces) note(path string, turn *Turn, response *http.Response, err error
 	at := place{response.Request.URL.Host, partition(path, response.Request)}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := p.now()
+	now := time.Now()
+	p.drop(now) // a rate of long ago is no measure
 	if before, ok := p.places[path]; ok && before != at {
 		at = place{}
 	}
-	p.drop(now) // a rate of long ago is no measure
 	if len(p.places) >= placesKept {
 		clear(p.places)
 	}
-	if p.places == nil {
-		p.places, p.gates = map[string]place{}, map[string]*gate{}
-	}
 	p.places[path] = at
 	if at.host == "" {
-		p.drop(now)
 		return
 	}
-	for _, one := range []struct {
-		key     string
-		refused bool
-	}{{at.host, refused && account}, {at.host + "/" + at.partition, refused && !account}} {
-		g := p.gates[one.key]
-		if g == nil && one.refused && len(p.gates) < gatesKept {
-			g = &gate{since: sent, at: now}
-			p.gates[one.key] = g
+	ofAccount, ofPartition := at.gates()
+	for key, refused := range map[string]bool{ofAccount: refused && account, ofPartition: refused && !account} {
+		if refused && p.gates[key] == nil && len(p.gates) < gatesKept {
+			p.gates[key] = &gate{since: sent, at: now}
+			p.some.Store(true)
 		}
-		if g != nil {
-			g.answered(one.refused, wish, sent, now)
+		if g := p.gates[key]; g != nil {
+			g.answered(refused, wish, sent, now)
 		}
 	}
-	p.drop(now)
 }
 
 // drop removes the gates that are no longer needed.
@@ -159,17 +154,6 @@ func (p *paces) drop(now time.Time) {
 		clear(p.places)
 	}
 	p.some.Store(len(p.gates) > 0)
-}
-
-// now returns the time, and forgets everything if the clock was set back, as it is from one simulation to the next.
-func (p *paces) now() time.Time {
-	now := time.Now()
-	if now.Round(0).Before(p.latest) {
-		clear(p.gates)
-		clear(p.places)
-	}
-	p.latest = now.Round(0)
-	return now
 }
 
 // overloaded reports whether a response says that the partition, or the account, gets more requests than it can take: 503

@@ -190,7 +190,7 @@ func (w Wire) paces() *paces {
 	if w.gates != nil {
 		return w.gates
 	}
-	return &paced
+	return paced
 }
 
 // plain sends requests in a context of s, and forgets their response.

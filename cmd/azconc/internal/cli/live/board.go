@@ -1,7 +1,6 @@
 package live
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -138,21 +137,18 @@ func flat(rows []Row) (lines []Row) {
 
 // longestFirst puts the rows in use for longest first, and those not in use last.
 func longestFirst(rows []Row) {
-	held := func(r Row) (since int64) {
-		for _, r := range append([]Row{r}, r.Parts...) {
-			if at := r.Since.Unix(); !r.Idle && !r.Since.IsZero() && (since == 0 || at < since) {
-				since = at
-			}
+	slices.SortStableFunc(rows, func(a, b Row) int { return a.heldSince().Compare(b.heldSince()) })
+}
+
+// heldSince returns since when a row, or the first of its parts, is in use: never, in the far future, if none is.
+func (r Row) heldSince() time.Time {
+	first := time.Unix(1<<40, 0)
+	for _, r := range flat([]Row{r}) {
+		if !r.Idle && !r.Since.IsZero() && r.Since.Before(first) {
+			first = r.Since
 		}
-		return since
 	}
-	slices.SortStableFunc(rows, func(a, b Row) int {
-		x, y := held(a), held(b)
-		if x == 0 || y == 0 { // not in use
-			return cmp.Compare(y, x)
-		}
-		return cmp.Compare(x, y)
-	})
+	return first
 }
 
 // budget is how many requests a minute has at most. A round that costs more has a minute for each of them.

@@ -22,7 +22,6 @@ type model struct {
 
 	width, height int
 	at            int         // of the sections: the one that is shown
-	chosen        bool        // by the user
 	sections      []selection // as many as the view has
 	table         table.Model
 
@@ -97,7 +96,6 @@ func (m *model) key(k tea.KeyPressMsg) (cmd tea.Cmd) {
 
 // turn shows the next section that has rows.
 func (m *model) turn() {
-	m.chosen = true
 	for range m.sections {
 		if m.show((m.at + 1) % len(m.sections)); len(m.sections[m.at].rows) > 0 {
 			return
@@ -113,12 +111,11 @@ func (m *model) show(section int) {
 
 // details shows all that is known about the row at the cursor, and what a user can do about it.
 func (m *model) details() {
-	s := m.sections[m.at]
-	i := slices.IndexFunc(s.rows, func(r Row) bool { return r.ID == s.id })
-	if i < 0 {
+	rows := m.sections[m.at].rows
+	if len(rows) == 0 {
 		return
 	}
-	row := s.rows[i]
+	row := rows[m.table.Cursor()]
 	g := newGrid(m.view.Sections[m.at], []Row{row}, m.board.at)
 	var lines []string
 	for i, c := range g.columns {
@@ -143,8 +140,8 @@ func (m *model) layOut() {
 		}
 		m.sections[i].rows = flat(rows)
 	}
-	if first := slices.IndexFunc(m.sections, func(s selection) bool { return len(s.rows) > 0 }); !m.chosen && first >= 0 {
-		m.show(first)
+	if len(m.sections[m.at].rows) == 0 {
+		m.turn()
 	}
 	s := &m.sections[m.at]
 	g := newGrid(m.view.Sections[m.at], s.rows, m.board.at)

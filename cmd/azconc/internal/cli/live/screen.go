@@ -36,8 +36,8 @@ var tableStyles = table.Styles{
 	}),
 }
 
-// faultsMost bounds the lines that show errors.
-const faultsMost = 4
+// faultsMost is how many errors are shown.
+const faultsMost = 3
 
 // head returns the lines above the body: the view, its requests and its errors.
 func (m *model) head() []string {
@@ -54,12 +54,11 @@ func (m *model) head() []string {
 		words = append(words, "longest held first")
 	}
 	lines := []string{strings.Join(words, "  "), cost}
-	for i, e := range b.faults {
-		if i == faultsMost-1 && len(b.faults) > faultsMost {
-			lines = append(lines, alarm.Render(fmt.Sprintf("! and %d more", len(b.faults)-i)))
-			break
-		}
+	for _, e := range b.faults[:min(len(b.faults), faultsMost)] {
 		lines = append(lines, alarm.Render(ansi.Truncate("! "+m.redact(e.text()), m.width, "…")))
+	}
+	if more := len(b.faults) - faultsMost; more > 0 {
+		lines = append(lines, alarm.Render(fmt.Sprintf("! and %d more", more)))
 	}
 	if b.note != "" {
 		lines = append(lines, faint.Render(show.Cell(b.note)))
