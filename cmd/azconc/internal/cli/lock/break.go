@@ -104,7 +104,8 @@ func newGCCmd(f *cli.Factory) *cobra.Command {
 		Short: "Delete the blobs of locks that are no longer used",
 		Long: `Delete the blobs of locks that have not been acquired for a while. Only empty blobs that azconc created as locks are deleted.
 Blobs that have content stay, even if they were locked (see azconc lock run --allow-content). Locks that are held, or acquired
-while gc runs, stay as well. Fences keep growing: a new lock of the same name starts above the old one.`,
+while gc runs, stay as well. Fences keep growing: a new lock of the same name starts above the old one. The ticket blobs of locks
+that are gone, "<lock>.azconc-waiters", are deleted too.`,
 		Example: "  azconc lock gc jobs --unused 30d --dry-run",
 	}
 	set := cmd.Flags()
@@ -125,8 +126,12 @@ while gc runs, stay as well. Fences keep growing: a new lock of the same name st
 			r.Outcome, deleted = "dry_run", "would be deleted"
 		}
 		if !f.JSON() && !f.Quiet {
-			f.Notef("%s seen, %d %s, %d held, %d used since, %d not made by azconc as a lock",
-				show.Plural(got.Seen, "lock"), got.Deleted, deleted, got.Held, got.Recent, got.Foreign)
+			orphans := ""
+			if got.Orphans > 0 {
+				orphans = ", " + show.Plural(got.Orphans, "ticket blob") + " without a lock " + deleted
+			}
+			f.Notef("%s seen, %d %s, %d held, %d used since, %d not made by azconc as a lock%s",
+				show.Plural(got.Seen, "lock"), got.Deleted, deleted, got.Held, got.Recent, got.Foreign, orphans)
 		}
 		return r, nil
 	})
