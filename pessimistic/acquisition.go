@@ -1,10 +1,15 @@
 package pessimistic
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"sync/atomic"
+	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/google/uuid"
 
@@ -13,6 +18,7 @@ import (
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/retry"
+	"github.com/azconc/azconc/pkg/wire"
 )
 
 // acquisition is one call of Lock in progress.
@@ -131,6 +137,60 @@ func (a *acquisition) win(ctx context.Context) (seen lease.Observation, _ grant,
 			return seen, grant{}, asked
 		}
 	}
+}
+
+// find looks at the lock blob, and creates it if it does not exist.
+func (a *acquisition) find(ctx context.Context) (seen lease.Observation, err error) {
+	again := wire.Again{Try: a.claim.timing.try, Budget: a.claim.faults(), Pause: a.claim.next,
+		Judge: func(ctx context.Context, f wire.Failed) (wire.Verdict, error) {
+			o, err := f.Outcome, f.Err
+			// Only if the blob itself is missing: creating the container is up to the caller.
+			if azerr.Has(err, "BlobNotFound", "ResourceNotFound") || o.Kind == azerr.NotFound && o.Code == "" {
+				if seen, err = a.create(ctx); err == nil {
+					return wire.Final, nil
+				}
+				o = azerr.Classify(err)
+			}
+			// On a conflict, another client has created it at the same moment; after a lost response it may have been
+			// this call. Either way the blob now exists.
+			if o.Kind == azerr.Conflict || o.Kind == azerr.Held || o.Transient() || o.Ambiguous() {
+				return wire.Later, err
+			}
+			return wire.Final, err
+		}}
+	_, err = a.claim.remote.wire().Send(ctx, "", again, func(ctx context.Context) (err error) {
+		seen, err = a.claim.remote.target.Look(ctx, "")
+		return err
+	})
+	return seen, err
+}
+
+// create creates the lock blob, if it does not exist, and marks it as created by azconc. It carries no fence: see
+// tokenAfter.
+func (a *acquisition) create(ctx context.Context) (seen lease.Observation, err error) {
+	absent := azcore.ETagAny
+	metadata := map[string]string{keyKind: kindOwn}
+	err = a.claim.remote.wire().Once(ctx, "Put Blob", a.claim.timing.try, func(ctx context.Context) error {
+		resp, err := a.client.Upload(ctx, streaming.NopCloser(bytes.NewReader(nil)), &blockblob.UploadOptions{
+			Metadata:         pointers(metadata),
+			AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfNoneMatch: &absent}},
+		})
+		seen = lease.Observation{State: lease.Available, ETag: ptr.Value(resp.ETag), Modified: ptr.Value(resp.LastModified), Metadata: metadata, Date: ptr.Value(resp.Date)}
+		return err
+	})
+	a.made = a.made || err == nil
+	return seen, err
+}
+
+// awaitSecond waits before the acquisition if the token will have to be taken from the next second. With the local clock as
+// an estimate of when that second begins, it has usually begun by the time the acquisition is answered, and the holder
+// need not wait while it holds the lease.
+func (a *acquisition) awaitSecond(ctx context.Context, seen lease.Observation) error {
+	if a.k.opts.QuickFirst && a.made || recordIn(seen.Metadata).sealed || seen.Date.Truncate(time.Second).After(seen.Modified) {
+		return nil
+	}
+	wall := a.claim.remote.now().Wall()
+	return retry.Sleep(ctx, wall.Truncate(time.Second).Add(time.Second+2*driftMargin).Sub(wall))
 }
 
 // settle makes a Hold of a granted lease: it waits until requests of the last holder must have arrived, and stamps the

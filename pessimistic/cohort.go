@@ -10,6 +10,7 @@ import (
 	"github.com/azconc/azconc/pessimistic/internal/locks"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/clock"
+	"github.com/azconc/azconc/pkg/fence"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/retry"
 )
@@ -184,6 +185,40 @@ func (l *line) holds(h *holding, now clock.Instant) {
 		h.row = last.row
 	}
 	l.remember(past{token: h.fence, row: h.row}, h.date.date)
+}
+
+// past is a Locker's memory of a lock that it has held.
+type past struct {
+	token fence.Token        // the last one
+	row   clock.Instant      // see holding
+	left  clock.Instant      // when it gave the lock up; zero while it holds it
+	seen  *lease.Observation // what it released; nil if it does not know
+}
+
+// maxPast bounds the number of locks that a Locker remembers before it forgets those whose last token the service's clock
+// has passed.
+const maxPast = 256
+
+// remember notes what is known of the lock that is held, at a time of the service's clock. It is called with all.mu held.
+func (l *line) remember(p past, date time.Time) {
+	if l.all.past == nil {
+		l.all.past = map[string]past{}
+	}
+	if len(l.all.past) >= maxPast {
+		for name, p := range l.all.past {
+			if p.token < fence.Token(date.UnixMilli()) {
+				delete(l.all.past, name)
+			}
+		}
+	}
+	l.all.past[l.name] = p
+}
+
+// known returns the last token of this lock that this process used.
+func (l *line) known() fence.Token {
+	l.all.mu.Lock()
+	defer l.all.mu.Unlock()
+	return l.all.past[l.name].token
 }
 
 // handOver hands the lease over to the next in line, if there is one and other processes need not be let in. The caller

@@ -2,7 +2,7 @@ package pessimistic
 
 import (
 	"context"
-	"maps"
+	"math"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -10,7 +10,6 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/clock"
 	"github.com/azconc/azconc/pkg/lease"
-	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -150,78 +149,53 @@ func (o *place) wait(now clock.Instant, left time.Duration) time.Duration {
 	return min(pace.silence(o.rank()), (left+free)/4*3) - free
 }
 
-// next returns the order that the next holder writes into the record. A hand-over within the process continues the turn:
-// other processes wait until the lease is released. Only turns that the holder has watched, and of which the last ended with
-// a release, tell how long turns last.
-func (a *acquisition) next(base lease.Observation) order {
-	known, o := recordIn(base.Metadata).order, a.queue.place
-	switch {
-	case a.handed:
-		return known
-	case o.chosen:
-		known = o.known
-	}
-	served := o.ticket
-	switch {
-	case o.rank() > 0 && o.free == o.looked: // it was out of time: those before it have not had the chance to take the lock
-		served = ticket{}
-	case o.rank() > 0 && !o.signed:
-		known = known.abandoned()
-	}
-	o.watch(a.claim.remote.now(), 1)
-	if base.State != lease.Available {
-		o.turns = 0
-	}
-	return known.taken(served, o.watched, o.turns)
+// pacing says when a waiter looks, and when it may pass over those before it. Waiters look the more often the sooner their
+// turn is to be expected: what a turn costs in requests hardly depends on how long it lasts, nor on how many wait.
+type pacing struct {
+	length time.Duration // of a turn, on average; 0 if unknown
+	age    time.Duration // of the present turn, as far as the waiter has seen it
+	trip   time.Duration // how long a request takes
+	cap    time.Duration // the longest interval
 }
 
 const (
-	// unwatched is for how long a Locker may hold a lock, once or again and again, until its release looks for waiters.
-	unwatched = 100 * time.Millisecond
+	// dense is the longest interval at which the first in line looks when the end of the turn is near. A released lock is
+	// idle for half of it.
+	dense = 250 * time.Millisecond
 
-	// announcing bounds the time for which a release is delayed by this.
-	announcing = time.Second
+	// brisk is the longest such interval once a turn lasts longer than usual; from very many times that on it is cap.
+	brisk = time.Second
+
+	// mostSilence bounds how long a waiter leaves a free lock to those before it.
+	mostSilence = 5 * time.Second
 )
 
-// announce writes into the record that others wait, if they have signed up since the last record was written: the next to come
-// then signs up too. It may fail: it serves the order, which is not the lock. It reports that nobody is known to wait;
-// if the lock is to be removed, the blob of the tickets is gone then.
-//
-// Requests: none if the lock was held briefly and without a wait, or the record names waiters; otherwise 1, and 1 more
-// if it finds any.
-func (l *Lease) announce(ctx context.Context, remove bool) (alone bool) {
-	h, now := l.holding, l.remote.now()
-	switch {
-	case h == nil || h.order.waiting() > 0:
-		return false
-	case !h.waited && now.RunSince(h.row) < unwatched && !(remove && h.order.issued > 0):
-		return true
+// near returns the interval of the first in line from when the end of the turn is near.
+func (p pacing) near() time.Duration {
+	usual := p.length / 8
+	if p.length == 0 {
+		usual = p.age / 4
 	}
-	h.row = now
-	ctx, cancel := context.WithTimeout(ctx, announcing)
-	defer cancel()
-	of, err := h.tickets.read(ctx, h.order.next)
-	switch alone = of.next == of.issued; {
-	case err != nil:
-		return azerr.NoBlob(err)
-	case alone && (remove || of.issued >= collected):
-		return h.tickets.remove(ctx, of.version) == nil || !remove
-	case alone && of.issued <= h.order.next:
-		return true
+	late := p.age - p.length
+	return max(min(usual, dense), min(late/20, brisk), min(late/1000, p.cap), time.Millisecond)
+}
+
+// interval returns the time to the next look of a waiter behind rank others. Turns do not last equally long: of the time
+// that so many are expected to take, it leaves out what they may take less, and the time for which the look and its response
+// are under way.
+func (p pacing) interval(rank int64) time.Duration {
+	ahead := float64(rank + 1)
+	left := ahead*float64(p.length) - float64(p.age+2*p.trip)
+	share := max(1-1/math.Sqrt(ahead), 1.0/3)
+	return time.Duration(min(max(share*left, ahead*float64(p.near())), float64(p.cap)))
+}
+
+// silence returns how long a waiter behind rank others has to see the lock free before it may take it: for each of them half
+// as long again as the first in line takes to look. age is that of the turn when the lock was found free.
+func (p pacing) silence(rank int64) time.Duration {
+	if p.length == 0 {
+		p.age = max(p.age, time.Second) // others may have waited for longer, and look more rarely
 	}
-	h.order.next, h.order.issued = of.next, of.issued
-	metadata := maps.Clone(h.seen.Metadata)
-	if metadata[keyOrder] = h.order.String(); sizeOf(metadata) > metadataLimit {
-		return false
-	}
-	version := h.seen.ETag
-	h.seen.ETag = ""
-	_ = l.remote.wire().Once(ctx, "Set Blob Metadata", announcing, func(ctx context.Context) error {
-		r, err := h.client.SetMetadata(ctx, pointers(metadata), underLease(l.id, version))
-		if err == nil {
-			h.seen.ETag, h.seen.Metadata = ptr.Value(r.ETag), metadata
-		}
-		return err
-	})
-	return false
+	each := p.interval(0)*3/2 + 4*p.trip
+	return min(time.Duration(min(rank, crowd))*each, mostSilence)
 }

@@ -1,11 +1,14 @@
 package pessimistic
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"maps"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/azconc/azconc/pessimistic/internal/locks"
@@ -118,4 +121,94 @@ func recordOf(o lease.Observation) record {
 		}
 	}
 	return r
+}
+
+// order is the part of a lock's record that orders its waiters: see "Waiting in order" in doc.go. All that follows is about order
+// and pace. Who holds the lock is decided by its lease alone, so a wrong or forged value costs time and fairness, and nothing else.
+type order struct {
+	turn   int64         // the number of the present turn, which a hand-over within a process continues; 0 if the record says nothing
+	next   int64         // the first ticket that has not had its turn
+	issued int64         // how many tickets the holder knows of
+	length time.Duration // from one turn to the next, on average; 0 if unknown
+}
+
+// Bounds of what is believed. No lock has had more turns or tickets, and no longer turn tells when the next one ends.
+const (
+	mostTickets = int64(1) << 53
+	longestTurn = time.Hour
+)
+
+// parseOrder reads the form that String writes. Any other says nothing.
+func parseOrder(s string) order {
+	fields := strings.Fields(s)
+	if len(s) > 80 || len(fields) != 4 {
+		return order{}
+	}
+	var numbers [4]int64
+	for i, field := range fields {
+		n, err := strconv.ParseInt(field, 10, 64)
+		if err != nil || n < 0 || n > mostTickets {
+			return order{}
+		}
+		numbers[i] = n
+	}
+	length := time.Duration(min(numbers[3], longestTurn.Milliseconds())) * time.Millisecond
+	return order{turn: numbers[0], next: numbers[1], issued: numbers[2], length: length}
+}
+
+// String returns the numbers, and the length in milliseconds.
+func (o order) String() string {
+	return fmt.Sprintf("%d %d %d %d", o.turn, o.next, o.issued, o.length.Milliseconds())
+}
+
+// waiting returns how many tickets are known that have not had their turn.
+func (o order) waiting() int64 { return max(o.issued-o.next, 0) }
+
+// latestOrder returns the order of locks that share their tickets: the record of the latest turn says how far they have been
+// served, and any record of that age or an older one may know of another ticket.
+func latestOrder(all ...order) (latest order) {
+	for _, o := range all {
+		if c := cmp.Or(cmp.Compare(o.turn, latest.turn), cmp.Compare(o.next, latest.next)); c > 0 {
+			latest, o = o, latest
+		}
+		if o.next <= latest.next {
+			latest.issued = max(latest.issued, o.issued)
+		}
+	}
+	return latest
+}
+
+// unusual is how many times as long, or as short, as the usual turn one turn may be, for what it teaches.
+const unusual = 4
+
+// taken returns the order that the next holder, who has ticket t, writes into the record. watched is how long it has seen
+// the lock being held by others, in so many turns.
+func (o order) taken(t ticket, watched time.Duration, turns float64) order {
+	o.turn++
+	if t.number > 0 {
+		if t.fresh && t.number <= o.next {
+			o.next, o.issued = 0, 0
+		}
+		o.next, o.issued = max(o.next, t.number), max(o.issued, t.number)
+	}
+	if o.waiting() > crowd {
+		o.issued = o.next // forged, or of a blob that is gone: those who wait are found at the release
+	}
+	if turns > 0 {
+		seen := min(max(time.Duration(float64(watched)/turns), time.Millisecond), longestTurn)
+		if o.length > 0 {
+			seen = min(o.length+(seen-o.length)/4, unusual*seen)
+		}
+		o.length = seen
+	}
+	return o
+}
+
+// crowd is the largest number of waiters that is believed.
+const crowd = 10_000
+
+// abandoned returns the order after all the tickets that are known were passed over.
+func (o order) abandoned() order {
+	o.next = max(o.next, o.issued)
+	return o
 }

@@ -3,6 +3,7 @@ package pessimistic
 import (
 	"context"
 	"errors"
+	"maps"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
@@ -10,6 +11,7 @@ import (
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/observe"
+	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/retry"
 	"github.com/azconc/azconc/pkg/wire"
 )
@@ -97,6 +99,57 @@ func (l *Lease) giveBack(ctx context.Context, remove bool) error {
 		return lost
 	}
 	return err
+}
+
+const (
+	// unwatched is for how long a Locker may hold a lock, once or again and again, until its release looks for waiters.
+	unwatched = 100 * time.Millisecond
+
+	// announcing bounds the time for which a release is delayed by this.
+	announcing = time.Second
+)
+
+// announce writes into the record that others wait, if they have signed up since the last record was written: the next to come
+// then signs up too. It may fail: it serves the order, which is not the lock. It reports that nobody is known to wait;
+// if the lock is to be removed, the blob of the tickets is gone then.
+//
+// Requests: none if the lock was held briefly and without a wait, or the record names waiters; otherwise 1, and 1 more
+// if it finds any.
+func (l *Lease) announce(ctx context.Context, remove bool) (alone bool) {
+	h, now := l.holding, l.remote.now()
+	switch {
+	case h == nil || h.order.waiting() > 0:
+		return false
+	case !h.waited && now.RunSince(h.row) < unwatched && !(remove && h.order.issued > 0):
+		return true
+	}
+	h.row = now
+	ctx, cancel := context.WithTimeout(ctx, announcing)
+	defer cancel()
+	of, err := h.tickets.read(ctx, h.order.next)
+	switch alone = of.next == of.issued; {
+	case err != nil:
+		return azerr.NoBlob(err)
+	case alone && (remove || of.issued >= collected):
+		return h.tickets.remove(ctx, of.version) == nil || !remove
+	case alone && of.issued <= h.order.next:
+		return true
+	}
+	h.order.next, h.order.issued = of.next, of.issued
+	metadata := maps.Clone(h.seen.Metadata)
+	if metadata[keyOrder] = h.order.String(); sizeOf(metadata) > metadataLimit {
+		return false
+	}
+	version := h.seen.ETag
+	h.seen.ETag = ""
+	_ = l.remote.wire().Once(ctx, "Set Blob Metadata", announcing, func(ctx context.Context) error {
+		r, err := h.client.SetMetadata(ctx, pointers(metadata), underLease(l.id, version))
+		if err == nil {
+			h.seen.ETag, h.seen.Metadata = ptr.Value(r.ETag), metadata
+		}
+		return err
+	})
+	return false
 }
 
 // close ends the work and the keepers.

@@ -1,65 +1,44 @@
 package pessimistic
 
 import (
-	"bytes"
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/google/uuid"
 
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/clock"
+	"github.com/azconc/azconc/pkg/fence"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/ptr"
+	"github.com/azconc/azconc/pkg/retry"
 	"github.com/azconc/azconc/pkg/wire"
 )
 
-// find looks at the lock blob, and creates it if it does not exist.
-func (a *acquisition) find(ctx context.Context) (seen lease.Observation, err error) {
-	again := wire.Again{Try: a.claim.timing.try, Budget: a.claim.faults(), Pause: a.claim.next,
-		Judge: func(ctx context.Context, f wire.Failed) (wire.Verdict, error) {
-			o, err := f.Outcome, f.Err
-			// Only if the blob itself is missing: creating the container is up to the caller.
-			if azerr.Has(err, "BlobNotFound", "ResourceNotFound") || o.Kind == azerr.NotFound && o.Code == "" {
-				if seen, err = a.create(ctx); err == nil {
-					return wire.Final, nil
-				}
-				o = azerr.Classify(err)
-			}
-			// On a conflict, another client has created it at the same moment; after a lost response it may have been
-			// this call. Either way the blob now exists.
-			if o.Kind == azerr.Conflict || o.Kind == azerr.Held || o.Transient() || o.Ambiguous() {
-				return wire.Later, err
-			}
-			return wire.Final, err
-		}}
-	_, err = a.claim.remote.wire().Send(ctx, "", again, func(ctx context.Context) (err error) {
-		seen, err = a.claim.remote.target.Look(ctx, "")
-		return err
-	})
-	return seen, err
+// moment is a reading of the service's clock: it showed date, truncated to seconds, no later than at.
+type moment struct {
+	date time.Time
+	at   clock.Instant
 }
 
-// create creates the lock blob, if it does not exist, and marks it as created by azconc. It carries no fence: see
-// tokenAfter.
-func (a *acquisition) create(ctx context.Context) (seen lease.Observation, err error) {
-	absent := azcore.ETagAny
-	metadata := map[string]string{keyKind: kindOwn}
-	err = a.claim.remote.wire().Once(ctx, "Put Blob", a.claim.timing.try, func(ctx context.Context) error {
-		resp, err := a.client.Upload(ctx, streaming.NopCloser(bytes.NewReader(nil)), &blockblob.UploadOptions{
-			Metadata:         pointers(metadata),
-			AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfNoneMatch: &absent}},
-		})
-		seen = lease.Observation{State: lease.Available, ETag: ptr.Value(resp.ETag), Modified: ptr.Value(resp.LastModified), Metadata: metadata, Date: ptr.Value(resp.Date)}
-		return err
-	})
-	a.made = a.made || err == nil
-	return seen, err
+// now returns a time that the service's clock has reached, for display only: the local clock may run faster than the
+// service's.
+func (m moment) now(local clock.Instant) time.Time { return m.date.Add(local.RunSince(m.at)) }
+
+// driftMargin allows for a local clock that runs faster than the service's, by up to 1%.
+const driftMargin = 10 * time.Millisecond
+
+// until waits until the service's clock has reached due.
+func (m moment) until(ctx context.Context, due time.Time, local clock.Instant) error {
+	if !due.After(m.date) {
+		return nil
+	}
+	return retry.Sleep(ctx, due.Sub(m.date)+driftMargin-local.RunSince(m.at))
 }
 
 // holding is a holder's knowledge of the lock blob, whose version only the holder can change.
@@ -104,6 +83,66 @@ func (a *acquisition) stamped(ctx context.Context, l *Lease, base lease.Observat
 	a.queue.line.holds(h, l.remote.now())
 	l.emit(observe.Event{Kind: observe.Acquired, Took: l.remote.now().Since(a.claim.began), Fence: token})
 	return &Hold{lease: l, name: a.name, etag: h.seen.ETag}, nil
+}
+
+// farAhead is how far a stored token may be ahead of the service's clock for a new holder to wait until the clock
+// reaches it. A token further ahead was not written by azconc, or the service's clock was set back.
+const farAhead = time.Minute
+
+// tokenAfter returns the next holder's token, and the time that the service's clock must have reached before the token
+// may be used.
+//
+// The invariant is that a token is never used before its own second has begun on the service's clock: so every token
+// used up to a change of the lock blob is smaller than the first whole second after that change. Hence a token taken
+// from that next second is larger than all earlier ones, whether or not they are still stored. This is needed when the
+// blob stores no token, because it was deleted and recreated or its metadata was replaced; when the stored token was
+// not written together with its nonce; and when this process knows a larger one.
+func (a *acquisition) tokenAfter(base lease.Observation, date time.Time) (fence.Token, time.Time, error) {
+	stored, err := fence.Parse(base.Metadata[fence.Key])
+	if err != nil {
+		return 0, time.Time{}, fmt.Errorf("%w; the stored fence is damaged: restore the last one", err)
+	}
+	quick := a.k.opts.QuickFirst && stored == 0 && a.made
+	known, now := a.queue.line.known(), date
+	if !quick && (!recordIn(base.Metadata).sealed || known > stored) {
+		if next := base.Modified.Truncate(time.Second).Add(time.Second); next.After(date) {
+			date = next
+		}
+	}
+	token, err := fence.Next(max(stored, known), date)
+	if err != nil {
+		return 0, time.Time{}, err
+	}
+	due := token.Second()
+	if quick || due.Sub(now) > farAhead {
+		return token, time.Time{}, nil
+	}
+	return token, due, nil
+}
+
+// next returns the order that the next holder writes into the record. A hand-over within the process continues the turn:
+// other processes wait until the lease is released. Only turns that the holder has watched, and of which the last ended with
+// a release, tell how long turns last.
+func (a *acquisition) next(base lease.Observation) order {
+	known, o := recordIn(base.Metadata).order, a.queue.place
+	switch {
+	case a.handed:
+		return known
+	case o.chosen:
+		known = o.known
+	}
+	served := o.ticket
+	switch {
+	case o.rank() > 0 && o.free == o.looked: // it was out of time: those before it have not had the chance to take the lock
+		served = ticket{}
+	case o.rank() > 0 && !o.signed:
+		known = known.abandoned()
+	}
+	o.watch(a.claim.remote.now(), 1)
+	if base.State != lease.Available {
+		o.turns = 0
+	}
+	return known.taken(served, o.watched, o.turns)
 }
 
 // stamp writes the record once, conditional on the version at which the lease was acquired, and under the lease. Both are

@@ -24,6 +24,31 @@ import (
 // waitersSuffix follows the name of a lock in the name of the blob in which its waiters sign up.
 const waitersSuffix = ".azconc-waiters"
 
+// ticket is a waiter's place. The zero ticket is none.
+type ticket struct {
+	number int64 // from 1; 0 if there is none
+	fresh  bool  // it was issued by a blob that is younger than the record: its numbers begin again
+}
+
+// rank returns how many tickets come before t. A waiter whose ticket has been passed over is not behind anybody, and neither
+// is one without a ticket, where none can be had.
+func (t ticket) rank(o order) int64 {
+	place := t.number - 1
+	switch {
+	case t.number == 0:
+		return 0
+	case place < o.next && t.fresh:
+		return place // the record still counts the tickets of the blob before
+	}
+	return max(place-o.next, 0)
+}
+
+// hidden reports whether the record shows neither t, which was passed over, nor another waiter: the next to come does
+// not know then that anybody waits.
+func (t ticket) hidden(o order) bool {
+	return t.number > 0 && t.number <= o.next && !t.fresh && o.waiting() == 0
+}
+
 // ticketBlob is the append blob in which the waiters of a lock sign up. The service orders what is appended, and appends never
 // conflict. It exists from the first wait on, until a holder or a garbage collection finds that nobody waits.
 type ticketBlob struct {
