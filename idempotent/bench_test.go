@@ -29,9 +29,6 @@ const benchWorkers = 8
 
 var benchModes = []benchMode{
 	{"none", func(f *far, n int) { f.ours(n, ConsumerOptions{Concurrency: benchWorkers}) }, nil},
-	{"redelivery", func(f *far, n int) {
-		f.ours(n, ConsumerOptions{Concurrency: benchWorkers, Markers: f.markers, Dedupe: DedupeRedelivery})
-	}, nil},
 	{"owner", func(f *far, n int) { f.ours(n, ConsumerOptions{Concurrency: benchWorkers, Markers: f.markers}) }, bareMarkers},
 	{"inbox", func(f *far, n int) {
 		f.oursWith(n, ConsumerOptions{Concurrency: benchWorkers, Dedupe: DedupeInbox}, func(ctx context.Context, m *Message) error {
@@ -189,7 +186,7 @@ func TestAllocationsPerMessage(t *testing.T) {
 	if underRace {
 		t.Skip("the race detector allocates")
 	}
-	most := map[string]float64{"none": 90, "redelivery": 90, "owner": 300, "inbox": 350} // twice what a quiet machine needs
+	most := map[string]float64{"none": 90, "owner": 300, "inbox": 350} // twice what a quiet machine needs
 	for _, mode := range benchModes {
 		f := &far{rig: newRigOn(t, aztest.New(nil))}
 		f.tables = func(name string) *aztables.Client { return tableClient(t, f.service, name) }

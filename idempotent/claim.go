@@ -98,9 +98,6 @@ func (k *claim) count(ctx context.Context, n format.Counts) error {
 // conclude records the outcome of a message, together with others. A handled message whose marker cannot be written now is
 // recorded by flush.
 func (o *owner) conclude(ctx context.Context, d *delivery, as conclusion) error {
-	if as == notDeletable {
-		return nil // its marker says that it was handled
-	}
 	m := markers.Marker{Owner: d.m.ID, State: markers.Done, Buried: d.buried || as == wasBuried}
 	m.Expires = o.k.expiry(d.m, m.Buried)
 	ctx, cancel := context.WithTimeout(ctx, 2*send.TryTimeout)

@@ -289,12 +289,12 @@ func TestAMessageIsMarkedBeforeItIsDeleted(t *testing.T) {
 		}})
 		r.send("m")
 		looks := 0
-		dying.consume(modes[2], &effects, ConsumerOptions{MaxAttempts: -1}, func() bool { looks++; return looks > 15 })
+		dying.consume(modes[1], &effects, ConsumerOptions{MaxAttempts: -1}, func() bool { looks++; return looks > 15 })
 		if !deleted || effects.n["m"] != 1 {
 			t.Fatalf("deleted %v, %d effects", deleted, effects.n["m"])
 		}
 		r.send("m")
-		r.process().consume(modes[2], &effects, ConsumerOptions{MaxAttempts: -1}, func() bool { return len(r.left(r.queue)) == 0 })
+		r.process().consume(modes[1], &effects, ConsumerOptions{MaxAttempts: -1}, func() bool { return len(r.left(r.queue)) == 0 })
 		if effects.n["m"] != 1 || len(r.left(r.queue)) != 0 {
 			t.Errorf("%d effects, %d messages left", effects.n["m"], len(r.left(r.queue)))
 		}

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-
-	"github.com/azconc/azconc/idempotent/internal/markers"
 )
 
 // Dedupe selects what a Consumer uses its Markers for.
@@ -21,10 +19,6 @@ const (
 	// are not written yet, which takes up to 10 ms and two response times of the table.
 	DedupeOwner Dedupe = "owner"
 
-	// DedupeRedelivery does not detect copies: it only keeps a message that was handled but could not be deleted from
-	// being handled again. No request, except 1 for a redelivered message.
-	DedupeRedelivery Dedupe = "redelivery"
-
 	// DedupeComplete is DedupeOwner that also stores the result set with Message.SetResult. Copies wait for it and are
 	// passed to ConsumerOptions.Replay. It costs as much as DedupeOwner.
 	DedupeComplete Dedupe = "complete"
@@ -38,11 +32,11 @@ const (
 	DedupeNone Dedupe = "none"
 )
 
-var dedupeModes = []Dedupe{DedupeOwner, DedupeComplete, DedupeRedelivery, DedupeInbox, DedupeNone}
+var dedupeModes = []Dedupe{DedupeOwner, DedupeComplete, DedupeInbox, DedupeNone}
 
 // NeedsMarkers reports whether the mode needs Markers. Other modes ignore them.
 func (d Dedupe) NeedsMarkers() bool {
-	return d == DedupeOwner || d == DedupeComplete || d == DedupeRedelivery
+	return d == DedupeOwner || d == DedupeComplete
 }
 
 // checkDedupe checks that the mode exists, and that what it needs is there.
@@ -68,11 +62,8 @@ func (o *ConsumerOptions) checkDedupe() error {
 
 // openDedupe returns what the mode does.
 func (c *Consumer) openDedupe() deduper {
-	switch c.o.Dedupe {
-	case DedupeOwner, DedupeComplete:
+	if c.o.Dedupe.NeedsMarkers() {
 		return newOwner(c)
-	case DedupeRedelivery:
-		return redelivery{c: c, k: c.o.Markers}
 	}
 	return noDedupe{}
 }
@@ -97,9 +88,8 @@ type deduper interface {
 type conclusion uint8
 
 const (
-	wasHandled   conclusion = iota // it will be deleted now
-	wasBuried                      // a copy is in the poison queue, and it will be deleted now
-	notDeletable                   // it was handled, and could not be deleted
+	wasHandled conclusion = iota // it will be deleted now
+	wasBuried                    // a copy is in the poison queue, and it will be deleted now
 )
 
 // noDedupe lets every delivery be handled.
@@ -114,42 +104,3 @@ func (noDedupe) decide(_ context.Context, batch []*delivery) error {
 func (noDedupe) conclude(context.Context, *delivery, conclusion) error { return nil }
 func (noDedupe) forget(context.Context, *delivery) error               { return nil }
 func (noDedupe) flush(context.Context) error                           { return nil }
-
-// redelivery remembers messages that were handled but could not be deleted.
-type redelivery struct {
-	noDedupe
-	c *Consumer
-	k *Markers
-}
-
-// decide checks whether deliveries other than the first were handled before. Requests: 1 for each of those.
-func (r redelivery) decide(ctx context.Context, batch []*delivery) error {
-	for _, d := range batch {
-		if d.m.Deliveries < 2 {
-			d.fate = run
-		}
-	}
-	for _, d := range batch {
-		if d.fate != undecided {
-			continue
-		}
-		at := r.k.table.Entity(markers.PartitionOf(r.c.queue.Path, d.m.ID), markers.RowOf(d.m.ID))
-		m, found, err := markers.Find(ctx, at, r.k.table.Reading())
-		switch {
-		case err != nil && !markers.Missing(err):
-			return r.k.failed(err)
-		case found && m.State == markers.Done:
-			d.fate = finished
-		default:
-			d.fate = run
-		}
-	}
-	return nil
-}
-
-func (r redelivery) conclude(ctx context.Context, d *delivery, as conclusion) error {
-	if as != notDeletable {
-		return nil
-	}
-	return r.k.note(ctx, r.c.queue.Path, d.m.ID, markers.Marker{Owner: d.m.ID, State: markers.Done, Expires: d.m.Expires.UTC()})
-}

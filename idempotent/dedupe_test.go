@@ -136,39 +136,9 @@ func TestAResultThatCannotBeStoredDoesNotHaveTheMessageHandledAgain(t *testing.T
 	})
 }
 
-// What could not be deleted when it was handled is not handled again, for which the marker is written and read only then.
-func TestOnlyWhatCouldNotBeDeletedIsRemembered(t *testing.T) {
-	for _, d := range []Dedupe{DedupeRedelivery, DedupeNone} {
-		inBubble(t, func(t *testing.T, r *rig) {
-			p := r.process()
-			r.send("a", "b")
-			p.wire.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: 403, Code: "AuthorizationFailure", Match: aztest.Op("Delete Message"), Count: 1})
-			var runs tally
-			c, err := NewConsumer(p.queue, func(_ context.Context, m *Message) error { runs.add(m.Key); return nil },
-				&ConsumerOptions{Markers: p.markers, Dedupe: d, Poll: pollEvery(time.Second), Concurrency: 1})
-			if err != nil {
-				t.Fatal(err)
-			}
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			defer cancel()
-			if err := c.Run(ctx); err != nil || len(r.left(r.queue)) != 0 {
-				t.Errorf("%v, %d left", err, len(r.left(r.queue)))
-			}
-			want := map[Dedupe]int{DedupeRedelivery: 2, DedupeNone: 3}[d]
-			if n := runs.n["a"] + runs.n["b"]; n != want {
-				t.Errorf("%s: %d runs, want %d", d, n, want)
-			}
-			written, read := r.ops()["Entity Group Transaction"], r.ops()["Query Entities"]
-			if d == DedupeRedelivery && (written != 1 || read != 1) {
-				t.Errorf("%d writes and %d reads of markers: %v", written, read, r.ops())
-			}
-		})
-	}
-}
-
 // A marker that could not be read used to be a panic.
 func TestAMarkerThatCannotBeReadHasTheMessageComeAgain(t *testing.T) {
-	for _, d := range []Dedupe{DedupeRedelivery, DedupeOwner} {
+	for _, d := range []Dedupe{DedupeOwner, DedupeComplete} {
 		inBubble(t, func(t *testing.T, r *rig) {
 			p := r.process()
 			r.send("a")

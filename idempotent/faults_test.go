@@ -69,7 +69,7 @@ type mode struct {
 }
 
 var modes = []mode{
-	{"nothing", DedupeNone, false, 2}, {"redelivery", DedupeRedelivery, false, 2}, {"markers", DedupeOwner, false, 2},
+	{"nothing", DedupeNone, false, 2}, {"markers", DedupeOwner, false, 2},
 	{"results", DedupeComplete, false, 2}, {"inbox", DedupeNone, true, 1}, {"markers and inbox", DedupeOwner, true, 1},
 }
 

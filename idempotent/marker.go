@@ -93,11 +93,6 @@ func (k *Markers) expiry(m *Message, buried bool) time.Time {
 	return until.UTC()
 }
 
-// note writes one marker. Requests: 1.
-func (k *Markers) note(ctx context.Context, queue, key string, m markers.Marker) error {
-	return k.failed(k.table.Submit(ctx, markers.PartitionOf(queue, key), aztables.TransactionTypeInsertReplace, []markers.Write{{Row: markers.RowOf(key), Marker: m}}))
-}
-
 // failed marks an error of the table as not the message's fault.
 func (k *Markers) failed(err error) error {
 	if err == nil {

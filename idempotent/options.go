@@ -55,7 +55,7 @@ type ConsumerOptions struct {
 	// MaxDeliveries bounds how often the handler of a message may start without a known outcome, as when it crashes the
 	// process; a negative value means no bound. Once a message has been redelivered twice that way, its starts are
 	// counted, at 1 request each; see "Messages that end their process". For a message that is not an envelope, or a full one,
-	// without Markers or with DedupeRedelivery, all deliveries count except those that this Consumer has itself given back.
+	// without Markers, all deliveries count except those that this Consumer has itself given back.
 	// Defaults to 20.
 	MaxDeliveries int
 

@@ -21,7 +21,6 @@ var needs = []struct {
 }{
 	{"markers", mode{dedupe: DedupeOwner}, func(q *aztest.Request) bool { return strings.Contains(q.Op, "Entit") }},
 	{"results", mode{dedupe: DedupeComplete}, func(q *aztest.Request) bool { return strings.Contains(q.Op, "Entit") }},
-	{"redelivery", mode{dedupe: DedupeRedelivery}, func(q *aztest.Request) bool { return strings.Contains(q.Op, "Entit") }},
 	{"inbox", mode{dedupe: DedupeInbox, inbox: true}, func(q *aztest.Request) bool { return strings.Contains(q.Op, "Entit") }},
 	{"bodies", mode{dedupe: DedupeOwner}, func(q *aztest.Request) bool { return strings.Contains(q.Op, "Blob") }},
 	{"queue", mode{dedupe: DedupeOwner}, func(q *aztest.Request) bool { return strings.Contains(q.Op, "Message") }},
@@ -40,10 +39,6 @@ func TestAnOutageSpendsNoDeliveryAndFewRequests(t *testing.T) {
 						} else {
 							r.send(fmt.Sprint("m", i))
 						}
-					}
-					if need.name == "redelivery" {
-						r.receiveAndDie(20, time.Second)
-						pass(2 * time.Second)
 					}
 					f.Match = need.ops
 					handled, poison := map[string]int{}, 0
@@ -105,10 +100,6 @@ func TestAConsumerEndsWhenWhatItNeedsIsMissingOrForbidden(t *testing.T) {
 			inClaimBubble(t, func(t *testing.T, r *rig, k *ClaimCheck) {
 				p := r.process()
 				r.sendBody(k, "m", noise(70_000))
-				if need.name == "redelivery" {
-					r.receiveAndDie(1, time.Second)
-					pass(2 * time.Second)
-				}
 				p.wire.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: 403, Code: "AuthorizationFailure", Match: need.ops})
 				o := ConsumerOptions{Markers: p.markers, Dedupe: need.mode.dedupe, ClaimCheck: r.claims(p.wire), MaxDeliveries: 1, MaxAttempts: 1, Poison: r.poison}
 				if need.name == "inbox" {
@@ -133,7 +124,7 @@ func TestAConsumerEndsWhenWhatItNeedsIsMissingOrForbidden(t *testing.T) {
 }
 
 func TestTheTableOfTheMarkersIsCreatedWhenItIsMissing(t *testing.T) {
-	for _, d := range []Dedupe{DedupeOwner, DedupeComplete, DedupeRedelivery} {
+	for _, d := range []Dedupe{DedupeOwner, DedupeComplete} {
 		inBubble(t, func(t *testing.T, r *rig) {
 			if _, err := r.service.Table("markers").Delete(t.Context(), nil); err != nil {
 				t.Fatal(err)
@@ -220,12 +211,12 @@ func TestAFailureOfTheEffectIsAnAttempt(t *testing.T) {
 
 // A table that is deleted while a consumer runs ended it with TableNotFound: the service frees the name only later.
 func TestADeletedTableOfMarkersIsAnOutage(t *testing.T) {
-	for _, d := range []Dedupe{DedupeOwner, DedupeComplete, DedupeRedelivery} {
+	for _, d := range []Dedupe{DedupeOwner, DedupeComplete} {
 		for _, reads := range []string{"TableBeingDeleted", "TableNotFound"} { // what the service answers to reads meanwhile
 			t.Run(fmt.Sprint(d, "/", reads), func(t *testing.T) {
 				inBubble(t, func(t *testing.T, r *rig) {
 					r.send("old")
-					r.receiveAndDie(1, 10*time.Second) // it is redelivered meanwhile, which has DedupeRedelivery read
+					r.receiveAndDie(1, 10*time.Second) // it is redelivered meanwhile
 					r.send("a")
 					p := r.process()
 					var runs tally

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/azconc/azconc/idempotent/internal/format"
+	"github.com/azconc/azconc/idempotent/internal/markers"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/tables"
 	"github.com/azconc/azconc/pkg/aztest"
@@ -280,4 +281,9 @@ func (m *meter) handler(takes time.Duration, begun func()) Handler {
 		m.running--
 		return ctx.Err()
 	}
+}
+
+// note writes one marker, as another consumer would.
+func (k *Markers) note(ctx context.Context, queue, key string, m markers.Marker) error {
+	return k.failed(k.table.Submit(ctx, markers.PartitionOf(queue, key), aztables.TransactionTypeInsertReplace, []markers.Write{{Row: markers.RowOf(key), Marker: m}}))
 }

@@ -26,9 +26,7 @@ func (d *delivery) dispose(o outcome) {
 		if o.verdict == drop {
 			kind = observe.Dropped
 		}
-		if d.settle(kind, d.receipt.Delete, o.err) != nil {
-			d.undeleted()
-		}
+		_ = d.settle(kind, d.receipt.Delete, o.err) // if it fails, its marker says that it was handled
 	case errors.Is(o.cause, ErrOwnershipLost), errors.Is(o.err, ErrOwnershipLost) && !d.handled.Load():
 		d.err = ErrOwnershipLost
 		d.report(observe.Lost, ErrOwnershipLost)
@@ -78,15 +76,6 @@ func (e *failedOften) Unwrap() error { return e.last }
 // excusable reports whether a handler's error concerns a resource that the consumer needs, rather than the message.
 func excusable(err error) bool {
 	return errors.As(err, new(*excused)) || errors.As(err, new(*outage))
-}
-
-// undeleted records that a handled message could not be deleted.
-func (d *delivery) undeleted() {
-	ctx, cancel := retry.Detached(d.settling, send.TryTimeout)
-	defer cancel()
-	if err := d.c.dedupe.conclude(ctx, d, notDeletable); err != nil {
-		d.report(observe.Failed, err)
-	}
 }
 
 // fail redelivers the message after a pause. The attempt counts, if the handler has run.

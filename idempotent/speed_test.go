@@ -38,9 +38,8 @@ func TestAConsumerIsAboutAsFastAsABareLoop(t *testing.T) {
 					o    ConsumerOptions
 					want float64
 				}{
-					"nothing":    {ConsumerOptions{}, 0.9},
-					"redelivery": {ConsumerOptions{Markers: f.markers, Dedupe: DedupeRedelivery}, 0.9},
-					"owner":      {ConsumerOptions{Markers: f.markers}, 0.8},
+					"nothing": {ConsumerOptions{}, 0.9},
+					"owner":   {ConsumerOptions{Markers: f.markers}, 0.8},
 				}
 				for name, m := range modes {
 					m.o.Concurrency = workers

@@ -38,7 +38,7 @@ func TestAStormConvicts(t *testing.T) {
 			found := 0
 			for seed := uint64(1); seed <= 8 && found == 0; seed++ {
 				synctest.Test(t, func(t *testing.T) {
-					s := newStorm(t, modes[2], seed)
+					s := newStorm(t, modes[1], seed)
 					s.plant = plant
 					s.rage(150)
 					s.calm()

@@ -106,7 +106,7 @@ func TestOnlyStartsCountForMaxDeliveries(t *testing.T) {
 // A message that was postponed twenty times was poison.
 func TestAMessageMayBePostponedAsOftenAsItLikes(t *testing.T) {
 	for _, as := range []Encoding{Envelope, Text} {
-		for _, dedupe := range []Dedupe{DedupeNone, DedupeRedelivery, DedupeOwner, DedupeComplete} {
+		for _, dedupe := range []Dedupe{DedupeNone, DedupeOwner, DedupeComplete} {
 			inBubble(t, func(t *testing.T, r *rig) {
 				r.sendAs(as, "m")
 				runs, last := 0, 0

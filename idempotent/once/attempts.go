@@ -30,7 +30,7 @@ func (o *Once) attemptsOf(key string) tables.Entity[attempts] {
 
 // attempt counts that a key is begun, before it is: a process that dies has counted. The caller holds the lock of the key.
 func (o *Once) attempt(ctx context.Context, key string) error {
-	if o.attempts == 0 {
+	if o.attempts <= 0 {
 		return nil
 	}
 	used := 0
@@ -48,7 +48,7 @@ func (o *Once) attempt(ctx context.Context, key string) error {
 }
 
 func (o *Once) forgetAttempts(ctx context.Context, key string) error {
-	if o.attempts == 0 {
+	if o.attempts <= 0 {
 		return nil
 	}
 	_, err := optimistic.Delete(ctx, o.attemptsOf(key), optimistic.State{}, &optimistic.WriteOptions{SendOptions: o.sending()})

@@ -25,7 +25,7 @@ func TestAContextThatEndsSaysWhatWasGoingOn(t *testing.T) {
 		_, err := o.Do(t.Context(), "k", nil, func(context.Context, *pessimistic.Hold) ([]byte, error) {
 			ctx, cancel := ended()
 			defer cancel()
-			_, _, err := o.Await(ctx, "k", nil, Wait{})
+			_, err := o.Await(ctx, "k", nil, Wait{})
 			return nil, err
 		})
 		check("wait for results/once-locks/k", err)

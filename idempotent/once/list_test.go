@@ -32,7 +32,7 @@ func TestKeysAreListedWithTheirStates(t *testing.T) {
 		if _, err := o.Forget(t.Context(), "old"); err != nil {
 			t.Fatal(err)
 		}
-		run, _, err := o.Begin(t.Context(), "running", nil)
+		run, err := o.Begin(t.Context(), "running", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +81,7 @@ func TestKeysAreListedWithTheirStates(t *testing.T) {
 // A key that is finished and released between the two looks is not listed as one that has failed.
 func TestAKeyThatIsFinishedWhileKeysAreListedIsDone(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
-		run, _, err := r.once(r.service).Begin(t.Context(), "k", nil)
+		run, err := r.once(r.service).Begin(t.Context(), "k", nil)
 		if err != nil {
 			t.Fatal(err)
 		}

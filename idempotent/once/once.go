@@ -37,6 +37,9 @@ var (
 	// ErrMismatch reports that the key was used before with another payload: nothing was run, and nothing is replayed.
 	ErrMismatch = errors.New("the key was used with another payload")
 
+	// ErrDone reports that the key has a result already. The error in the chain is a *DoneError, which has it.
+	ErrDone = errors.New("it is done")
+
 	// ErrAttempts reports that the key was begun as often as Options.Attempts allows, and has no result: nothing was run.
 	ErrAttempts = errors.New("its attempts are used up")
 )
@@ -77,9 +80,6 @@ func New(locks *pessimistic.Locker, table *aztables.Client, opts *Options) (*Onc
 		return nil, errors.New("once: no Locker or no table client")
 	}
 	o := ptr.Value(opts)
-	if o.Attempts < 0 {
-		return nil, fmt.Errorf("once: Attempts of %d: it must not be negative; 0 is no bound", o.Attempts)
-	}
 	if o.Keep != 0 && o.Keep < leastKeep {
 		return nil, fmt.Errorf("once: Keep of %v: it must be at least %v; 0 is for ever", o.Keep, leastKeep)
 	}
@@ -94,7 +94,8 @@ func New(locks *pessimistic.Locker, table *aztables.Client, opts *Options) (*Onc
 // Options configures a Once. The zero value selects the defaults.
 type Options struct {
 	// Attempts is how often a key is begun, over all processes, until it has a result: one that fails and one that dies count. After
-	// that, Do and Begin return ErrAttempts until the key is forgotten. It costs 2 requests for each time. Defaults to 0: no bound.
+	// that, Do and Begin return ErrAttempts until the key is forgotten. It costs 2 requests for each time. A negative value means no bound,
+	// which is the default.
 	Attempts int
 
 	// Keep is how long the results that this Once stores are kept, at least an hour: a key that is used again after that runs again. A
@@ -150,21 +151,43 @@ const (
 func (o *Once) Do(ctx context.Context, key string, payload []byte, fn func(ctx context.Context, h *pessimistic.Hold) ([]byte, error)) (out Result, err error) {
 	ctx, end := o.span(ctx, "once.Do", key)
 	defer func() { end(err) }()
-	run, out, err := o.Begin(ctx, key, payload)
-	if run == nil {
-		return out, err
+	run, err := o.Begin(ctx, key, payload)
+	if done, ok := errors.AsType[*DoneError](err); ok {
+		return done.Result, nil
+	}
+	if err != nil {
+		return Result{}, err
 	}
 	return run.Do(ctx, fn)
 }
 
-// Begin is the first half of Do, for work that is not a function. If the key was done before, there is no Run, and
-// Result is the stored result. Errors: ErrInProgress; ErrMismatch; ErrAttempts; and the service's error. After an error nothing is
-// held. Requests: 1 to replay; otherwise 6, and 5 for a key that was tried before; 2 more with Options.Attempts.
-func (o *Once) Begin(ctx context.Context, key string, payload []byte) (run *Run, out Result, err error) {
+// DoneError reports that a key has a result: nothing is left to be done.
+type DoneError struct {
+	Key    string
+	Result Result
+}
+
+func (e *DoneError) Error() string {
+	return fmt.Sprintf("%s was done at %s", e.Key, e.Result.At.Format(time.RFC3339))
+}
+
+// Unwrap returns ErrDone.
+func (*DoneError) Unwrap() error { return ErrDone }
+
+// Begin is the first half of Do, for work that is not a function. Errors: *DoneError with the stored result, if the key was done before;
+// ErrInProgress; ErrMismatch; ErrAttempts; and the service's error. After an error nothing is
+// held. Requests: 1 if the key is done; otherwise 6, and 5 for a key that was tried before; 2 more with Options.Attempts.
+func (o *Once) Begin(ctx context.Context, key string, payload []byte) (run *Run, err error) {
 	ctx, end := o.span(ctx, "once.Begin", key)
-	defer func() { end(err) }()
+	defer func() {
+		if errors.Is(err, ErrDone) {
+			end(nil)
+			return
+		}
+		end(err)
+	}()
 	if err := checkKey(key); err != nil {
-		return nil, Result{}, err
+		return nil, err
 	}
 	sum := sha256.Sum256(payload)
 	hash := hex.EncodeToString(sum[:])
@@ -172,30 +195,36 @@ func (o *Once) Begin(ctx context.Context, key string, payload []byte) (run *Run,
 	if markers.Missing(err) { // before fn runs, so that its result can be stored
 		err = o.table.Create(ctx)
 	}
-	if done || err != nil {
-		return nil, out, err
+	if err != nil {
+		return nil, err
+	}
+	if done {
+		return nil, &DoneError{key, out}
 	}
 	h, err := o.locks.TryLock(ctx, "once/"+url.PathEscape(o.lock(key)))
 	if errors.Is(err, pessimistic.ErrHeld) {
-		return nil, Result{}, fmt.Errorf("%w: %w", ErrInProgress, err)
+		return nil, fmt.Errorf("%w: %w", ErrInProgress, err)
 	}
 	if err != nil {
-		return nil, Result{}, err
+		return nil, err
 	}
-	held := &Run{Hold: h, Keep: o.keep, once: o, key: key, hash: hash}
+	held := &Run{hold: h, Keep: o.keep, once: o, key: key, hash: hash}
 	defer func() {
 		if run == nil { // also if a hook ends the goroutine
 			_ = held.Release(ctx)
 		}
 	}()
 	out, held.stored, err = o.look(h.Context(), key, hash) // done between our look and our lock
-	if err == nil && !held.stored {
-		err = o.attempt(h.Context(), key)
+	if err != nil {
+		return nil, err
 	}
-	if err != nil || held.stored {
-		return nil, out, err
+	if held.stored {
+		return nil, &DoneError{key, out}
 	}
-	return held, Result{}, nil
+	if err := o.attempt(h.Context(), key); err != nil {
+		return nil, err
+	}
+	return held, nil
 }
 
 // Look returns the result stored for a key, and whether there is one. Requests: 1.

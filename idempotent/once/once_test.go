@@ -337,3 +337,31 @@ func TestALockThatKeysShareIsKept(t *testing.T) {
 		}
 	})
 }
+
+// TestTheRunOfADoneKeyCannotBeTakenForOne: Begin returned neither a Run nor an error for it.
+func TestTheRunOfADoneKeyCannotBeTakenForOne(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		o := r.once(r.service)
+		run, err := o.Begin(t.Context(), "k", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := run.Finish(t.Context(), []byte("result")); err != nil {
+			t.Fatal(err)
+		}
+		if err := run.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for name, begin := range map[string]func() (*Run, error){
+			"Begin": func() (*Run, error) { return o.Begin(t.Context(), "k", nil) },
+			"Await": func() (*Run, error) { return o.Await(t.Context(), "k", nil, Wait{}) },
+		} {
+			r.service.Reset()
+			run, err := begin()
+			done, ok := errors.AsType[*DoneError](err)
+			if run != nil || !errors.Is(err, ErrDone) || !ok || string(done.Result.Value) != "result" || !done.Result.Replayed || r.service.Requests() != 1 {
+				t.Errorf("%s: %v, %v in %d requests", name, run, err, r.service.Requests())
+			}
+		}
+	})
+}

@@ -3,7 +3,6 @@ package once
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -103,7 +102,7 @@ func TestWaitingOutlastsAnOutage(t *testing.T) {
 			ended := make(chan end, 1)
 			var refused []error
 			go func() {
-				run, _, err := r.once(wire).Await(t.Context(), "k", nil, Wait{Refused: func(err error) error { refused = append(refused, err); return nil }})
+				run, err := r.once(wire).Await(t.Context(), "k", nil, Wait{Refused: func(err error) error { refused = append(refused, err); return nil }})
 				ended <- end{run, err}
 			}()
 			pass(20 * time.Second)
@@ -112,7 +111,7 @@ func TestWaitingOutlastsAnOutage(t *testing.T) {
 			wire.SetFaults()
 			_ = first.Release(t.Context())
 			got := <-ended
-			if got.err != nil || got.run == nil || got.run.Context().Err() != nil {
+			if got.err != nil || got.run == nil || got.run.Hold().Context().Err() != nil {
 				t.Fatalf("%s: %+v", kind, got)
 			}
 			_ = got.run.Release(t.Context())
@@ -130,7 +129,7 @@ func TestAServiceThatNeverAnsweredIsWaitedForForAMinute(t *testing.T) {
 		o := r.once(wire)
 		wire.SetFaults(aztest.Fault{Kind: aztest.Refuse})
 		began := time.Now()
-		_, _, err := o.Await(t.Context(), "k", nil, Wait{})
+		_, err := o.Await(t.Context(), "k", nil, Wait{})
 		if took := time.Since(began); !azerr.Classify(err).Transient() || took < time.Minute || took > 80*time.Second {
 			t.Errorf("%v after %v", err, took)
 		}
@@ -152,7 +151,7 @@ func TestAWaitEndsWhenItHasTo(t *testing.T) {
 				time.AfterFunc(5*time.Second, func() { wire.SetFaults(aztest.Fault{Kind: kind}) })
 			}
 			began := time.Now()
-			_, _, err = o.Await(t.Context(), "k", nil, Wait{Until: began.Add(20 * time.Second), Ended: over})
+			_, err = o.Await(t.Context(), "k", nil, Wait{Until: began.Add(20 * time.Second), Ended: over})
 			if took := time.Since(began); !errors.Is(err, over) || took < 19*time.Second || took > 21*time.Second || kind == "" && !errors.Is(err, ErrInProgress) {
 				t.Errorf("%s: %v after %v", kind, err, took)
 			}
@@ -176,7 +175,7 @@ func TestAWaitEndsAfterASuspension(t *testing.T) {
 			return time.Hour
 		}
 		defer func() { clock.Jumped = nil }()
-		_, _, err = r.once(r.service).Await(t.Context(), "k", nil, Wait{Until: began.Add(20 * time.Minute)})
+		_, err = r.once(r.service).Await(t.Context(), "k", nil, Wait{Until: began.Add(20 * time.Minute)})
 		if took := time.Since(began); !errors.Is(err, ErrInProgress) || took > 15*time.Second {
 			t.Errorf("%v after %v", err, took)
 		}
@@ -188,11 +187,7 @@ func TestAWaitEndsAfterASuspension(t *testing.T) {
 
 // begun is a process that works on a key.
 func (r *rig) begun(key string) (*Run, error) {
-	run, _, err := r.once(r.service).Begin(r.t.Context(), key, nil)
-	if err == nil && run == nil {
-		err = fmt.Errorf("%s is done", key)
-	}
-	return run, err
+	return r.once(r.service).Begin(r.t.Context(), key, nil)
 }
 
 // TestARunThatIsReclaimedGoesOn: a *pessimistic.Lease was returned, with which nothing can be finished.
@@ -206,7 +201,7 @@ func TestARunThatIsReclaimedGoesOn(t *testing.T) {
 		pass(2 * time.Minute)
 		r.service.SetFaults()
 		again, err := run.Reclaim(t.Context())
-		if err != nil || again.Fence() != run.Fence() {
+		if err != nil || again.Hold().Fence() != run.Hold().Fence() {
 			t.Fatalf("%v, %v", again, err)
 		}
 		if _, err := again.Finish(t.Context(), []byte("done")); err != nil {

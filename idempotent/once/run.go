@@ -17,8 +17,6 @@ import (
 // Run is a key that the caller is working on: its lock is held, and no result is stored. The caller must call
 // Do, or Release.
 type Run struct {
-	*pessimistic.Hold
-
 	// Note is stored with the result, for whatever reads it later: up to 1 KiB. Set it before Do or Finish.
 	Note string
 
@@ -27,31 +25,32 @@ type Run struct {
 	Keep   time.Duration
 	Series string
 
+	hold      *pessimistic.Hold
 	once      *Once
 	key, hash string
 	stored    bool // there is a result
 }
 
+// Hold returns the hold of the lock, for its Context, Fence and Guard. Release gives it back.
+func (a *Run) Hold() *pessimistic.Hold { return a.hold }
+
 // Release releases the lock, or deletes it by Hold.Remove if the key has a result and does not share its lock: it is not needed
 // again. It must not be called concurrently with Do or Finish.
 func (a *Run) Release(ctx context.Context) error {
 	if a.stored && a.once.lock(a.key) == a.key {
-		return a.Remove(ctx)
+		return a.hold.Remove(ctx)
 	}
-	return a.Hold.Release(ctx)
+	return a.hold.Release(ctx)
 }
 
-// Reclaim continues a Run whose Context has ended, as Lease.Reclaim does.
+// Reclaim continues a Run whose lock's context has ended, as pessimistic.Lease.Reclaim does.
 func (a *Run) Reclaim(ctx context.Context) (*Run, error) {
-	h, err := a.Hold.Reclaim(ctx)
-	switch {
-	case err != nil:
+	h, err := a.hold.Reclaim(ctx)
+	if err != nil {
 		return nil, err
-	case h == a.Hold:
-		return a, nil
 	}
 	again := *a
-	again.Hold = h
+	again.hold = h
 	return &again, nil
 }
 
@@ -61,8 +60,8 @@ func (a *Run) Reclaim(ctx context.Context) (*Run, error) {
 // and those of Finish. Requests: 2.
 func (a *Run) Do(ctx context.Context, fn func(ctx context.Context, h *pessimistic.Hold) ([]byte, error)) (Result, error) {
 	defer func() { _ = a.Release(ctx) }() // also after a panic; a stored result stays
-	result, err := fn(a.Context(), a.Hold)
-	if lost := context.Cause(a.Context()); errors.Is(lost, pessimistic.ErrLost) {
+	result, err := fn(a.hold.Context(), a.hold)
+	if lost := context.Cause(a.hold.Context()); errors.Is(lost, pessimistic.ErrLost) {
 		return Result{}, lost
 	}
 	if err != nil {
@@ -96,12 +95,12 @@ func (a *Run) Finish(ctx context.Context, result []byte) (out Result, err error)
 		_ = retry.Sleep(storing, finishGrace)
 		cancel(context.Cause(ctx))
 	})()
-	e := entity{Payload: a.hash, Result: result, At: time.Now().UTC(), Fence: int64(a.Fence()), Note: a.Note, Expires: expiry(a.Keep)}
+	e := entity{Payload: a.hash, Result: result, At: time.Now().UTC(), Fence: int64(a.hold.Fence()), Note: a.Note, Expires: expiry(a.Keep)}
 	if strings.HasPrefix(row(a.key), hashed) {
 		e.Key = a.key
 	}
 	for n := 0; ; n++ {
-		if lost := a.Guard(storing); lost != nil {
+		if lost := a.hold.Guard(storing); lost != nil {
 			if storing.Err() != nil && err != nil {
 				return Result{}, err
 			}

@@ -37,7 +37,7 @@ var errOver = errors.New("the wait is over")
 //
 // Errors: those of Begin that do not pass; at Until the last one, which is ErrInProgress if another process works on the key,
 // wrapped together with Ended; the cause of ctx. Requests: those of Begin; while it waits, 2 each time.
-func (o *Once) Await(ctx context.Context, key string, payload []byte, w Wait) (*Run, Result, error) {
+func (o *Once) Await(ctx context.Context, key string, payload []byte, w Wait) (*Run, error) {
 	began, answered := time.Now(), false
 	var last error
 	for n := 0; ; n++ {
@@ -45,7 +45,7 @@ func (o *Once) Await(ctx context.Context, key string, payload []byte, w Wait) (*
 		if n > 0 && !w.Until.IsZero() && until.Left() < time.Second { // the last try
 			until = clock.Now().Add(time.Second)
 		}
-		run, out, err := o.beginBefore(ctx, until, key, payload)
+		run, err := o.beginBefore(ctx, until, key, payload)
 		if errors.Is(err, errOver) && last != nil {
 			err = last
 		}
@@ -54,9 +54,9 @@ func (o *Once) Await(ctx context.Context, key string, payload []byte, w Wait) (*
 		answered = answered || busy || azerr.Classify(err).Status != 0
 		switch {
 		case err == nil, ctx.Err() != nil, !busy && !errors.Is(err, errOver) && !passes(err):
-			return run, out, err
+			return run, err
 		case !busy && !answered && time.Since(began) >= unanswered:
-			return nil, Result{}, err
+			return nil, err
 		}
 		pause := max(pause(n), azerr.Classify(err).RetryAfter)
 		if !w.Until.IsZero() {
@@ -64,36 +64,36 @@ func (o *Once) Await(ctx context.Context, key string, payload []byte, w Wait) (*
 		}
 		switch {
 		case pause <= 0 && w.Ended != nil:
-			return nil, Result{}, fmt.Errorf("%w: %w", w.Ended, err)
+			return nil, fmt.Errorf("%w: %w", w.Ended, err)
 		case pause <= 0:
-			return nil, Result{}, err
+			return nil, err
 		case w.Refused != nil:
 			if err := w.Refused(err); err != nil {
-				return nil, Result{}, err
+				return nil, err
 			}
 		}
 		if err := retry.Sleep(ctx, pause); err != nil {
-			return nil, Result{}, fmt.Errorf("wait for %s: %w", o.at(key).Resource(), err)
+			return nil, fmt.Errorf("wait for %s: %w", o.at(key).Resource(), err)
 		}
 	}
 }
 
 // beginBefore is Begin, which gives up at the given time unless that is zero or has passed. The hold's context does not end then.
-func (o *Once) beginBefore(ctx context.Context, until clock.Instant, key string, payload []byte) (*Run, Result, error) {
+func (o *Once) beginBefore(ctx context.Context, until clock.Instant, key string, payload []byte) (*Run, error) {
 	if until.IsZero() || until.Left() <= 0 {
 		return o.Begin(ctx, key, payload)
 	}
 	trying, cancel := context.WithCancelCause(ctx)
 	timer := time.AfterFunc(until.Left(), func() { cancel(errOver) })
-	run, out, err := o.Begin(trying, key, payload)
+	run, err := o.Begin(trying, key, payload)
 	if !timer.Stop() && run != nil {
 		_ = run.Release(ctx)
 		run, err = nil, errOver
 	}
 	if run == nil {
 		cancel(nil)
-		return nil, out, err
+		return nil, err
 	}
-	context.AfterFunc(run.Context(), func() { cancel(nil) })
-	return run, out, nil
+	context.AfterFunc(run.hold.Context(), func() { cancel(nil) })
+	return run, nil
 }

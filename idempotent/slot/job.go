@@ -46,9 +46,12 @@ func (j *Job) Do(ctx context.Context, fn func(ctx context.Context, h *pessimisti
 		return once.Result{}, fmt.Errorf("%s: %w", j.Name, err)
 	}
 	key := due.Key(j.Name)
-	run, out, err := j.Keys.Await(ctx, key, nil, once.Wait{Until: time.Now().Add(due.Until), Ended: fmt.Errorf("%s: %w", key, ErrEnded)})
-	if run == nil {
-		return out, err
+	run, err := j.Keys.Await(ctx, key, nil, once.Wait{Until: time.Now().Add(due.Until), Ended: fmt.Errorf("%s: %w", key, ErrEnded)})
+	if done, ok := errors.AsType[*once.DoneError](err); ok {
+		return done.Result, nil
+	}
+	if err != nil {
+		return once.Result{}, err
 	}
 	j.Schedule.Keep(run, j.Name, due)
 	return run.Do(ctx, func(ctx context.Context, h *pessimistic.Hold) ([]byte, error) { return fn(ctx, h, due) })

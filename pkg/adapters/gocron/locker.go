@@ -87,7 +87,7 @@ func (l *Locker) Lock(ctx context.Context, job string) (gocron.Lock, error) {
 	}
 	due, err := schedule.Due(ctx, l.clock, 0)
 	if err == nil {
-		if r.Run, _, err = l.keys.Begin(ctx, due.Key(job), nil); err == nil && r.Run == nil {
+		if r.slot, err = l.keys.Begin(ctx, due.Key(job), nil); errors.Is(err, once.ErrDone) {
 			err = ErrDone
 		}
 	}
@@ -123,7 +123,7 @@ func (l *Locker) Watch() gocron.JobOption {
 
 // run is a slot that this process works on.
 type run struct {
-	*once.Run
+	slot   *once.Run
 	locker *Locker
 	job    string
 	failed bool // guarded by the locker's mu
@@ -138,7 +138,7 @@ func (r *run) Unlock(ctx context.Context) (err error) {
 	failed := r.failed
 	r.locker.mu.Unlock()
 	if !failed {
-		_, err = r.Finish(ctx, nil)
+		_, err = r.slot.Finish(ctx, nil)
 	}
-	return errors.Join(err, r.Release(ctx))
+	return errors.Join(err, r.slot.Release(ctx))
 }

@@ -104,11 +104,6 @@ func parseKeep(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// doneBefore reports that the key was completed before, so that nothing is run.
-type doneBefore struct{ out idem.Result }
-
-func (*doneBefore) Error() string { return "it was completed before" }
-
 // maxPayload bounds --payload, which is read into memory.
 const maxPayload = 4 << 20
 
@@ -149,15 +144,11 @@ func (r *runner) runKey(ctx context.Context, k *pessimistic.Locker, once *idem.O
 	err := lock.RunUnder(ctx, r.f, &r.UnderFlags, lock.Acquisition{
 		Locker: k, What: r.key.String(), Name: r.lockName(),
 		Acquire: func(ctx context.Context) (_ *pessimistic.Hold, err error) {
-			var before idem.Result
-			if run, before, err = once.Await(ctx, r.key.Blob, payload, r.wait()); err != nil {
+			if run, err = once.Await(ctx, r.key.Blob, payload, r.wait()); err != nil {
 				return nil, err
 			}
-			if run == nil {
-				return nil, &doneBefore{before}
-			}
 			r.noteMissed(ctx, once)
-			return run.Hold, nil
+			return run.Hold(), nil
 		},
 		Env: func() []string {
 			env := []string{"AZCONC_ONCE_KEY=" + r.key.Blob}
@@ -170,8 +161,8 @@ func (r *runner) runKey(ctx context.Context, k *pessimistic.Locker, once *idem.O
 		Finish:  func(ctx context.Context) error { return r.finish(ctx, run, kept) },
 		Release: func(ctx context.Context) error { return run.Release(ctx) },
 	})
-	if before, ok := errors.AsType[*doneBefore](err); ok {
-		return r.replay(before.out)
+	if done, ok := errors.AsType[*idem.DoneError](err); ok {
+		return r.replay(done.Result)
 	}
 	if errors.Is(err, idem.ErrMismatch) {
 		return fail.Judged(fail.ExitConflict, "mismatch", fmt.Errorf("%v was completed with another command line or payload, and does not run again", r.key))

@@ -65,9 +65,8 @@ another consumer can receive the message. Output of the command passes through; 
 
 The table --markers, which is created if it is missing, records messages. --dedupe selects which, and to what end:
 
-  owner       one of several copies of a message is handled, and the others are deleted (the default)
-  redelivery  only a message that was handled and could not be deleted is recorded; copies are handled like other messages
-  none        no table is used, and copies are handled like other messages
+  owner  one of several copies of a message is handled, and the others are deleted (the default)
+  none   no table is used, and copies are handled like other messages
 
 With --inbox a message takes effect once, however often it is sent and delivered, even if processes are killed: the command
 prints writes to one table partition, in the format of azconc table transact, and azconc carries them out in one transaction
@@ -123,7 +122,7 @@ func (opts *consumeOptions) add(set *pflag.FlagSet) {
 	set.StringVar(&opts.Exec, "exec", "", "`command` to run, with a shell")
 	flags.Required(set, "exec", "")
 	TableFlag(set, &opts.Markers, "markers", "`table` that records which copy of a message is handled; created if it is missing (default "+defaultMarkers+")")
-	flags.OneOf(set, (*string)(&o.Dedupe), "dedupe", "what --markers records; none with --inbox", string(idempotent.DedupeOwner), string(idempotent.DedupeRedelivery), string(idempotent.DedupeNone))
+	flags.OneOf(set, (*string)(&o.Dedupe), "dedupe", "what --markers records; none with --inbox", string(idempotent.DedupeOwner), string(idempotent.DedupeNone))
 	named(set, &opts.Inbox, "inbox", "`table/partition` to which the command's output is applied, once per message", parseInbox)
 	named(set, &opts.SendTo, "send-to", "`queues`, with commas between them, that the command's output can send to; needs --inbox", parseQueues)
 	named(set, &opts.Claims, "claim-check", "`container` with bodies that are too large for a message", ref.ParseContainer)
