@@ -84,7 +84,8 @@
 //
 // No free lock is refused because others came before. They have it to themselves for three quarters of the time that the call may still
 // wait (MaxWait, or the deadline of its context; 1 s with NoWait) at most, and never for more than 5 s; then the call takes it. If the lock
-// becomes free at the end of MaxWait, the call takes it too, and those before it keep their places.
+// becomes free at the end of MaxWait, the call takes it too, and those before it keep their places. Only a call that is cancelled before
+// that has not taken the lock, and the next call meets the same tickets.
 //
 // A releaser that crashes before it stamps or releases leaves a lease that expires, and waiters that look. Waiters that were killed, a
 // record that is foreign or forged, or a blob that is missing, full or of another type, cost the order and at most 5 s, once: the lease

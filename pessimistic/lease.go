@@ -197,8 +197,5 @@ func during(ctx, other context.Context) (context.Context, context.CancelFunc) {
 // may have continued while another client held the lease.
 func Do(ctx context.Context, target Resource, opts *AcquireOptions, fn func(ctx context.Context, l *Lease) error) error {
 	l, err := Acquire(ctx, target, opts)
-	if err != nil {
-		return err
-	}
-	return locks.Do(ctx, l, ErrLost, fn)
+	return locks.Do(ctx, l, err, ErrLost, fn)
 }

@@ -218,10 +218,7 @@ func (k *Locker) TryLock(ctx context.Context, name string) (*Hold, error) {
 // Do locks, runs fn, and releases the lock when fn has returned. Errors are those of the package's Do.
 func (k *Locker) Do(ctx context.Context, name string, opts *LockOptions, fn func(ctx context.Context, h *Hold) error) error {
 	h, err := k.Lock(ctx, name, opts)
-	if err != nil {
-		return err
-	}
-	return locks.Do(ctx, h, ErrLost, fn)
+	return locks.Do(ctx, h, err, ErrLost, fn)
 }
 
 // TableLock returns the name of the lock of a table, or, if partition is not empty, of that partition. Tables have no

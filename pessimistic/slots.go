@@ -30,18 +30,24 @@ func (k *Locker) newSlots(ctx context.Context, all locks.Slots, opts *LockOption
 		return nil, err
 	}
 	s := &slots{acquisition: a, all: all}
-	a.name, a.claim.remote.path, s.survey = all.Prefix(), k.Path(all.Name), s.anyFree
-	a.claim.began, a.claim.waited = a.claim.began.Add(-all.Waited), all.Waited
+	s.partOf(all)
+	a.name, s.survey = all.Prefix(), s.anyFree
 	a.queue.look, a.queue.woken = s.look, all.Freed
 	return s, nil
+}
+
+// partOf makes the call a part of the wait for all of the locks, in whose name it reports.
+func (a *acquisition) partOf(all locks.Slots) {
+	a.claim.remote.path = a.k.Path(all.Name)
+	a.claim.began, a.claim.waited = a.claim.began.Add(-all.Waited), all.Waited
 }
 
 func init() {
 	locks.LockAny, locks.LockGate, locks.AwaitNone = (*Locker).lockAny, (*Locker).lockGate, (*Locker).awaitNone
 }
 
-// lockAny waits until it holds one of several locks, and returns its number: it is what package shared builds semaphores of. Those who wait sign up beside the first of the locks. How far they have been
-// served says the record that has been stamped last.
+// lockAny waits until it holds one of several locks, and returns its number: it is what package shared builds semaphores of. Those who
+// wait sign up beside the first of the locks. How far they have been served says the record that has been stamped last.
 //
 // Errors and what they leave behind are those of Lock. Requests: see shared.Semaphore.
 func (k *Locker) lockAny(ctx context.Context, all locks.Slots, opts *LockOptions) (*Hold, int, error) {
@@ -86,14 +92,13 @@ func (s *slots) lock(ctx context.Context) (*Hold, int, error) {
 	}
 }
 
-// lockGate locks the gate of several locks, in whose name it reports: nobody has chosen that of the gate. Errors and requests: those of
-// Lock.
+// lockGate locks the gate of several locks. Errors and requests: those of Lock.
 func (k *Locker) lockGate(ctx context.Context, all locks.Slots, opts *LockOptions) (*Hold, error) {
 	a, err := k.newAcquisition(ctx, all.Gate(), opts)
 	if err != nil {
 		return nil, err
 	}
-	a.claim.remote.path = k.Path(all.Name)
+	a.partOf(all)
 	return k.lock(ctx, a)
 }
 

@@ -75,9 +75,8 @@ func (w *RWLock) TryLock(ctx context.Context) (*pessimistic.Hold, error) {
 //
 // Requests: those of Semaphore.Acquire, and 1 to look at the gate. If it is held, 1 to leave the slot, and those of Locker.Lock
 // for the gate, of its release, and of another Semaphore.Acquire.
-func (w *RWLock) RLock(ctx context.Context, opts *pessimistic.LockOptions) (_ *Slot, err error) {
+func (w *RWLock) RLock(ctx context.Context, opts *pessimistic.LockOptions) (*Slot, error) {
 	began := time.Now()
-	defer func() { sinceBegan(err, began) }()
 	slot, err := w.readers.Acquire(ctx, opts)
 	if err != nil {
 		return nil, err
@@ -99,16 +98,13 @@ func (w *RWLock) RLock(ctx context.Context, opts *pessimistic.LockOptions) (_ *S
 	}
 	// In the line of the writers: those who hold the gate enter one after the other. A writer that has the gate after us sees the slot
 	// only if we still held the gate when we had the slot.
+	readers := *w.readers
 	for {
-		o := ptr.Value(opts)
-		if o.MaxWait > 0 {
-			o.MaxWait = max(o.MaxWait-time.Since(began), time.Nanosecond)
-		}
-		h, err := lockGate(w.locker, ctx, w.readers.all, &o)
+		readers.all.Waited = time.Since(began)
+		h, err := lockGate(w.locker, ctx, readers.all, opts)
 		if err != nil {
 			return nil, err
 		}
-		readers := *w.readers
 		readers.all.Waited = time.Since(began)
 		slot, err := readers.Acquire(ctx, opts)
 		lost := h.Guard(ctx)
@@ -120,16 +116,6 @@ func (w *RWLock) RLock(ctx context.Context, opts *pessimistic.LockOptions) (_ *S
 	}
 }
 
-// sinceBegan makes the error of the last of several waits tell how long all of them took.
-func sinceBegan(err error, began time.Time) {
-	if ended, ok := errors.AsType[*locks.EndedWait](err); ok {
-		err = ended.Held
-	}
-	if held, ok := errors.AsType[*pessimistic.HeldError](err); ok && held.Waited > 0 {
-		held.Waited = time.Since(began)
-	}
-}
-
 // TryRLock is RLock without waiting.
 func (w *RWLock) TryRLock(ctx context.Context) (*Slot, error) {
 	return w.RLock(ctx, &pessimistic.LockOptions{NoWait: true})
@@ -138,17 +124,11 @@ func (w *RWLock) TryRLock(ctx context.Context) (*Slot, error) {
 // Do runs fn while holding the lock alone. Errors are those of the package's Do.
 func (w *RWLock) Do(ctx context.Context, opts *pessimistic.LockOptions, fn func(ctx context.Context, h *pessimistic.Hold) error) error {
 	h, err := w.Lock(ctx, opts)
-	if err != nil {
-		return err
-	}
-	return locks.Do(ctx, h, pessimistic.ErrLost, fn)
+	return locks.Do(ctx, h, err, pessimistic.ErrLost, fn)
 }
 
 // RDo runs fn as one of the readers. Errors are those of the package's Do.
 func (w *RWLock) RDo(ctx context.Context, opts *pessimistic.LockOptions, fn func(ctx context.Context, s *Slot) error) error {
 	s, err := w.RLock(ctx, opts)
-	if err != nil {
-		return err
-	}
-	return locks.Do(ctx, s, pessimistic.ErrLost, fn)
+	return locks.Do(ctx, s, err, pessimistic.ErrLost, fn)
 }

@@ -92,8 +92,5 @@ func (s *Semaphore) TryAcquire(ctx context.Context) (*Slot, error) {
 // Do acquires a slot, runs fn, and releases the slot when fn has returned. Errors are those of the package's Do.
 func (s *Semaphore) Do(ctx context.Context, opts *pessimistic.LockOptions, fn func(ctx context.Context, slot *Slot) error) error {
 	slot, err := s.Acquire(ctx, opts)
-	if err != nil {
-		return err
-	}
-	return locks.Do(ctx, slot, pessimistic.ErrLost, fn)
+	return locks.Do(ctx, slot, err, pessimistic.ErrLost, fn)
 }

@@ -86,10 +86,13 @@ type Holding interface {
 	Release(ctx context.Context) error
 }
 
-// Do runs fn under h, and releases h when fn has returned or panicked. If the context of the work or the release ended
-// with an error that is lost, the result is one too. Any other error of the release is not the work's: the lease expires
-// by itself.
-func Do[H Holding](ctx context.Context, h H, lost error, fn func(ctx context.Context, h H) error) (err error) {
+// Do runs fn under h, which was acquired unless acquired is an error, and releases h when fn has returned or panicked. If the context
+// of the work or the release ended with an error that is lost, the result is one too. Any other error of the release is not the
+// work's: the lease expires by itself.
+func Do[H Holding](ctx context.Context, h H, acquired, lost error, fn func(ctx context.Context, h H) error) (err error) {
+	if acquired != nil {
+		return acquired
+	}
 	defer func() { // also after a panic or runtime.Goexit, before it continues
 		over := context.Cause(h.Context())
 		if released := h.Release(ctx); !errors.Is(over, lost) {
