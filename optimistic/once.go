@@ -22,7 +22,7 @@ func Read[T any](ctx context.Context, target Target[T], opts *ReadOptions) (_ *V
 		return nil, err
 	}
 	o := ptr.Value(opts)
-	c, err := o.Begin("read", t.Resource())
+	c, err := o.call("read", t.Resource())
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func writeOnce[T any](ctx context.Context, name string, target Target[T], base *
 	if err != nil {
 		return Result{}, err
 	}
-	c, err := o.Begin(op, t.Resource())
+	c, err := o.call(op, t.Resource())
 	if err != nil {
 		return Result{}, err
 	}
@@ -157,7 +157,7 @@ func Delete[T any](ctx context.Context, target Target[T], base State, opts *Writ
 	if err != nil {
 		return Result{}, err
 	}
-	c, err := o.Begin("delete", t.Resource())
+	c, err := o.call("delete", t.Resource())
 	if err != nil {
 		return Result{}, err
 	}

@@ -1,7 +1,6 @@
 package optimistic
 
 import (
-	"context"
 	"errors"
 	"time"
 
@@ -11,7 +10,6 @@ import (
 	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/ptr"
-	"github.com/azconc/azconc/pkg/resource"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -101,28 +99,13 @@ const (
 	ConfirmNever
 )
 
-// Begin begins an operation with these options, for the packages below this one. The error names the field that is out of
-// range.
-func (o SendOptions) Begin(op, resource string) (*protocol.Call, error) {
+// call begins an operation with these options. The error names the field that is out of range.
+func (o SendOptions) call(op, resource string) (*protocol.Call, error) {
 	s, err := o.settings()
 	if err != nil {
 		return nil, err
 	}
 	return protocol.NewCall(op, resource, s), nil
-}
-
-// On is Begin for an operation on the resource of an SDK client. It also opens the operation's span, whose name is
-// package.Operation; end ends it with *err.
-func (o SendOptions) On(ctx context.Context, span, op string, client interface{ URL() string }) (_ context.Context, _ *protocol.Call, end func(err *error), err error) {
-	if err := sealed.NotNil(op, "client", client); err != nil {
-		return nil, nil, nil, err
-	}
-	c, err := o.Begin(op, resource.Path(client.URL()))
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	ctx, end = c.Start(ctx, span)
-	return ctx, c, end, nil
 }
 
 // settings returns the options as the protocol has them, with their defaults filled in.
@@ -131,6 +114,11 @@ func (o SendOptions) settings() (protocol.Settings, error) {
 		NoLineage: o.NoLineage, Tries: o.Tries, TryTimeout: o.TryTimeout, MinRate: o.MinRate, Recreate: o.Recreate,
 		Pause: o.Pause, Grace: o.Grace, Confirm: protocol.Confirm(o.ConfirmConflicts), Hooks: o.Hooks,
 	}.WithDefaults()
+}
+
+// The packages below this one begin their operations by it.
+func init() {
+	sealed.Begin = func(o any, op, resource string) (*protocol.Call, error) { return o.(SendOptions).call(op, resource) }
 }
 
 // UpdateOptions tunes Update. The zero value is the default.

@@ -18,9 +18,8 @@ import (
 // printing is a target that logs the lineage it is given, and stores another one, which lacks the entry of its write.
 type printing struct {
 	sealed.Target[optest.Counter]
+	optimistic.Sealed[optest.Counter]
 }
-
-func (p printing) Protocol() sealed.Target[optest.Counter] { return p }
 
 func (p printing) Prepare(base *sealed.Version[optest.Counter], value optest.Counter, lineage protocol.Lineage, c sealed.Conditions) (protocol.Prepared, error) {
 	fmt.Fprintf(io.Discard, "%v %s", lineage, lineage.OperationsString())
@@ -35,7 +34,8 @@ func TestPrintingALineageStoresNothing(t *testing.T) {
 		if _, err := optimistic.Update(t.Context(), blobs.NewJSON[optest.Counter](client), optest.Increment, nil); err != nil {
 			t.Fatal(err)
 		}
-		target := printing{blobs.NewJSON[optest.Counter](client).Protocol()}
+		blob, _ := sealed.Behind[optest.Counter](blobs.NewJSON[optest.Counter](client))
+		target := printing{Target: blob}
 		s.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Match: aztest.Writes, Count: 1})
 		_, err := optimistic.Update(t.Context(), target, optest.Increment, nil)
 		if n := optest.Count(t, client); n != 2 || !errors.Is(err, optimistic.ErrOutcomeUnknown) {

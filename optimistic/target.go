@@ -1,6 +1,8 @@
 package optimistic
 
 import (
+	"fmt"
+
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/optimistic/internal/sealed"
 )
@@ -8,15 +10,19 @@ import (
 // Target is a value in Azure Storage that can be read together with its version and written back on a condition: the
 // content of a blob, its metadata, an entity, and so on. The packages below this one make targets.
 //
-// The interface is sealed: its second method is for package optimistic, and only the packages of azconc implement it. All
-// targets are safe for concurrent use.
+// The interface is sealed: only the packages of azconc implement it. All targets are safe for concurrent use.
 type Target[T any] interface {
 	// Resource names the target by path, never by URL: a URL may carry a SAS.
 	Resource() string
 
-	// Protocol returns the target as the operations of package optimistic use it.
-	Protocol() sealed.Target[T]
+	targets(T)
 }
+
+// Sealed makes a type of the packages below this one a Target. Elsewhere it is of no use: the operations refuse a type that they
+// do not know.
+type Sealed[T any] struct{}
+
+func (Sealed[T]) targets(T) {}
 
 // intentOf returns the operation that a call carries out on target.
 func intentOf(target any, operationID string) protocol.Intent {
@@ -31,6 +37,9 @@ func open[T any](op string, target Target[T]) (sealed.Target[T], error) {
 	if err := sealed.NotNil(op, "target", target); err != nil {
 		return nil, err
 	}
-	t := target.Protocol()
+	t, ok := sealed.Behind[T](target)
+	if !ok {
+		return nil, fmt.Errorf("%s: target: a %T is none of azconc's; the packages below optimistic make targets", op, target)
+	}
 	return t, sealed.NotNil(op, "target", t)
 }

@@ -50,7 +50,7 @@ func Update[T any](ctx context.Context, target Target[T], change func(ctx contex
 
 // update is Update for the operation that is named.
 func update[T any](ctx context.Context, name string, target sealed.Target[T], change func(context.Context, *T) error, o UpdateOptions) (_ Result, err error) {
-	call, err := o.Begin(strings.ToLower(name), target.Resource())
+	call, err := o.call(strings.ToLower(name), target.Resource())
 	if err != nil {
 		return Result{}, err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/anyblob"
+	"github.com/azconc/azconc/optimistic/internal/begin"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
@@ -133,7 +134,7 @@ func appendTo(ctx context.Context, client *appendblob.Client, id string, data []
 	if id != "" {
 		record = "Record"
 	}
-	ctx, call, end, err := o.On(ctx, "appends.Append"+record, "append", client)
+	ctx, call, end, err := begin.On(ctx, o.SendOptions, "appends.Append"+record, "append", client)
 	if err != nil {
 		return AppendResult{}, err
 	}

@@ -54,7 +54,7 @@ type Blob[T any] struct {
 	// DefaultMaxSize.
 	MaxSize int64
 
-	_ struct{}
+	kind[T]
 }
 
 // NewBytes returns the content of a block blob as bytes. Whether they have changed is decided by their length and a hash of 64
@@ -83,7 +83,19 @@ type blobCarry struct {
 
 func (b Blob[T]) Resource() string { return resource.Path(b.Client.URL()) }
 
-func (b Blob[T]) Protocol() sealed.Target[T] { return contentTarget[T]{b} }
+func (b Blob[T]) protocol() any { return contentTarget[T]{b} }
+
+// kind makes a type a Target. What is behind it is found by its method protocol.
+type kind[T any] = optimistic.Sealed[T]
+
+func init() {
+	sealed.Opens(func(target any) any {
+		if t, ok := target.(interface{ protocol() any }); ok {
+			return t.protocol()
+		}
+		return nil
+	})
+}
 
 // contentTarget is a Blob to the operations of package optimistic.
 type contentTarget[T any] struct{ Blob[T] }

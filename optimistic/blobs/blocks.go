@@ -9,6 +9,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/begin"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/wire"
@@ -44,7 +45,7 @@ func StageBlock(ctx context.Context, client *blockblob.Client, id string, data [
 		return optimistic.Result{}, fmt.Errorf("block %q: %d bytes are not 1 to %d", id, len(data), maxBlockSize)
 	}
 	o.MinRate = cmp.Or(o.MinRate, minRate)
-	ctx, c, end, err := o.On(ctx, "blobs.StageBlock", "stage", client)
+	ctx, c, end, err := begin.On(ctx, o.SendOptions, "blobs.StageBlock", "stage", client)
 	if err != nil {
 		return optimistic.Result{}, err
 	}
@@ -86,7 +87,7 @@ func CommitBlocks(ctx context.Context, client *blockblob.Client, ids []string, o
 		}
 		encoded[i] = encodeBlockID(id)
 	}
-	ctx, call, end, err := o.On(ctx, "blobs.CommitBlocks", "commit", client)
+	ctx, call, end, err := begin.On(ctx, o.SendOptions, "blobs.CommitBlocks", "commit", client)
 	if err != nil {
 		return optimistic.Result{}, err
 	}
@@ -113,7 +114,7 @@ type Block struct {
 // the blob's ETag, which is empty until a first commit. Transient faults are retried. Errors are ErrNotFound and those
 // of the service. Cost: 1 request.
 func ListBlocks(ctx context.Context, client *blockblob.Client, kind blockblob.BlockListType, opts *optimistic.ReadOptions) (_ []Block, _ optimistic.State, err error) {
-	ctx, c, end, err := ptr.Value(opts).On(ctx, "blobs.ListBlocks", "list blocks of", client)
+	ctx, c, end, err := begin.On(ctx, ptr.Value(opts).SendOptions, "blobs.ListBlocks", "list blocks of", client)
 	if err != nil {
 		return nil, optimistic.State{}, err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/anyblob"
+	"github.com/azconc/azconc/optimistic/internal/begin"
 	"github.com/azconc/azconc/optimistic/internal/meta"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/optimistic/internal/sealed"
@@ -97,7 +98,7 @@ func Copy(ctx context.Context, destination, source *blob.Client, opts *CopyOptio
 	if o.Poll < 0 {
 		return CopyResult{}, fmt.Errorf("CopyOptions.Poll: %v is negative", o.Poll)
 	}
-	ctx, call, end, err := o.On(ctx, "blobs.Copy", "copy", destination)
+	ctx, call, end, err := begin.On(ctx, o.SendOptions, "blobs.Copy", "copy", destination)
 	if err != nil {
 		return CopyResult{}, err
 	}

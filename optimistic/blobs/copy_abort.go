@@ -10,6 +10,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/anyblob"
+	"github.com/azconc/azconc/optimistic/internal/begin"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
@@ -43,7 +44,7 @@ func AbortCopy(ctx context.Context, destination *blob.Client, copyID string, opt
 	if copyID == "" {
 		return optimistic.Result{}, errors.New("abort copy: the id of the copy is empty")
 	}
-	ctx, c, end, err := o.On(ctx, "blobs.AbortCopy", "abort copy", destination)
+	ctx, c, end, err := begin.On(ctx, o.SendOptions, "blobs.AbortCopy", "abort copy", destination)
 	if err != nil {
 		return optimistic.Result{}, err
 	}

@@ -62,8 +62,6 @@ type deletion struct {
 	confirmed bool
 }
 
-func (d *deletion) Protocol() sealed.Target[map[string]string] { return d }
-
 // Remove implements Target: one Delete Blob.
 func (d *deletion) Remove(base protocol.State, _ sealed.Conditions) (protocol.Write, error) {
 	all := d.o.Conditions

@@ -13,6 +13,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/anyblob"
+	"github.com/azconc/azconc/optimistic/internal/begin"
 	"github.com/azconc/azconc/optimistic/internal/meta"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/optimistic/internal/sealed"
@@ -88,7 +89,7 @@ func Download(ctx context.Context, client *blob.Client, w io.Writer, opts *Downl
 	if err != nil {
 		return DownloadResult{}, err
 	}
-	ctx, call, end, err := o.On(ctx, "blobs.Download", "get", client)
+	ctx, call, end, err := begin.On(ctx, o.SendOptions, "blobs.Download", "get", client)
 	if err != nil {
 		return DownloadResult{}, err
 	}

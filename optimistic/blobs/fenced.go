@@ -52,9 +52,6 @@ type fencedTarget[T any] struct {
 	holder fence.Holder
 }
 
-// Protocol implements optimistic.Target.
-func (b fencedTarget[T]) Protocol() sealed.Target[T] { return b }
-
 // Traits implements Target.
 func (b fencedTarget[T]) Traits() sealed.Traits {
 	traits := b.contentTarget.Traits()

@@ -49,7 +49,7 @@ type HTTPHeaders struct {
 type Headers struct {
 	Client *blob.Client // required
 
-	_ struct{}
+	kind[HTTPHeaders]
 }
 
 // NewHeaders returns the HTTP headers of a blob as a Target.
@@ -57,7 +57,7 @@ func NewHeaders(client *blob.Client) Headers { return Headers{Client: client} }
 
 func (h Headers) Resource() string { return resource.Path(h.Client.URL()) }
 
-func (h Headers) Protocol() sealed.Target[HTTPHeaders] { return headersTarget{h} }
+func (h Headers) protocol() any { return headersTarget{h} }
 
 // headersTarget is a Headers to the operations of package optimistic.
 type headersTarget struct{ Headers }

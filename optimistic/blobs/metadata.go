@@ -27,7 +27,7 @@ import (
 type Metadata struct {
 	Client *blob.Client // required
 
-	_ struct{}
+	kind[map[string]string]
 }
 
 // NewMetadata returns the user metadata of a blob as a Target.
@@ -35,7 +35,7 @@ func NewMetadata(client *blob.Client) Metadata { return Metadata{Client: client}
 
 func (m Metadata) Resource() string { return resource.Path(m.Client.URL()) }
 
-func (m Metadata) Protocol() sealed.Target[map[string]string] { return metadataTarget{m} }
+func (m Metadata) protocol() any { return metadataTarget{m} }
 
 // metadataTarget is a Metadata to the operations of package optimistic.
 type metadataTarget struct{ Metadata }

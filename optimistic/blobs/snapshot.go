@@ -14,6 +14,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/anyblob"
+	"github.com/azconc/azconc/optimistic/internal/begin"
 	"github.com/azconc/azconc/optimistic/internal/meta"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/optimistic/internal/sealed"
@@ -86,7 +87,7 @@ func Snapshot(ctx context.Context, c *container.Client, name string, opts *Snaps
 		return SnapshotResult{}, err
 	}
 	client := c.NewBlobClient(name)
-	ctx, call, end, err := o.On(ctx, "blobs.Snapshot", "snapshot", client)
+	ctx, call, end, err := begin.On(ctx, o.SendOptions, "blobs.Snapshot", "snapshot", client)
 	if err != nil {
 		return SnapshotResult{}, err
 	}

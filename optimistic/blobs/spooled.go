@@ -32,7 +32,7 @@ type Spooled struct {
 	// Dir is the directory of the files, required: it belongs to the caller, who removes it, or the files, afterwards.
 	Dir string
 
-	_ struct{}
+	kind[Content]
 }
 
 // Content is content in memory or in a file. The zero value is empty.
@@ -46,7 +46,7 @@ const spoolAbove = 1 << 20
 
 func (s Spooled) Resource() string { return s.Blob.Resource() }
 
-func (s Spooled) Protocol() sealed.Target[Content] {
+func (s Spooled) protocol() any {
 	if s.Blob.Codec == nil {
 		s.Blob.Codec = BytesCodec{}
 	}

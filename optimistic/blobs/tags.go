@@ -43,11 +43,14 @@ import (
 // tags notice each other. Version.ETag is computed from the tags by azconc, and can be used for IfMatch only here.
 //
 // Cost: 1 request to read, 1 to write. Both require permission to read and to write tags.
-func NewTags(client *blob.Client) optimistic.Target[map[string]string] { return tagsTarget{client} }
+func NewTags(client *blob.Client) optimistic.Target[map[string]string] {
+	return tagsTarget{Client: client}
+}
 
-type tagsTarget struct{ Client *blob.Client }
-
-func (t tagsTarget) Protocol() sealed.Target[map[string]string] { return t }
+type tagsTarget struct {
+	Client *blob.Client
+	kind[map[string]string]
+}
 
 // tagCarry is the part of a read that the following write needs.
 type tagCarry struct {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/anyblob"
+	"github.com/azconc/azconc/optimistic/internal/begin"
 	"github.com/azconc/azconc/optimistic/internal/meta"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/optimistic/internal/sealed"
@@ -118,7 +119,7 @@ func Upload(ctx context.Context, client *blockblob.Client, r io.Reader, opts *Up
 	if err != nil {
 		return optimistic.Result{}, err
 	}
-	ctx, call, end, err := o.On(ctx, "blobs.Upload", "put", client)
+	ctx, call, end, err := begin.On(ctx, o.SendOptions, "blobs.Upload", "put", client)
 	if err != nil {
 		return optimistic.Result{}, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/anyblob"
+	"github.com/azconc/azconc/optimistic/internal/begin"
 	"github.com/azconc/azconc/optimistic/internal/meta"
 	"github.com/azconc/azconc/pkg/ptr"
 	"github.com/azconc/azconc/pkg/wire"
@@ -53,7 +54,7 @@ func Create(ctx context.Context, client *pageblob.Client, size int64, opts *Crea
 	if err := meta.ValidateAll(o.Metadata); err != nil {
 		return optimistic.Result{}, err
 	}
-	ctx, c, end, err := o.On(ctx, "pages.Create", "create pages", client)
+	ctx, c, end, err := begin.On(ctx, o.SendOptions, "pages.Create", "create pages", client)
 	if err != nil {
 		return optimistic.Result{}, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/anyblob"
+	"github.com/azconc/azconc/optimistic/internal/begin"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
@@ -60,7 +61,7 @@ func writePages(ctx context.Context, name, op string, p pageWrite, o PutOptions)
 	if err := o.Conditions.Validate(); err != nil {
 		return optimistic.Result{}, err
 	}
-	ctx, c, end, err := o.On(ctx, name, op, client)
+	ctx, c, end, err := begin.On(ctx, o.SendOptions, name, op, client)
 	if err != nil {
 		return optimistic.Result{}, err
 	}
@@ -99,7 +100,7 @@ func RaiseSequenceNumber(ctx context.Context, client *pageblob.Client, n int64, 
 	if o.OperationID != "" {
 		return 0, optimistic.Result{}, errors.New("OperationID: raising is idempotent by itself, and nothing would remember the operation")
 	}
-	ctx, c, end, err := o.On(ctx, "pages.RaiseSequenceNumber", "raise sequence number", client)
+	ctx, c, end, err := begin.On(ctx, o.SendOptions, "pages.RaiseSequenceNumber", "raise sequence number", client)
 	if err != nil {
 		return 0, optimistic.Result{}, err
 	}

@@ -58,7 +58,7 @@ type Range struct {
 	// Sequence is checked by the write and by the read before it. A failure is final. Defaults to none.
 	Sequence SequenceConditions
 
-	_ struct{}
+	kind[[]byte]
 }
 
 // NewRange returns a range of a page blob as a Target.
@@ -68,7 +68,19 @@ func NewRange(client *pageblob.Client, offset, count int64) Range {
 
 func (p Range) Resource() string { return resource.Path(p.Client.URL()) }
 
-func (p Range) Protocol() sealed.Target[[]byte] { return rangeTarget{p} }
+func (p Range) protocol() any { return rangeTarget{p} }
+
+// kind makes a type a Target. What is behind it is found by its method protocol.
+type kind[T any] = optimistic.Sealed[T]
+
+func init() {
+	sealed.Opens(func(target any) any {
+		if t, ok := target.(interface{ protocol() any }); ok {
+			return t.protocol()
+		}
+		return nil
+	})
+}
 
 // rangeTarget is a Range to the operations of package optimistic.
 type rangeTarget struct{ Range }

@@ -8,6 +8,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
+	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/meta"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/optimistic/internal/sealed"
@@ -40,7 +41,7 @@ type ContainerMetadata struct {
 	// Access is the public access of a container that is created. Defaults to none.
 	Access *container.PublicAccessType
 
-	_ struct{}
+	kind[map[string]string]
 }
 
 // NewContainerMetadata returns the user metadata of a container as a Target.
@@ -50,7 +51,19 @@ func NewContainerMetadata(client *container.Client) ContainerMetadata {
 
 func (m ContainerMetadata) Resource() string { return resource.Path(m.Client.URL()) }
 
-func (m ContainerMetadata) Protocol() sealed.Target[map[string]string] { return metadataTarget{m} }
+func (m ContainerMetadata) protocol() any { return metadataTarget{m} }
+
+// kind makes a type a Target. What is behind it is found by its method protocol.
+type kind[T any] = optimistic.Sealed[T]
+
+func init() {
+	sealed.Opens(func(target any) any {
+		if t, ok := target.(interface{ protocol() any }); ok {
+			return t.protocol()
+		}
+		return nil
+	})
+}
 
 // metadataTarget is a ContainerMetadata to the operations of package optimistic.
 type metadataTarget struct{ ContainerMetadata }

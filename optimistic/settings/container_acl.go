@@ -51,11 +51,14 @@ const maxPolicies = 5
 // A policy that is replaced or removed may remain in force for up to 30 s (REST: "Set Container ACL").
 //
 // Cost: 1 request to read, 4 to write (2 under the caller's lease).
-func NewContainerACL(client *container.Client) optimistic.Target[ACL] { return aclTarget{client} }
+func NewContainerACL(client *container.Client) optimistic.Target[ACL] {
+	return aclTarget{Client: client}
+}
 
-type aclTarget struct{ Client *container.Client }
-
-func (a aclTarget) Protocol() sealed.Target[ACL] { return a }
+type aclTarget struct {
+	Client *container.Client
+	kind[ACL]
+}
 
 func (a aclTarget) Resource() string { return resource.Path(a.Client.URL()) }
 

@@ -57,7 +57,7 @@ func TestContainerMetadataIsWrittenInATurn(t *testing.T) {
 	if state := leaseState(t, client); state != lease.StateTypeAvailable {
 		t.Errorf("the container is %s", state)
 	}
-	v, err := NewContainerMetadata(client).Protocol().Read(t.Context())
+	v, err := metadataTarget{NewContainerMetadata(client)}.Read(t.Context())
 	if err != nil || v.Value["owner"] != "team a" || len(v.Value) != 1 || !v.Lineage.Has(res.WriteID) || v.ETag != res.ETag {
 		t.Errorf("read %+v, %v", v, err)
 	}

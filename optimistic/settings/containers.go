@@ -8,6 +8,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/begin"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
@@ -38,7 +39,7 @@ type CreateContainerOptions struct {
 // Cost: 1 request, and 1 or 2 more for every lost response. Safe for concurrent use.
 func CreateContainer(ctx context.Context, client *container.Client, opts *CreateContainerOptions) (_ optimistic.Result, err error) {
 	o, m := ptr.Value(opts), metadataTarget{NewContainerMetadata(client)}
-	ctx, c, end, err := optimistic.SendOptions{Hooks: o.Hooks, Recreate: true}.On(ctx, "settings.CreateContainer", "create", client)
+	ctx, c, end, err := begin.On(ctx, optimistic.SendOptions{Hooks: o.Hooks, Recreate: true}, "settings.CreateContainer", "create", client)
 	if err != nil {
 		return optimistic.Result{}, err
 	}

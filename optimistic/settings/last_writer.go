@@ -213,6 +213,7 @@ type setter func(ctx context.Context) error
 // lastWriter is settings to which the service gives no version, and of whose writers the last wins. azconc computes a version from
 // the settings, and looks at it before it sends a write again.
 type lastWriter[T any] struct {
+	kind[T]
 	client   any
 	resource func() string
 
@@ -222,8 +223,6 @@ type lastWriter[T any] struct {
 	// set returns the request that writes value, or nil if it equals before, with what will be stored.
 	set func(base protocol.State, before, value T, lineage protocol.Lineage) (T, protocol.Lineage, setter, error)
 }
-
-func (s lastWriter[T]) Protocol() sealed.Target[T] { return s }
 
 func (s lastWriter[T]) Resource() string { return s.resource() }
 

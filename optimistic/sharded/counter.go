@@ -61,7 +61,8 @@ func NewCounter(name string, at At, opts *Options) (*Counter, error) {
 	if first == nil {
 		return nil, fmt.Errorf("counter: at(%q) is nil; it has to make a target", name)
 	}
-	if err := sealed.NotNil("counter", fmt.Sprintf("at(%q)", name), first.Protocol()); err != nil {
+	behind, _ := sealed.Behind[Part](first)
+	if err := sealed.NotNil("counter", fmt.Sprintf("at(%q)", name), behind); err != nil {
 		return nil, err
 	}
 	c := &Counter{name: name, at: at, o: ptr.Value(opts), resource: first.Resource()}

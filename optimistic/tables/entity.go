@@ -61,7 +61,7 @@ type Entity[T any] struct {
 	RowKey       string
 	Mode         Mode // Defaults to MergeChanges.
 
-	_ struct{}
+	kind[T]
 }
 
 // NewEntity returns an entity of the client's table as a Target.
@@ -74,7 +74,19 @@ func (e Entity[T]) Resource() string {
 	return tableName(e.Client) + "/" + e.PartitionKey + "/" + e.RowKey
 }
 
-func (e Entity[T]) Protocol() sealed.Target[T] { return entityTarget[T]{e} }
+func (e Entity[T]) protocol() any { return entityTarget[T]{e} }
+
+// kind makes a type a Target. What is behind it is found by its method protocol.
+type kind[T any] = optimistic.Sealed[T]
+
+func init() {
+	sealed.Opens(func(target any) any {
+		if t, ok := target.(interface{ protocol() any }); ok {
+			return t.protocol()
+		}
+		return nil
+	})
+}
 
 // entityTarget is an Entity to the operations of package optimistic.
 type entityTarget[T any] struct{ Entity[T] }

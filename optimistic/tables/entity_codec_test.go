@@ -13,7 +13,6 @@ import (
 
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/optest"
-	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
@@ -178,7 +177,7 @@ func TestTextThatIsNotValidIsRefused(t *testing.T) {
 func TestCopiesShareNoMemory(t *testing.T) {
 	var e Entity[map[string]any]
 	value := map[string]any{"raw": []byte{1}, "n": int32(1)}
-	clone, err := e.Protocol().(sealed.Cloner[map[string]any]).Clone(value)
+	clone, err := entityTarget[map[string]any]{e}.Clone(value)
 	if err != nil || !reflect.DeepEqual(value, clone) {
 		t.Fatal(clone, err)
 	}
@@ -187,7 +186,7 @@ func TestCopiesShareNoMemory(t *testing.T) {
 		t.Error("the clone is the same map")
 	}
 	text, raw := "a", aztables.EDMBinary{1}
-	if clone, err = e.Protocol().(sealed.Cloner[map[string]any]).Clone(map[string]any{"text": &text, "raw": raw}); err != nil {
+	if clone, err = (entityTarget[map[string]any]{e}).Clone(map[string]any{"text": &text, "raw": raw}); err != nil {
 		t.Fatal(err)
 	}
 	text, raw[0] = "b", 2
@@ -196,7 +195,7 @@ func TestCopiesShareNoMemory(t *testing.T) {
 	}
 	var p Entity[Properties]
 	properties := Properties{"n": {EDMInt32, "1"}}
-	copied, _ := p.Protocol().(sealed.Cloner[Properties]).Clone(properties)
+	copied, _ := entityTarget[Properties]{p}.Clone(properties)
 	delete(copied, "n")
 	if !maps.Equal(properties, Properties{"n": {EDMInt32, "1"}}) {
 		t.Error("the clone is the same map")

@@ -70,7 +70,7 @@ func DeleteTable(ctx context.Context, client *aztables.Client, opts *TableOption
 //
 // Cost: 1 request, and 1 more for every lost response. Safe for concurrent use.
 func Upsert[T any](ctx context.Context, target Entity[T], value T, opts *TableOptions) (optimistic.Result, error) {
-	if err := sealed.NotNil("upsert", "target", target.Protocol()); err != nil {
+	if err := sealed.NotNil("upsert", "target", entityTarget[T]{target}); err != nil {
 		return optimistic.Result{}, err
 	}
 	if err := addressable(target.PartitionKey); err != nil {

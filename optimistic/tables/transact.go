@@ -10,6 +10,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
 
 	"github.com/azconc/azconc/optimistic"
+	"github.com/azconc/azconc/optimistic/internal/begin"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/optimistic/internal/sealed"
 	"github.com/azconc/azconc/pkg/azerr"
@@ -109,7 +110,7 @@ func Transact(ctx context.Context, table *aztables.Client, partition string, cha
 		return TransactResult{}, err
 	}
 	resource := tableName(table) + "/" + partition
-	call, err := o.Begin("transact", resource)
+	call, err := begin.Call(o.SendOptions, "transact", resource)
 	if err != nil {
 		return TransactResult{}, err
 	}

@@ -51,6 +51,28 @@ type Target[T any] interface {
 	Prepare(base *Version[T], value T, lineage protocol.Lineage, c Conditions) (protocol.Prepared, error)
 }
 
+// openers return what is behind a target that the users of a package can name; nil for the targets of other packages.
+var openers []func(target any) any
+
+// Opens adds the opener of a package, while that is initialised.
+func Opens(open func(target any) any) { openers = append(openers, open) }
+
+// Behind returns the Target behind an optimistic.Target: the value itself, or what the opener of its package returns.
+func Behind[T any](target any) (Target[T], bool) {
+	if t, ok := target.(Target[T]); ok {
+		return t, true
+	}
+	for _, open := range openers {
+		if t, ok := open(target).(Target[T]); ok {
+			return t, true
+		}
+	}
+	return nil, false
+}
+
+// Begin begins an operation with an optimistic.SendOptions. Package optimistic sets it while it is initialised.
+var Begin func(sendOptions any, op, resource string) (*protocol.Call, error)
+
 // Remover is a Target that can be deleted by itself.
 type Remover interface {
 	// Remove returns the deletion of base, on the condition of its ETag; an empty ETag deletes any version.
