@@ -113,3 +113,23 @@ func refused[T any](t *testing.T, name string, target optimistic.Target[T]) {
 		}
 	}
 }
+
+// foreignTarget is a type outside azconc that has taken the seal.
+type foreignTarget struct{ optimistic.Sealed[int] }
+
+func (foreignTarget) Resource() string { return "box/n" }
+
+func TestATargetOfOthersIsRefused(t *testing.T) {
+	if _, err := optimistic.Read(t.Context(), foreignTarget{}, nil); err == nil || !strings.Contains(err.Error(), "foreignTarget is none of azconc's") {
+		t.Errorf("err = %v", err)
+	}
+}
+
+// TestATypeThatEmbedsATargetIsOne, as before there was a seal.
+func TestATypeThatEmbedsATargetIsOne(t *testing.T) {
+	_, client := optest.Quiet(t, `{"n":3}`)
+	named := struct{ blobs.Blob[optest.Counter] }{blobs.NewJSON[optest.Counter](client)}
+	if v, err := optimistic.Read(t.Context(), named, nil); err != nil || v.Value.N != 3 {
+		t.Errorf("%+v, %v", v, err)
+	}
+}
