@@ -7,7 +7,6 @@ replace github.com/azconc/azconc => ../..
 replace github.com/azconc/azconc/pkg/telemetry => ../../pkg/telemetry
 
 require (
-	charm.land/bubbles/v2 v2.2.1
 	charm.land/bubbletea/v2 v2.1.1
 	charm.land/lipgloss/v2 v2.0.6
 	github.com/Azure/azure-sdk-for-go/sdk/azcore v1.24.0

@@ -129,16 +129,6 @@ func (g *grid) shorten(column int) {
 	}
 }
 
-// padded returns a cell of a column, on the right if it is a number.
-func (g *grid) padded(column int, text string) string {
-	text = ansi.Truncate(text, g.widths[column], "…")
-	space := strings.Repeat(" ", max(0, g.widths[column]-ansi.StringWidth(text)))
-	if g.columns[column].Right {
-		return space + text
-	}
-	return text + space
-}
-
 // titles returns the titles of the columns.
 func (g *grid) titles() (titles []string) {
 	for _, c := range g.columns {
@@ -147,11 +137,18 @@ func (g *grid) titles() (titles []string) {
 	return titles
 }
 
-// line returns the cells in their columns.
+// line returns the cells in their columns, without those that are left out.
 func (g *grid) line(cells []string) string {
 	var shown []string
 	for i, c := range cells {
-		shown = append(shown, g.padded(i, c))
+		if g.widths[i] == 0 {
+			continue
+		}
+		space := strings.Repeat(" ", max(0, g.widths[i]-ansi.StringWidth(c)))
+		if g.columns[i].Right {
+			c, space = space, c
+		}
+		shown = append(shown, c+space)
 	}
 	return strings.TrimRight(strings.Join(shown, strings.Repeat(" ", gap)), " ")
 }

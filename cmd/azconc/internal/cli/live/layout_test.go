@@ -37,8 +37,10 @@ func TestNamesAreShortenedWhereTheyAreAlike(t *testing.T) {
 			}
 			d.round(rows, nil)
 			seen := map[string]bool{}
-			for _, r := range d.table.Rows() {
-				seen[r[2]] = true
+			g := newGrid(locks[0], rows, at)
+			g.fit(width - margin)
+			for _, cells := range g.cells {
+				seen[cells[2]] = true
 			}
 			if len(seen) != 12 && (name != "two segments" || width > 40) { // 10 characters have no room for two differences
 				t.Errorf("%s, %d columns: %d of 12 names differ: %v", name, width, len(seen), seen)

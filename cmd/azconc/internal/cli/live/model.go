@@ -4,9 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"charm.land/bubbles/v2/key"
-	"charm.land/bubbles/v2/table"
-	"charm.land/bubbles/v2/viewport"
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
@@ -21,34 +18,23 @@ type model struct {
 	board board
 
 	width, height int
-	at            int         // of the sections: the one that is shown
 	sections      []selection // as many as the view has
-	table         table.Model
-
-	longest bool // the rows held for longest first
-
-	reading bool // page, in place of the rows
-	page    viewport.Model
+	at            int         // the one that is shown
+	longest       bool        // the rows held for longest first
+	page          string      // details in place of the rows; "" for the rows
 }
 
-// selection is the rows of a section that are shown, parts among them, and the ID of the one at the cursor.
+// selection is the rows of a section, parts among them, and where the user is in it.
 type selection struct {
-	rows []Row
-	id   string
+	rows    []Row
+	at, top int    // the selected row, and the first one on the screen
+	id      string // of the selected one, by which it is found again
 }
-
-// scroll has the keys of the table and of the page.
-var scroll = table.DefaultKeyMap()
 
 func newModel(v View, account string, redact func(string) string) *model {
-	m := &model{view: v, account: account, redact: redact, width: 80, height: 24, sections: make([]selection, len(v.Sections)), table: newTable(), page: viewport.New()}
-	m.page.SoftWrap = true
+	m := &model{view: v, account: account, redact: redact, width: 80, height: 24, sections: make([]selection, len(v.Sections))}
 	m.layOut()
 	return m
-}
-
-func newTable() table.Model {
-	return table.New(table.WithFocused(true), table.WithStyles(tableStyles))
 }
 
 func (m *model) Init() tea.Cmd { return nil }
@@ -71,14 +57,12 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 }
 
 // key carries out a key.
-func (m *model) key(k tea.KeyPressMsg) (cmd tea.Cmd) {
+func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	switch name := k.String(); {
-	case name == "ctrl+c" || name == "q" && !m.reading:
+	case name == "ctrl+c" || name == "q" && m.page == "":
 		return tea.Quit
-	case m.reading:
-		if m.reading = key.Matches(k, scroll.LineUp, scroll.LineDown, scroll.PageUp, scroll.PageDown); m.reading {
-			m.page, cmd = m.page.Update(k)
-		}
+	case m.page != "":
+		m.page = ""
 	case name == "tab":
 		m.turn()
 	case name == "enter":
@@ -86,36 +70,54 @@ func (m *model) key(k tea.KeyPressMsg) (cmd tea.Cmd) {
 	case name == "s":
 		m.longest = !m.longest
 	default:
-		if s := &m.sections[m.at]; len(s.rows) > 0 {
-			m.table, cmd = m.table.Update(k)
-			s.id = s.rows[m.table.Cursor()].ID
-		}
+		m.move(name)
 	}
-	return cmd
+	return nil
 }
 
 // turn shows the next section that has rows.
 func (m *model) turn() {
 	for range m.sections {
-		if m.show((m.at + 1) % len(m.sections)); len(m.sections[m.at].rows) > 0 {
+		if m.at = (m.at + 1) % len(m.sections); len(m.sections[m.at].rows) > 0 {
 			return
 		}
 	}
 }
 
-func (m *model) show(section int) {
-	if m.at != section {
-		m.at, m.table = section, newTable()
+// move selects another row by the keys that a pager has.
+func (m *model) move(key string) {
+	s := &m.sections[m.at]
+	switch key {
+	case "up", "k":
+		s.at--
+	case "down", "j":
+		s.at++
+	case "pgup", "b":
+		s.at -= m.rowsShown()
+	case "pgdown", "f", "space":
+		s.at += m.rowsShown()
+	case "home", "g":
+		s.at = 0
+	case "end", "G":
+		s.at = len(s.rows) - 1
+	}
+	s.choose()
+}
+
+// choose selects the row at s.at, or the next to it that there is.
+func (s *selection) choose() {
+	if s.at = max(0, min(s.at, len(s.rows)-1)); len(s.rows) > 0 {
+		s.id = s.rows[s.at].ID
 	}
 }
 
-// details shows all that is known about the row at the cursor, and what a user can do about it.
+// details shows all that is known about the selected row, and what a user can do about it.
 func (m *model) details() {
-	rows := m.sections[m.at].rows
-	if len(rows) == 0 {
+	s := m.sections[m.at]
+	if len(s.rows) == 0 {
 		return
 	}
-	row := rows[m.table.Cursor()]
+	row := s.rows[s.at]
 	g := newGrid(m.view.Sections[m.at], []Row{row}, m.board.at)
 	var lines []string
 	for i, c := range g.columns {
@@ -126,12 +128,10 @@ func (m *model) details() {
 	for _, command := range row.Commands {
 		lines = append(lines, "", show.Cell(m.redact(command)))
 	}
-	m.reading = true
-	m.page.SetContentLines(lines)
-	m.page.GotoTop()
+	m.page = strings.Join(lines, "\n")
 }
 
-// layOut puts the rows that are shown into the table.
+// layOut finds the selected row again, and the rows that have room around it.
 func (m *model) layOut() {
 	for i, s := range m.view.Sections {
 		rows := m.board.rows(s.Key)
@@ -144,33 +144,10 @@ func (m *model) layOut() {
 		m.turn()
 	}
 	s := &m.sections[m.at]
-	g := newGrid(m.view.Sections[m.at], s.rows, m.board.at)
-	g.fit(m.width - margin)
-	columns, lines := make([]table.Column, len(g.columns)), make([]table.Row, len(s.rows))
-	for i, title := range g.titles() {
-		columns[i] = table.Column{Title: g.padded(i, title), Width: g.widths[i]}
-		for n := range lines {
-			lines[n] = append(lines[n], g.padded(i, g.cells[n][i]))
-		}
-	}
-	m.table.SetWidth(m.width)
-	m.table.SetColumns(columns)
-	m.table.SetRows(lines)
-	m.table.SetHeight(max(2, m.room()))
-	m.page.SetWidth(m.width)
-	m.page.SetHeight(m.room())
-	if len(s.rows) == 0 {
-		return
-	}
-	// The cursor stays on its row. If that is gone, it is on the one that is at its place now, or the last.
-	at := max(0, m.table.Cursor())
 	if i := slices.IndexFunc(s.rows, func(r Row) bool { return r.ID == s.id }); i >= 0 {
-		at = i
+		s.at = i
 	}
-	if by := at - m.table.Cursor(); by < 0 {
-		m.table.MoveUp(-by)
-	} else {
-		m.table.MoveDown(by)
-	}
-	s.id = s.rows[at].ID
+	s.choose() // if it is gone, the one that is at its place now, or the last
+	room := m.rowsShown()
+	s.top = max(0, s.at-room+1, min(s.top, s.at, len(s.rows)-room))
 }

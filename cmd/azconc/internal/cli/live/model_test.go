@@ -268,6 +268,16 @@ func TestKeysOfTheView(t *testing.T) {
 	}
 }
 
+// The screen said that there was nothing, when the last row of the section that the user had chosen was gone.
+func TestASectionWithoutRowsMakesWayForOneWithSome(t *testing.T) {
+	d := newDesk(t, 80, 24)
+	d.round(append(many(3), queueOf("orders")), nil)
+	d.press("tab")
+	d.round(many(3), nil)
+	d.shows("[Locks: 3, 2 in use]", "> held", "lock-000")
+	d.hides("there are no")
+}
+
 func TestTheKeysFitTheScreen(t *testing.T) {
 	d := newDesk(t, 40, 24)
 	d.round([]Row{queueOf("orders")}, nil)

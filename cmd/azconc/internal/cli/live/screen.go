@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"charm.land/bubbles/v2/table"
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
@@ -19,27 +18,20 @@ import (
 
 // The styles. Nothing is said by a colour alone.
 var (
-	plain = lipgloss.NewStyle()
-	title = plain.Bold(true)
-	faint = plain.Faint(true)
-	alarm = plain.Foreground(lipgloss.Red)
+	plain  = lipgloss.NewStyle()
+	title  = plain.Bold(true)
+	faint  = plain.Faint(true)
+	alarm  = plain.Foreground(lipgloss.Red)
+	chosen = plain.Reverse(true)
 )
 
 // margin is where the cursor is.
 const margin = 2
 
-var tableStyles = table.Styles{
-	Header: faint.PaddingLeft(gap),
-	Cell:   plain.PaddingLeft(gap),
-	Selected: plain.Reverse(true).Transform(func(row string) string {
-		return ">" + strings.TrimPrefix(row, " ")
-	}),
-}
-
 // faultsMost is how many errors are shown.
 const faultsMost = 3
 
-// head returns the lines above the body: the view, its requests and its errors.
+// head returns the first lines: the view, its requests and its errors.
 func (m *model) head() []string {
 	b := &m.board
 	words, cost := []string{title.Render(m.view.Title)}, ""
@@ -63,14 +55,13 @@ func (m *model) head() []string {
 	if b.note != "" {
 		lines = append(lines, faint.Render(show.Cell(b.note)))
 	}
-	return append(lines, "", m.tabs())
+	return append(lines, "")
 }
 
 // tabs names the sections, the selected one with its counts; only that one where there is no room for the others.
 func (m *model) tabs() string {
 	var names []string
 	for i, s := range m.view.Sections {
-		rows := m.sections[i].rows
 		count, used := 0, 0
 		for _, r := range m.board.rows(s.Key) {
 			if count++; !r.Idle {
@@ -80,8 +71,8 @@ func (m *model) tabs() string {
 		name := fmt.Sprintf("%s: %d", s.Title, count)
 		if i == m.at {
 			name = title.Render(fmt.Sprintf("[%s, %d in use]", name, used))
-			if len(rows) > m.table.Height() {
-				name += fmt.Sprintf(" row %d of %d", m.table.Cursor()+1, len(rows))
+			if rows := m.sections[i].rows; len(rows) > m.rowsShown() {
+				name += fmt.Sprintf(" row %d of %d", m.sections[i].at+1, len(rows))
 			}
 		}
 		names = append(names, name)
@@ -94,24 +85,35 @@ func (m *model) tabs() string {
 
 // foot returns the lines below the body.
 func (m *model) foot() []string {
-	if m.reading {
-		return []string{"", "up, down: scroll   any other key: back"}
+	if m.page != "" {
+		return []string{"", "any key: back"}
 	}
 	return []string{"", faint.Render("tab next  enter more  q quit  s longest")}
 }
 
-// room is the height of the body.
-func (m *model) room() int { return max(1, m.height-len(m.head())-len(m.foot())) }
+// rowsShown is how many rows have room, between the names of the sections with the titles of the columns, and the keys.
+func (m *model) rowsShown() int { return max(1, m.height-len(m.head())-2-len(m.foot())) }
 
-// body returns the lines between head and foot.
+// body returns the lines between the names of the sections and the keys.
 func (m *model) body() []string {
+	s := m.sections[m.at]
 	switch {
-	case m.reading:
-		return strings.Split(m.page.View(), "\n")
-	case len(m.sections[m.at].rows) == 0:
+	case m.page != "":
+		return strings.Split(ansi.Wrap(m.page, m.width, ""), "\n")
+	case len(s.rows) == 0:
 		return []string{m.nothing()}
 	}
-	return strings.Split(m.table.View(), "\n")
+	g := newGrid(m.view.Sections[m.at], s.rows, m.board.at)
+	g.fit(m.width - margin)
+	lines := []string{faint.Render("  " + g.line(g.titles()))}
+	for i := s.top; i < min(s.top+m.rowsShown(), len(s.rows)); i++ {
+		style, mark := plain, "  "
+		if i == s.at {
+			style, mark = chosen, "> "
+		}
+		lines = append(lines, style.Render(mark+g.line(g.cells[i])))
+	}
+	return lines
 }
 
 // nothing says why there are no rows.
@@ -131,7 +133,7 @@ func (m *model) nothing() string {
 
 // View returns the screen: as many lines as it has, none wider than it. A very low one keeps the keys.
 func (m *model) View() tea.View {
-	head, foot, body := m.head(), m.foot(), m.body()
+	head, foot, body := append(m.head(), m.tabs()), m.foot(), m.body()
 	for len(head)+len(body)+len(foot) < m.height {
 		body = append(body, "")
 	}

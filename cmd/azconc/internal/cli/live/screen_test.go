@@ -97,7 +97,7 @@ func TestTheScreenIsLeftAsItWas(t *testing.T) {
 			out, keyboard, end := session(t, t.Context(), oneLock(), env)
 			out.until(t, "nightly")
 			_, _ = io.WriteString(keyboard, "\r")
-			out.until(t, "any other key: back")
+			out.until(t, "any key: back")
 			_, _ = io.WriteString(keyboard, "x")
 			_, _ = io.WriteString(keyboard, "q")
 			if err := end(); err != nil {
