@@ -52,6 +52,22 @@ func TestAnExtensionWhoseAnswerIsLostSaysSo(t *testing.T) {
 	}
 }
 
+// "The message was hidden" stood beside "it may not have been applied".
+func TestAnExtensionThatNothingProvesIsUnknown(t *testing.T) {
+	for _, kind := range []aztest.FaultKind{aztest.LoseAnswer, aztest.LoseRequest} {
+		inBubble(t, func(t *testing.T, r *rig) {
+			r.send("a")
+			p := r.process()
+			m := r.received()
+			p.wire.SetFaults(aztest.Fault{Kind: kind})
+			_, err := Extend(t.Context(), p.queue, m, time.Minute, nil)
+			if !errors.Is(err, ErrOutcomeUnknown) || errors.Is(err, ErrReceiptUnknown) || !strings.Contains(err.Error(), "it may be hidden for longer") {
+				t.Errorf("%s: %v", kind, err)
+			}
+		})
+	}
+}
+
 // The SDK alone would replace the text by an empty one.
 func TestWithoutThePolicyNothingIsWiped(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {

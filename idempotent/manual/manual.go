@@ -35,7 +35,7 @@ var (
 	// the message can be neither extended nor deleted until it is received again.
 	ErrReceiptUnknown = queues.ErrReceiptUnknown
 
-	// ErrOutcomeUnknown reports that a message may have been deleted. The error in the chain is an *UnknownError.
+	// ErrOutcomeUnknown reports that a message may have been deleted, or hidden for longer. The error in the chain is an *UnknownError.
 	ErrOutcomeUnknown = azerr.ErrOutcomeUnknown
 )
 
@@ -144,19 +144,19 @@ func Delete(ctx context.Context, queue *azqueue.QueueClient, m Delivery, opts *O
 		case f.Ambiguous && f.Outcome.Kind == azerr.Lost && clock.Of(m.HeldUntil).Left() > 0:
 			return wire.Final, nil
 		case f.Ambiguous:
-			return wire.Final, m.unknown(queue, "no message has this receipt: the request whose response was lost has deleted it, or another consumer has received it", f.Err)
+			return wire.Final, m.unknown("delete", queue, "no message has this receipt: the request whose response was lost has deleted it, or another consumer has received it", f.Err)
 		}
 		return wire.Final, fmt.Errorf("%w: %w", idempotent.ErrOwnershipLost, f.Err)
 	}})
 	if err != nil && sent.Ambiguous > 0 && !errors.Is(err, ErrOutcomeUnknown) {
-		err = m.unknown(queue, "the response was lost", cmp.Or(sent.Last, err))
+		err = m.unknown("delete", queue, "the response was lost", cmp.Or(sent.Last, err))
 	}
 	return sent.Ambiguous, err
 }
 
-// unknown returns the error of a deletion that nothing proves.
-func (m Delivery) unknown(queue *azqueue.QueueClient, why string, err error) error {
-	return &UnknownError{Op: "delete", Resource: resource.Path(queue.URL()) + "/messages/" + m.MessageID, Why: why, Err: azerr.Clean(err)}
+// unknown returns the error of a request that nothing proves.
+func (m Delivery) unknown(op string, queue *azqueue.QueueClient, why string, err error) error {
+	return &UnknownError{Op: op, Resource: resource.Path(queue.URL()) + "/messages/" + m.MessageID, Why: why, Err: azerr.Clean(err)}
 }
 
 // refused reports whether the service does not know the message under its pop receipt. If it does not take the receipt for one,
@@ -178,7 +178,7 @@ type ExtendResult struct {
 // has, and the error says so.
 //
 // Errors: idempotent.ErrOwnershipLost if the pop receipt is not current, because the message was received or extended
-// since, or deleted; ErrReceiptUnknown; and the service's error, as for Delete. Transient faults are retried until ctx
+// since, or deleted; ErrReceiptUnknown; *UnknownError if the service did not answer again; and the service's error, as for Delete. Transient faults are retried until ctx
 // ends, or for a minute. Requests: 1.
 func Extend(ctx context.Context, queue *azqueue.QueueClient, m Delivery, visibility time.Duration, opts *Options) (res ExtendResult, err error) {
 	switch {
@@ -196,7 +196,7 @@ func Extend(ctx context.Context, queue *azqueue.QueueClient, m Delivery, visibil
 	pop, visible, known := r.Known()
 	if err != nil {
 		if !known && !errors.Is(err, ErrReceiptUnknown) {
-			err = fmt.Errorf("%w: %w", ErrReceiptUnknown, err)
+			err = m.unknown("extend", queue, "the response was lost: it may be hidden for longer, under another pop receipt", err)
 		}
 		return ExtendResult{}, err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/blobs"
+	"github.com/azconc/azconc/pkg/azerr"
 )
 
 type copyResult struct {
@@ -37,7 +38,7 @@ func newCopyCmd(f *cli.Factory) *cobra.Command {
 		Long: `Copy the first blob onto the second, within the service. Content and metadata come from one version of the source.
 
 Conditions apply to the destination; those whose names begin with --source apply to the source. The service reads the source,
-so it may also be a URL with a SAS. If the response to the request is lost, an id in the destination's metadata shows whether
+so it may also be a URL with a SAS; without --metadata, azconc reads its metadata first, which takes the right to read it. If the response to the request is lost, an id in the destination's metadata shows whether
 the copy started. A copy that does not end at once is pending: --wait waits for it, azconc blob abort-copy ends it.`,
 		Annotations: map[string]string{cli.ResourceArg: "true"},
 		Example: `  azconc blob copy jobs/state.json backup/state.json --wait
@@ -77,6 +78,10 @@ the copy started. A copy that does not end at once is pending: --wait waits for 
 			}
 			if r.CopyID != "" && r.Status == "pending" {
 				return nil, fail.WithHint(err, "the copy continues; to end it: azconc blob abort-copy "+show.Quote(to.String())+" "+r.CopyID)
+			}
+			if metadata == nil && r.SourceETag == "" && azerr.Classify(err).Kind == azerr.Unauthorised {
+				return nil, fail.WithHint(fmt.Errorf("the metadata of the source, %s, are not readable, and nothing was copied: %w", from, err),
+					"permit reading it, the letter r of a SAS, or give --metadata, with which it is not read first")
 			}
 			return nil, err
 		}

@@ -77,8 +77,8 @@ func newExtendCmd(f *cli.Factory) *cobra.Command {
 		Long: `Hide a received message for --visibility from now on; 0s makes it visible at once. Its text does not change. The new pop
 receipt is printed, and the old one becomes invalid. With a stale receipt nothing changes, and the exit code is 9.
 
-If the response is lost, so is the new pop receipt, and the exit code is 5: the message is hidden, and nobody can delete it
-before it is visible again.`,
+If the response is lost, so is the new pop receipt, and the exit code is 5: nobody can delete the message before it is visible
+again.`,
 		Example: `  RECEIPT=$(azconc queue extend orders 1f3c… --pop-receipt "$RECEIPT" --visibility 5m)`,
 	}
 	visibility := 30 * time.Second
@@ -86,7 +86,7 @@ before it is visible again.`,
 	return cli.On(f, cmd, holding(cmd), queueOf(f), func(ctx context.Context, on held, queue *azqueue.QueueClient) (cli.Result, error) {
 		e, err := manual.Extend(ctx, queue, on.delivery, visibility, nil)
 		if errors.Is(err, manual.ErrReceiptUnknown) {
-			return nil, &fail.UnknownError{Why: "the message is hidden, and its new pop receipt is not known", Err: err}
+			return nil, fail.WithHint(fail.Judged(fail.ExitUnknown, "unknown", err), "receive it again when it is visible, in "+visibility.String()+" at the latest")
 		}
 		return extendResult{
 			Outcome: "extended", Queue: on.queue, MessageID: on.delivery.MessageID, PopReceipt: e.PopReceipt, NextVisible: show.Time(e.NextVisible),

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
@@ -72,6 +73,23 @@ func TestACopyThatIsAbortedWhileWaitedForHasFailed(t *testing.T) {
 		r := runOn(t.Context(), s, nil, nil, "blob", "copy", "jobs/a", "jobs/b", "--wait", "--timeout", "1m", "-o", "json")
 		if v := r.json(t); r.code != 1 || v["copy_status"] != "aborted" {
 			t.Errorf("exit %d, %v, want 1", r.code, v)
+		}
+	})
+}
+
+// The 403 of a SAS that may write and not read named no way out.
+func TestACopyOfASourceThatMayNotBeReadSaysWhatIsMissing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := pending(t)
+		s.HoldCopies(false)
+		s.SetFaults(aztest.Fault{Kind: aztest.Answer, Status: 403, Code: "AuthorizationPermissionMismatch", Match: aztest.Op("Get Blob Properties")})
+		r := runOn(t.Context(), s, nil, nil, "blob", "copy", "jobs/a", "jobs/b")
+		if r.code != fail.ExitUnauthorised || !strings.Contains(r.stderr, "the metadata of the source, jobs/a, are not readable, and nothing was copied") ||
+			!strings.Contains(r.stderr, "hint: permit reading it, the letter r of a SAS, or give --metadata") {
+			t.Errorf("exit %d, %s", r.code, r.stderr)
+		}
+		if r := runOn(t.Context(), s, nil, nil, "blob", "copy", "jobs/a", "jobs/b", "--metadata", "a=b"); r.code != 0 {
+			t.Errorf("with metadata: exit %d, %s", r.code, r.stderr)
 		}
 	})
 }
