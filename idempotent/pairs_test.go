@@ -1,0 +1,180 @@
+package idempotent
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/azconc/azconc/pkg/aztest"
+)
+
+// pairing is a message and a consumer that are made of features, and what the model expects of them.
+type pairing struct {
+	has  []string
+	mode mode
+	o    ConsumerOptions
+}
+
+func (p pairing) with(feature string) bool { return slices.Contains(p.has, feature) }
+
+// features are what is tried in pairs. The exclusive ones of one group cannot be combined.
+var features = []struct{ name, group string }{
+	{"markers", "dedupe"}, {"results", "dedupe"}, {"inbox", ""}, {"large body", "body"}, {"text", "body"},
+	{"copy", ""}, {"fails once", "outcome"}, {"poison", "outcome"}, {"budget", ""}, {"a process that died", ""},
+}
+
+// pairings are all features alone and in pairs.
+func pairings() (all []pairing) {
+	for i, a := range features {
+		all = append(all, pairing{has: []string{a.name}})
+		for _, b := range features[i+1:] {
+			one := pairing{has: []string{a.name, b.name}}
+			if a.group != "" && a.group == b.group || one.with("text") && (one.with("inbox") || one.with("copy")) { // a text has no id
+				continue
+			}
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// run sends and consumes the message while the answer to the k-th request of the consumer is lost, and reports whether there was one.
+func (p pairing) run(t *testing.T, r *rig, k *ClaimCheck, n int) (met bool) {
+	switch {
+	case p.with("markers"):
+		p.mode.dedupe = DedupeOwner
+	case p.with("results"):
+		p.mode.dedupe = DedupeComplete
+	default:
+		p.mode.dedupe = DedupeNone
+	}
+	copies, body := 1, []byte("m")
+	if p.with("copy") {
+		copies = 2
+	}
+	if p.with("large body") {
+		body = noise(70_000)
+	}
+	for range copies {
+		if p.with("text") {
+			r.sendAs(Text, "m")
+		} else {
+			r.sendBody(k, "m", body)
+		}
+	}
+	if p.with("a process that died") {
+		r.receiveAndDie(1, 3*time.Second)
+		pass(4 * time.Second)
+	}
+	proc := r.process()
+	proc.wire.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Skip: n, Count: 1})
+	o := ConsumerOptions{
+		Markers: proc.markers, Dedupe: p.mode.dedupe, Poison: proc.poison, ClaimCheck: r.claims(proc.wire), Applied: proc.inbox.appliedIn("p"),
+		Visibility: 10 * time.Second, Backoff: pollEvery(time.Second), Poll: pollEvery(time.Second), Concurrency: 4,
+	}
+	if p.with("budget") {
+		o.Concurrency, o.Budget = 0, NewBudget(2)
+	}
+	var lock sync.Mutex
+	runs, effects := 0, 0
+	c, err := NewConsumer(proc.queue, func(ctx context.Context, m *Message) error {
+		pass(8 * time.Second) // long enough for a renewal
+		lock.Lock()
+		runs++
+		first := runs == 1
+		lock.Unlock()
+		switch {
+		case !p.with("text") && !bytes.Equal(m.Body, body):
+			t.Errorf("a body of %d bytes, want %d", len(m.Body), len(body))
+		case p.with("poison"):
+			return Poison(errors.New("broken"))
+		case p.with("fails once") && first:
+			return errors.New("once")
+		case p.with("inbox"):
+			return proc.inbox.Apply(ctx, m, "p", func(ctx context.Context, tx *optimisticTx) error {
+				var e effect
+				there, err := tx.Get(ctx, "effect-"+m.Key, &e)
+				if e.N++; there && err == nil {
+					return tx.Update("effect-"+m.Key, e)
+				}
+				return errors.Join(err, tx.Insert("effect-"+m.Key, e))
+			})
+		case ctx.Err() != nil:
+			return ctx.Err()
+		}
+		lock.Lock()
+		effects++
+		lock.Unlock()
+		return nil
+	}, &o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	all.Go(func() {
+		if err := c.Run(ctx); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+	for n := 0; n < 300 && len(r.left(r.queue)) > 0; n++ {
+		pass(time.Second)
+	}
+	pass(5 * time.Second)
+	cancel()
+	all.Wait()
+	if p.with("inbox") {
+		effects = r.applied("m")
+	}
+	p.judge(t, copies, effects, len(r.buried()), len(r.left(r.queue)))
+	return proc.wire.Met()[aztest.LoseAnswer] > 0
+}
+
+// judge is the model: nothing is left, nothing is lost, a copy is known where something remembers it, and what is poison has no effect. A
+// lost answer may repeat one delivery, or one burial.
+func (p pairing) judge(t *testing.T, copies, effects, buried, left int) {
+	t.Helper()
+	least, most := copies, copies+1
+	if p.mode.knowsCopies() || p.with("inbox") {
+		least, most = 1, 1
+	}
+	if p.with("large body") && !p.mode.knowsCopies() {
+		least = 1 // the body went with the first copy; the second is poison, or was applied
+	}
+	mostBuried := 0
+	switch {
+	case p.with("poison"):
+		least, most, mostBuried = 0, 0, copies+1
+	case p.with("large body") && !p.mode.knowsCopies():
+		mostBuried = copies
+	}
+	if left != 0 || effects < least || effects > most || buried > mostBuried || p.with("poison") && buried == 0 {
+		t.Errorf("%d effects, want %d to %d; %d buried, want up to %d; %d left", effects, least, most, buried, mostBuried, left)
+	}
+}
+
+// appliedIn is Applied for a partition.
+func (i *Inbox) appliedIn(partition string) func(context.Context, *Message) (bool, error) {
+	return func(ctx context.Context, m *Message) (bool, error) { return i.Applied(ctx, m, partition) }
+}
+
+// TestOptionsInPairsAndALostAnswerAtEachRequest: each option was proved alone.
+func TestOptionsInPairsAndALostAnswerAtEachRequest(t *testing.T) {
+	cases := 0
+	for _, p := range pairings() {
+		for n, met := 0, true; met && n < 40; n++ {
+			t.Run(fmt.Sprintf("%v/%d", p.has, n), func(t *testing.T) {
+				inClaimBubble(t, func(t *testing.T, r *rig, k *ClaimCheck) { met = p.run(t, r, k, n) })
+			})
+			cases++
+		}
+	}
+	if t.Logf("%d cases", cases); cases < 250 {
+		t.Errorf("%d cases: the test tests too little", cases)
+	}
+}
