@@ -128,14 +128,14 @@ func TestASlotThatIsReclaimedIsASlot(t *testing.T) {
 		w.Faults.SetFaults(aztest.Fault{Kind: aztest.Refuse})
 		bubble.Sleep(2 * time.Minute)
 		w.Faults.SetFaults()
-		again, err := slot.Hold.Reclaim(t.Context())
-		if err != nil || again.Name() != slot.Hold.Name() || again.Fence() != slot.Hold.Fence() || again.Err() != nil {
+		again, err := slot.Hold().Reclaim(t.Context())
+		if err != nil || again.Name() != slot.Hold().Name() || again.Fence() != slot.Hold().Fence() || again.Err() != nil {
 			t.Fatalf("%+v, %v", again, err)
 		}
 		if err := again.Remove(t.Context()); err != nil { // releases it: the record of a slot says who is next
 			t.Error(err)
 		}
-		if left := w.Look(slot.Hold.Name()); left.State != lease.Available || left.Metadata["azconcorder"] == "" {
+		if left := w.Look(slot.Hold().Name()); left.State != lease.Available || left.Metadata["azconcorder"] == "" {
 			t.Errorf("it leaves %+v", left)
 		}
 	})

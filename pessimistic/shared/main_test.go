@@ -34,7 +34,7 @@ func holdOf(s *Slot, err error) (*pessimistic.Hold, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.Hold, nil
+	return s.Hold(), nil
 }
 
 func reading(l *RWLock) func(context.Context, *pessimistic.LockOptions) (*pessimistic.Hold, error) {

@@ -196,9 +196,9 @@ func TestNoOrderKeepsASlot(t *testing.T) {
 				theirs := semaphoreOf(w, direct(w, nil), 2)
 				held := []*Slot{slotOf(t, theirs), slotOf(t, theirs)}
 				for _, slot := range held[:forged] {
-					m := w.Look(slot.Hold.Name()).Metadata
+					m := w.Look(slot.Hold().Name()).Metadata
 					m["azconcorder"] = order
-					setMetadata(w, slot.Hold.Name(), slot.Hold.ID(), m)
+					setMetadata(w, slot.Hold().Name(), slot.Hold().ID(), m)
 				}
 				waiting := make(chan *Slot, 1)
 				go func() { waiting <- slotOf(t, semaphoreOf(w, lockerOf(w, nil), 2)) }()

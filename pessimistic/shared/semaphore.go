@@ -58,16 +58,18 @@ func NewSemaphore(k *pessimistic.Locker, name string, n int) (*Semaphore, error)
 type Slot struct {
 	Number int // 0 to n-1
 
-	// Hold is the slot's lock. Its fence orders the holders of this slot alone: it protects what belongs to the slot. As a
-	// reader's, it protects nothing, and must not be used for writing.
-	Hold *pessimistic.Hold
+	hold *pessimistic.Hold
 }
 
+// Hold returns the hold of the slot's lock. Its fence orders the holders of this slot alone: it protects what belongs to the slot. As a
+// reader's, it protects nothing, and must not be used for writing.
+func (s *Slot) Hold() *pessimistic.Hold { return s.hold }
+
 // Context is that of the slot's lock: see Lease.Context.
-func (s *Slot) Context() context.Context { return s.Hold.Context() }
+func (s *Slot) Context() context.Context { return s.hold.Context() }
 
 // Release releases the slot's lock, as Lease.Release does.
-func (s *Slot) Release(ctx context.Context) error { return s.Hold.Release(ctx) }
+func (s *Slot) Release(ctx context.Context) error { return s.hold.Release(ctx) }
 
 // Acquire waits until it holds a slot. Errors are those of Locker.Lock; a *HeldError names one of the holders. On any
 // error nothing is left behind. The caller must call Release on the Slot.
@@ -80,7 +82,7 @@ func (s *Semaphore) Acquire(ctx context.Context, opts *pessimistic.LockOptions) 
 	if err != nil {
 		return nil, err
 	}
-	return &Slot{Number: number, Hold: h}, nil
+	return &Slot{Number: number, hold: h}, nil
 }
 
 // TryAcquire is Acquire without waiting: it returns a *HeldError if no slot is free, or if other goroutines are already

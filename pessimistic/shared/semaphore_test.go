@@ -48,8 +48,8 @@ func TestAFreeSlotTakesFourRequestsFromAcquireToRelease(t *testing.T) {
 		releaseSlot(t, first)
 		w.Reset()
 		again := slotOf(t, s)
-		if again.Number != first.Number || again.Hold.Fence() <= first.Hold.Fence() {
-			t.Errorf("slot %d with %d after slot %d with %d", again.Number, again.Hold.Fence(), first.Number, first.Hold.Fence())
+		if again.Number != first.Number || again.Hold().Fence() <= first.Hold().Fence() {
+			t.Errorf("slot %d with %d after slot %d with %d", again.Number, again.Hold().Fence(), first.Number, first.Hold().Fence())
 		}
 		releaseSlot(t, again)
 		w.WantOps("acquire", "stamp", "release") // it knows what it has left

@@ -73,7 +73,7 @@ func TestNeverMoreThanNHoldASemaphore(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				v.Visit(p, "slot", slot.Hold, slot.Release)
+				v.Visit(p, "slot", slot.Hold(), slot.Release)
 			}
 		})
 		if n := most(&v, "slot"); n > 3 {
@@ -92,7 +92,7 @@ func TestTheCountingConvictsASemaphoreOfAnotherSize(t *testing.T) {
 	pesstest.Among(t, 1, 6, func(p *pesstest.Process) {
 		s, _ := NewSemaphore(locker(p), "pool", 4)
 		if slot, err := s.Acquire(context.Background(), nil); err == nil {
-			v.Visit(p, "slot", slot.Hold, slot.Release)
+			v.Visit(p, "slot", slot.Hold(), slot.Release)
 		}
 	})
 	if n := most(&v, "slot"); n != 4 {
@@ -121,7 +121,7 @@ func readersAndWriters(t *testing.T, seed uint64) *pesstest.Visits {
 			}
 			slot, err := l.RLock(context.Background(), nil)
 			if err == nil {
-				v.Visit(p, "read", slot.Hold, slot.Release)
+				v.Visit(p, "read", slot.Hold(), slot.Release)
 			} else if !errors.Is(err, pessimistic.ErrLost) {
 				t.Error(err)
 			}

@@ -133,5 +133,5 @@ func holdOf(s *shared.Slot, err error) (*pessimistic.Hold, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.Hold, nil
+	return s.Hold(), nil
 }

@@ -111,7 +111,7 @@ list --prefix shows who holds them.
 				if slot, err = s.Acquire(ctx, &u.Lock); err != nil {
 					return nil, err
 				}
-				return slot.Hold, nil
+				return slot.Hold(), nil
 			},
 			Env: func() []string { return []string{fmt.Sprint("AZCONC_SLOT=", slot.Number)} },
 		})
