@@ -86,7 +86,7 @@ type ConsumerOptions struct {
 	// count. Defaults to false.
 	ExitWhenEmpty bool
 
-	// MaxMessages makes Run return after this many messages have been handled. Defaults to 0: no bound.
+	// MaxMessages makes Run return after this many messages have been handled; a negative value means no bound, which is the default.
 	MaxMessages int
 
 	// SoftStop is how long handlers may continue after ctx has ended; then their contexts end. A negative value, such as
@@ -123,6 +123,7 @@ func (o *ConsumerOptions) withDefaults() (ConsumerOptions, error) {
 	out.Visibility = cmp.Or(out.Visibility, 30*time.Second)
 	out.MaxAttempts = cmp.Or(out.MaxAttempts, 5)
 	out.MaxDeliveries = cmp.Or(out.MaxDeliveries, 20)
+	out.MaxMessages = max(out.MaxMessages, 0)
 	out.SoftStop = cmp.Or(out.SoftStop, 20*time.Second)
 	out.HardStop = cmp.Or(out.HardStop, 5*time.Second)
 	out.Encoding = cmp.Or(out.Encoding, Auto)
@@ -133,8 +134,6 @@ func (o *ConsumerOptions) withDefaults() (ConsumerOptions, error) {
 		return out, fmt.Errorf("ConsumerOptions.Concurrency: %d is not positive", out.Concurrency)
 	case out.Visibility < 3*time.Second || out.Visibility > 12*time.Hour || out.Visibility%time.Second != 0:
 		return out, fmt.Errorf("ConsumerOptions.Visibility: %v is not 3s to 12h in whole seconds", out.Visibility)
-	case out.MaxMessages < 0:
-		return out, fmt.Errorf("ConsumerOptions.MaxMessages: %d is negative", out.MaxMessages)
 	}
 	if err := out.checkDedupe(); err != nil {
 		return out, err

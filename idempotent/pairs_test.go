@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/azconc/azconc/idempotent/redrive"
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
@@ -177,4 +178,19 @@ func TestOptionsInPairsAndALostAnswerAtEachRequest(t *testing.T) {
 	if t.Logf("%d cases", cases); cases < 250 {
 		t.Errorf("%d cases: the test tests too little", cases)
 	}
+}
+
+// A bound of -1 was none for some options, and refused by others.
+func TestANegativeBoundIsNone(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.send("m")
+		c := r.consumer(func(context.Context, *Message) error { return Poison(errors.New("broken")) },
+			ConsumerOptions{Poison: r.poison, MaxMessages: -1, MaxAttempts: -1, MaxDeliveries: -1, ExitWhenEmpty: true})
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if res, err := redrive.Run(t.Context(), r.poison, r.queue, &redrive.Options{Max: -1}); err != nil || res.Moved != 1 {
+			t.Errorf("%+v, %v", res, err)
+		}
+	})
 }

@@ -68,7 +68,7 @@ func TestRedriveObeysItsLimitAndItsPace(t *testing.T) {
 		if got, err = redrive.Run(t.Context(), r.poison, r.queue, &redrive.Options{Max: 5}); err != nil || got.Moved != 1 {
 			t.Errorf("%+v, %v", got, err)
 		}
-		for _, bad := range []redrive.Options{{Max: -1}, {PerSecond: -1}, {PerSecond: math.NaN()}} {
+		for _, bad := range []redrive.Options{{Wait: -1}, {PerSecond: -1}, {PerSecond: math.NaN()}} {
 			if _, err := redrive.Run(t.Context(), r.poison, r.queue, &bad); err == nil {
 				t.Errorf("%+v: no error", bad)
 			}

@@ -24,7 +24,7 @@ import (
 
 // Options configures Run. The zero value selects the defaults.
 type Options struct {
-	// Max bounds the number of messages that are moved. Defaults to 0: all.
+	// Max bounds the number of messages that are moved; a negative value means no bound, which is the default.
 	Max int
 
 	// PerSecond bounds the number of messages that are moved per second; less than one a day counts as that. Defaults to 0: no bound.
@@ -105,13 +105,12 @@ func Run(ctx context.Context, from, into *azqueue.QueueClient, opts *Options) (r
 	switch {
 	case from == nil || into == nil:
 		return Result{}, errors.New("no queue client")
-	case o.Max < 0:
-		return Result{}, fmt.Errorf("redrive: Options.Max: %d is negative", o.Max)
 	case o.PerSecond < 0, math.IsNaN(o.PerSecond):
 		return Result{}, fmt.Errorf("redrive: Options.PerSecond: %v is not a number from 0 on", o.PerSecond)
 	case o.Wait < 0:
 		return Result{}, fmt.Errorf("redrive: Options.Wait: %v is negative", o.Wait)
 	}
+	o.Max = max(o.Max, 0)
 	r := redrive{o: o, hide: hide, left: map[string]bool{}, hiddenSince: map[string]clock.Instant{}}
 	if o.PerSecond > 0 {
 		r.interval = time.Duration(min(1/o.PerSecond, 24*60*60) * float64(time.Second))
