@@ -4,8 +4,10 @@ package anyblob
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
 	"github.com/azconc/azconc/optimistic"
@@ -32,7 +34,13 @@ func PropertiesIf(ctx context.Context, client *blob.Client, access *blob.AccessC
 
 // Look reads a blob's version and lineage without its content.
 func Look(ctx context.Context, client *blob.Client) (protocol.State, error) {
-	return StateOf(Properties(ctx, client))
+	var response *http.Response
+	now, err := StateOf(wire.Request(ctx, "Get Blob Properties", func(ctx context.Context) (blob.GetPropertiesResponse, error) {
+		resp, err := client.GetProperties(policy.WithCaptureResponse(ctx, &response), nil)
+		_, err = protocol.Sent("ETag", resp.ETag, err)
+		return resp, err
+	}))
+	return protocol.Answered(now, response), err
 }
 
 // StateOf returns the state in a Get Blob Properties response.

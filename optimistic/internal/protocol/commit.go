@@ -170,7 +170,9 @@ func (t *commit) judge(ctx context.Context, f wire.Failed) (wire.Verdict, error)
 		t.Resolved(ctx)
 		return wire.Final, t.conclude(t.Observed(refusal, t.w, now))
 	case fate == Undecided && (f.Outcome.Kind == azerr.Conflict || errors.Is(f.Err, ErrNotMet)):
-		t.found = &now
+		if !now.aged {
+			t.found = &now
+		}
 		return wire.Later, f.Err
 	}
 	return wire.Final, t.conclude(t.concluded(ctx, now, fate, why, f.Err))

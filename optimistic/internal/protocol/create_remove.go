@@ -1,8 +1,10 @@
 package protocol
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"net/http"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -53,6 +55,12 @@ func Dated(s State, date *time.Time) State {
 	if date != nil {
 		s.date = *date
 	}
+	return s
+}
+
+// Answered returns the state with what its response says of itself: a cache that answers in place of the service adds an Age.
+func Answered(s State, response *http.Response) State {
+	s.aged = response != nil && cmp.Or(response.Header.Get("Age"), "0") != "0"
 	return s
 }
 

@@ -90,6 +90,8 @@ func (w Change) judge(now State) (Fate, string) {
 			return Undecided, WhyAbsent
 		}
 		return Undecided, "it is still as it was, and the request may still be under way"
+	case now.aged && w.creates():
+		return Undecided, "a cache between the client and the service answers with what was there before the create"
 	case !now.Exists:
 		return Unprovable, "it was deleted, and nothing shows whether the write was applied before"
 	case w.Base.Exists && now.Lineage.replaced(w.Base.ETag), !w.Base.Exists && !now.Copied && now.Lineage.replaced(""):

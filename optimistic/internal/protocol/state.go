@@ -26,6 +26,7 @@ type State struct {
 
 	decided *decision // see Decide
 	date    time.Time // of the response, see Dated
+	aged    bool      // a cache gave the response, which may show a resource that has been deleted since
 }
 
 // Result has the fields of optimistic.Result, so that one converts to the other.
