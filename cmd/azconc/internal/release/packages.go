@@ -27,20 +27,7 @@ var formats = []format{
 	{"rpm", rpm.DefaultRPM, "/usr/share/zsh/site-functions/", []string{"ca-certificates"}},
 }
 
-// packages makes the packages of the distributions for a Linux target. nfpm reads their contents from files, which are in work.
-func (r *release) packages(work, target, binary string, common map[string][]byte) error {
-	arch, linux := strings.CutPrefix(target, "linux/")
-	if !linux {
-		return nil
-	}
-	for _, f := range formats {
-		if err := r.pack(f, arch, binary, work, common); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
+// pack makes a package. nfpm reads its contents from files, which are in work.
 func (r *release) pack(f format, arch, binary, work string, common map[string][]byte) error {
 	contents := files.Contents{r.content(binary, "/usr/bin/azconc", 0o755)}
 	for _, name := range slices.Sorted(maps.Keys(common)) {

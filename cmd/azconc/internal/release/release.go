@@ -87,14 +87,15 @@ func (r *release) build(ctx context.Context) (err error) {
 		if binaries[target], err = os.ReadFile(binary); err != nil {
 			return err
 		}
-		if err := r.archive(target, filepath.Base(binary), binaries[target], common); err != nil {
+		if err := errors.Join(r.archive(target, filepath.Base(binary), binaries[target], common), r.materials(target, binary)); err != nil {
 			return err
 		}
-		if err := r.materials(target, binary); err != nil {
-			return err
-		}
-		if err := r.packages(work, target, binary, common); err != nil {
-			return err
+		if arch, linux := strings.CutPrefix(target, "linux/"); linux {
+			for _, f := range formats {
+				if err := r.pack(f, arch, binary, work, common); err != nil {
+					return err
+				}
+			}
 		}
 	}
 	if err := errors.Join(r.image(binaries), r.manifests()); err != nil {
