@@ -120,7 +120,7 @@ func (c *Call) Confirm(ctx context.Context, open *Refusal, now State) (done bool
 	case f == Performed:
 		return true, unlessPerformed(c.proved(ctx, f, now))
 	case f == Unprovable && c.Doubtful(open),
-		f == Undecided && open.Change.creates() && c.Doubtful(open): // it was there, and perhaps ours
+		f == Undecided && open.Change.creates() && (!now.Exists || now.aged) && c.Doubtful(open): // it was there, and perhaps ours
 		return true, c.unconfirmed(open, why, open.Conflict.Err)
 	}
 	open.Conflict.Judged = true
