@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"reflect"
+	"unicode/utf8"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
@@ -142,7 +143,7 @@ func (e entityTarget[T]) Look(ctx context.Context) (protocol.State, error) {
 // readEntity parses an entity from the bytes that the service sent. The SDK's value has been through float64, which
 // turns a Double that is a whole number into an integer.
 func readEntity(ctx context.Context, client *aztables.Client, partition, row string) (storedEntity, protocol.State, error) {
-	if err := addressable(partition); err != nil {
+	if err := addressable(partition, row); err != nil {
 		return storedEntity{}, protocol.State{}, err
 	}
 	var raw *http.Response
@@ -187,9 +188,15 @@ func readEntity(ctx context.Context, client *aztables.Client, partition, row str
 	return stored, state, nil
 }
 
-func addressable(partition string) error {
+// addressable returns an error for keys that no request can carry as they are. The rows of a transaction are checked one by one.
+func addressable(partition string, rows ...string) error {
 	if partition == "" {
 		return errors.New("the partition key is empty: the service allows that, but the SDK cannot address it")
+	}
+	for _, key := range append(rows, partition) {
+		if !utf8.ValidString(key) {
+			return fmt.Errorf("the key %q is not UTF-8, and cannot be stored as it is: encode it, such as in hex", key)
+		}
 	}
 	return nil
 }
@@ -258,7 +265,7 @@ func (e entityTarget[T]) refuse(c sealed.Conditions) error {
 	if c.IfTags != "" || c.LeaseID != "" {
 		return errors.New("entities have neither index tags nor leases: IfTags and LeaseID cannot be given")
 	}
-	return addressable(e.PartitionKey)
+	return addressable(e.PartitionKey, e.RowKey)
 }
 
 // diff returns the changes from base to value.

@@ -73,7 +73,7 @@ func Upsert[T any](ctx context.Context, target Entity[T], value T, opts *TableOp
 	if err := sealed.NotNil("upsert", "target", entityTarget[T]{target}); err != nil {
 		return optimistic.Result{}, err
 	}
-	if err := addressable(target.PartitionKey); err != nil {
+	if err := addressable(target.PartitionKey, target.RowKey); err != nil {
 		return optimistic.Result{}, err
 	}
 	d, err := changeOf(nil, false, value, target.PartitionKey, target.RowKey)

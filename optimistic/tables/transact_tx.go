@@ -347,6 +347,9 @@ func (tx *Tx) row(row string) (*txRow, error) {
 	if tx.t == nil {
 		return nil, errEnded
 	}
+	if err := addressable(tx.t.partition, row); err != nil {
+		return nil, fmt.Errorf("transact %s: %w", tx.t.Resource, err)
+	}
 	r := tx.rows[row]
 	if r == nil {
 		r = &txRow{row: row}
