@@ -18,7 +18,6 @@ import (
 type pairing struct {
 	has  []string
 	mode mode
-	o    ConsumerOptions
 }
 
 func (p pairing) with(feature string) bool { return slices.Contains(p.has, feature) }

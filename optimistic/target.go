@@ -22,7 +22,7 @@ type Target[T any] interface {
 // do not know.
 type Sealed[T any] struct{}
 
-func (Sealed[T]) targets(T) {}
+func (Sealed[T]) targets(T) {} //nolint:unused // the method set of a Target has it
 
 // intentOf returns the operation that a call carries out on target.
 func intentOf(target any, operationID string) protocol.Intent {

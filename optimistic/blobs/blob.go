@@ -54,7 +54,7 @@ type Blob[T any] struct {
 	// DefaultMaxSize.
 	MaxSize int64
 
-	kind[T]
+	optimistic.Sealed[T]
 }
 
 // NewBytes returns the content of a block blob as bytes. Whether they have changed is decided by their length and a hash of 64
@@ -85,9 +85,7 @@ func (b Blob[T]) Resource() string { return resource.Path(b.Client.URL()) }
 
 func (b Blob[T]) protocol() any { return contentTarget[T]{b} }
 
-// kind makes a type a Target. What is behind it is found by its method protocol.
-type kind[T any] = optimistic.Sealed[T]
-
+// What is behind a target is found by its method protocol.
 func init() {
 	sealed.Opens(func(target any) any {
 		if t, ok := target.(interface{ protocol() any }); ok {

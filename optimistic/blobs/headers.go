@@ -10,6 +10,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
+	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/anyblob"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
 	"github.com/azconc/azconc/optimistic/internal/sealed"
@@ -49,7 +50,7 @@ type HTTPHeaders struct {
 type Headers struct {
 	Client *blob.Client // required
 
-	kind[HTTPHeaders]
+	optimistic.Sealed[HTTPHeaders]
 }
 
 // NewHeaders returns the HTTP headers of a blob as a Target.

@@ -11,6 +11,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 
+	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/internal/anyblob"
 	"github.com/azconc/azconc/optimistic/internal/meta"
 	"github.com/azconc/azconc/optimistic/internal/protocol"
@@ -27,7 +28,7 @@ import (
 type Metadata struct {
 	Client *blob.Client // required
 
-	kind[map[string]string]
+	optimistic.Sealed[map[string]string]
 }
 
 // NewMetadata returns the user metadata of a blob as a Target.

@@ -32,7 +32,7 @@ type Spooled struct {
 	// Dir is the directory of the files, required: it belongs to the caller, who removes it, or the files, afterwards.
 	Dir string
 
-	kind[Content]
+	optimistic.Sealed[Content]
 }
 
 // Content is content in memory or in a file. The zero value is empty.

@@ -49,7 +49,7 @@ func NewTags(client *blob.Client) optimistic.Target[map[string]string] {
 
 type tagsTarget struct {
 	Client *blob.Client
-	kind[map[string]string]
+	optimistic.Sealed[map[string]string]
 }
 
 // tagCarry is the part of a read that the following write needs.

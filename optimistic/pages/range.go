@@ -58,7 +58,7 @@ type Range struct {
 	// Sequence is checked by the write and by the read before it. A failure is final. Defaults to none.
 	Sequence SequenceConditions
 
-	kind[[]byte]
+	optimistic.Sealed[[]byte]
 }
 
 // NewRange returns a range of a page blob as a Target.
@@ -70,9 +70,7 @@ func (p Range) Resource() string { return resource.Path(p.Client.URL()) }
 
 func (p Range) protocol() any { return rangeTarget{p} }
 
-// kind makes a type a Target. What is behind it is found by its method protocol.
-type kind[T any] = optimistic.Sealed[T]
-
+// What is behind a target is found by its method protocol.
 func init() {
 	sealed.Opens(func(target any) any {
 		if t, ok := target.(interface{ protocol() any }); ok {

@@ -41,7 +41,7 @@ type ContainerMetadata struct {
 	// Access is the public access of a container that is created. Defaults to none.
 	Access *container.PublicAccessType
 
-	kind[map[string]string]
+	optimistic.Sealed[map[string]string]
 }
 
 // NewContainerMetadata returns the user metadata of a container as a Target.
@@ -53,9 +53,7 @@ func (m ContainerMetadata) Resource() string { return resource.Path(m.Client.URL
 
 func (m ContainerMetadata) protocol() any { return metadataTarget{m} }
 
-// kind makes a type a Target. What is behind it is found by its method protocol.
-type kind[T any] = optimistic.Sealed[T]
-
+// What is behind a target is found by its method protocol.
 func init() {
 	sealed.Opens(func(target any) any {
 		if t, ok := target.(interface{ protocol() any }); ok {

@@ -57,7 +57,7 @@ func NewContainerACL(client *container.Client) optimistic.Target[ACL] {
 
 type aclTarget struct {
 	Client *container.Client
-	kind[ACL]
+	optimistic.Sealed[ACL]
 }
 
 func (a aclTarget) Resource() string { return resource.Path(a.Client.URL()) }

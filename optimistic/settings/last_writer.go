@@ -213,7 +213,7 @@ type setter func(ctx context.Context) error
 // lastWriter is settings to which the service gives no version, and of whose writers the last wins. azconc computes a version from
 // the settings, and looks at it before it sends a write again.
 type lastWriter[T any] struct {
-	kind[T]
+	optimistic.Sealed[T]
 	client   any
 	resource func() string
 

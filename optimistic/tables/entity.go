@@ -62,7 +62,7 @@ type Entity[T any] struct {
 	RowKey       string
 	Mode         Mode // Defaults to MergeChanges.
 
-	kind[T]
+	optimistic.Sealed[T]
 }
 
 // NewEntity returns an entity of the client's table as a Target.
@@ -77,9 +77,7 @@ func (e Entity[T]) Resource() string {
 
 func (e Entity[T]) protocol() any { return entityTarget[T]{e} }
 
-// kind makes a type a Target. What is behind it is found by its method protocol.
-type kind[T any] = optimistic.Sealed[T]
-
+// What is behind a target is found by its method protocol.
 func init() {
 	sealed.Opens(func(target any) any {
 		if t, ok := target.(interface{ protocol() any }); ok {
