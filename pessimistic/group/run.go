@@ -47,7 +47,7 @@ type run struct {
 // When ctx ends, Run leaves the group, ends the contexts of all work, and releases each part when its work has returned, or when Drain
 // has passed. It returns when all work has returned.
 //
-// Errors: the cause of ctx, what work has marked with retry.Stop or Keep, a ErrMixed, a *ContentError, or the service's refusal while
+// Errors: the cause of ctx, what work has marked with retry.Stop or Keep, ErrMixed, a *ContentError, or the service's refusal while
 // this process is no member, such as ErrNotFound if the container does not exist. Transient faults are retried for as long as ctx lasts.
 //
 // Requests: 4 to become a member and 2 to leave; 1 for a look, every 5 s, or every second while it takes parts or lets them go; 3 for a part that is

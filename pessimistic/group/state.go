@@ -40,7 +40,8 @@ type Member struct {
 	Since time.Time
 }
 
-// Show returns the state of a group. The number of its parts is that of the last holder of a part. Errors: ErrNotFound if there is no such group; *azerr.OpError. Requests: 1.
+// Show returns the state of a group. The number of its parts is that of the last holder of a part. Errors: ErrNotFound if there is no
+// such group; *azerr.OpError. Requests: 1.
 func Show(ctx context.Context, k *pessimistic.Locker, name string) (State, error) {
 	if k == nil {
 		return State{}, errNoLocker
