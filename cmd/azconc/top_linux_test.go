@@ -173,7 +173,7 @@ func TestTopInATerminal(t *testing.T) {
 	m.press("clear; azconc top locks3 --interval 1s", "Enter")
 	m.until("> held ")
 	m.press("Enter")
-	m.until("lock: locks3/some/long", "azconc lock break", "any other key: back")
+	m.until("lock: locks3/some/long", "azconc lock break", "any key: back")
 	m.press("x")
 	m.until("> held ")
 	server.Close()
