@@ -163,10 +163,6 @@ func TestAWaitEndsWhenItHasTo(t *testing.T) {
 // A machine that was suspended until the wait was over waited on for as long as before.
 func TestAWaitEndsAfterASuspension(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
-		first, err := r.begun("k")
-		if err != nil {
-			t.Fatal(err)
-		}
 		began := time.Now()
 		clock.Jumped = func() time.Duration {
 			if time.Since(began) < 5*time.Second {
@@ -174,7 +170,11 @@ func TestAWaitEndsAfterASuspension(t *testing.T) {
 			}
 			return time.Hour
 		}
-		defer func() { clock.Jumped = nil }()
+		defer func() { clock.Jumped = nil }() // when nothing that reads it runs any more
+		first, err := r.begun("k")
+		if err != nil {
+			t.Fatal(err)
+		}
 		_, err = r.once(r.service).Await(t.Context(), "k", nil, Wait{Until: began.Add(20 * time.Minute)})
 		if took := time.Since(began); !errors.Is(err, ErrInProgress) || took > 15*time.Second {
 			t.Errorf("%v after %v", err, took)
