@@ -80,7 +80,7 @@ func (w *worker) consume(ctx context.Context, queue string) {
 		o := &idempotent.ConsumerOptions{
 			Concurrency: 4, Visibility: 6 * time.Second, Poison: w.site.queue(queue + poisonSuffix),
 			Poll: retry.Backoff{Base: 100 * time.Millisecond, Cap: time.Second}, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 2 * time.Second},
-			SoftStop: 3 * time.Second, HardStop: 3 * time.Second,
+			SoftStop: 3 * time.Second, HardStop: -1, // over a faulty network, a message is given back for as long as it is hidden
 		}
 		handler := l.effect
 		switch {
