@@ -36,7 +36,7 @@
 //
 // The Service behaves as the REST reference documents: ETags, conditional headers and their legal pairs, leases with all
 // their states, copies, metadata, index tags, checksums, error codes. Where an emulator is known to differ, it follows the
-// service; the suite in pkg/aztest/conformance lists the differences. 9,595 requests that were recorded with real
+// service; the suite in cmd/azconc/internal/conformance lists the differences. 9,595 requests that were recorded with real
 // accounts are replayed against it, and all but 3 get the recorded response. The README lists the rules that come from
 // these recordings.
 //

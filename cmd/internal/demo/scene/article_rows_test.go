@@ -15,14 +15,14 @@ type row struct {
 }
 
 const (
-	tablesTest   = "pkg/aztest/conformance:TestTheArticlesTables"
-	entitiesTest = "pkg/aztest/conformance:TestTheArticlesTableOfEntities"
+	tablesTest   = "cmd/azconc/internal/conformance:TestTheArticlesTables"
+	entitiesTest = "cmd/azconc/internal/conformance:TestTheArticlesTableOfEntities"
 	queuesTest   = "pkg/aztest:TestTheArticlesSectionOnQueues"
 	filesTest    = "pkg/aztest:TestTheArticlesSentencesAboutFiles"
 	onAzurite    = "cmd/internal/demo/scene:TestAzuriteGivesTheSameStatuses"
 	scenesTest   = "cmd/internal/demo/scene:TestEachSceneGetsTheStatusesThatItShows"
-	conforming   = "pkg/aztest/conformance:TestAzuriteAnswersAsExpected"
-	expiring     = "pkg/aztest/conformance:TestLeasesOfAzuriteExpireAsExpected"
+	conforming   = "cmd/azconc/internal/conformance:TestAzuriteAnswersAsExpected"
+	expiring     = "cmd/azconc/internal/conformance:TestLeasesOfAzuriteExpireAsExpected"
 )
 
 // rows are those of the article, in its order.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"testing"
 )
 
 // row is a row of the article's tables: an operation, with the behaviour of a service.
@@ -49,7 +50,7 @@ var article = []row{
 }
 
 // rowsOf runs every operation in the article's tables, and returns the rows in their order.
-func rowsOf(t T, h Harness) []row {
+func rowsOf(t *testing.T, h harness) []row {
 	byName := map[string]row{}
 	for section, onVersion := range map[string]string{"blob": "If-Match: another", "container": "If-Modified-Since: its time"} {
 		s := newStage(t, h, section)
@@ -91,7 +92,7 @@ func leaseWord(refused func(condition string) bool) string {
 }
 
 // abortRow uses a copy id that does not exist: the service checks the lease before the pending copy.
-func abortRow(t T, h Harness) row {
+func abortRow(t *testing.T, h harness) row {
 	w := inContainer(t, h)
 	w.ask(t, "put free old")
 	w.ask(t, "put held old")
@@ -127,7 +128,7 @@ var articleEntities = []row{
 }
 
 // entityRows runs every operation on entities. An Insert Or Replace with If-Match would be an Update: they differ in nothing else.
-func entityRows(t T, h Harness) (all []row) {
+func entityRows(t *testing.T, h harness) (all []row) {
 	w := inTables(t, h)
 	steps := []string{"entity x", "insert x", `update x "n":1 | If-Match: *`, `merge x "n":1 | If-Match: *`, "remove x | If-Match: *", `update x "n":1`, `merge x "n":1`}
 	for i, a := range articleEntities {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"testing"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
@@ -15,7 +16,7 @@ import (
 )
 
 // inTables makes a table, {table} in the rules.
-func inTables(t T, h Harness) *world {
+func inTables(t *testing.T, h harness) *world {
 	service, name := h.Tables(t)
 	return &world{h: h, table: name, entities: service.NewClient(name), versions: map[string][]string{},
 		carry: func(ctx context.Context) error { _, err := service.GetProperties(ctx, nil); return err }}
@@ -57,7 +58,7 @@ var actions = map[string][2]aztables.TransactionType{
 }
 
 // batch sends "insert ROW | update ROW ETAG | …" as one transaction. A row "q/r" is in partition q, others are in p.
-func (w *world) batch(t T, step string) said {
+func (w *world) batch(t *testing.T, step string) said {
 	t.Helper()
 	var all []aztables.TransactionAction
 	for part := range strings.SplitSeq(w.fill(t, step), " | ") {

@@ -19,28 +19,19 @@ import (
 
 func TestTheInMemoryServiceAnswersAsTheServiceDoes(t *testing.T) { all(t, memoryHarness(t)) }
 
-// asked counts the answers of a section.
-type asked struct {
-	T
-	n *int
-}
-
-func (a asked) Answered(Answer) { *a.n++ }
-func (a asked) Run(name string, f func(t T)) {
-	a.T.Run(name, func(t T) { f(asked{t, a.n}) })
-}
-
 // TestEveryRuleIsAsked: a rule is a line, and no line is passed over.
 func TestEveryRuleIsAsked(t *testing.T) {
-	for _, section := range Sections() {
-		text, err := os.ReadFile("rules/" + section.Name + ".txt")
-		if err != nil || section.Slow || bytes.Contains(text, []byte("\noperation: ")) {
+	for _, section := range sections() {
+		text, err := os.ReadFile("rules/" + section.name + ".txt")
+		if err != nil || section.slow || bytes.Contains(text, []byte("\noperation: ")) {
 			continue
 		}
 		n := 0
-		section.Run(asked{Test(t), &n}, memoryHarness(t))
+		h := memoryHarness(t)
+		h.Note = func(*testing.T, answered) { n++ }
+		section.ask(t, h)
 		if rules := bytes.Count(text, []byte(" => ")); n != rules || n == 0 {
-			t.Errorf("%s has %d rules, and %d were asked", section.Name, rules, n)
+			t.Errorf("%s has %d rules, and %d were asked", section.name, rules, n)
 		}
 	}
 }
@@ -58,28 +49,28 @@ func TestLeasesOfAzuriteExpireAsExpected(t *testing.T) {
 }
 
 // slow asks what waits for time to pass.
-func slow(t *testing.T, h Harness) {
-	for _, section := range Sections() {
-		if section.Slow {
-			section.Run(Test(t), h)
+func slow(t *testing.T, h harness) {
+	for _, section := range sections() {
+		if section.slow {
+			section.ask(t, h)
 		}
 	}
 }
 
-func memoryHarness(t *testing.T) Harness {
+func memoryHarness(t *testing.T) harness {
 	s := aztest.New(nil)
 	var n atomic.Int32
-	return Harness{
+	return harness{
 		Tables: memoryTables(t).Tables,
-		Container: func(t T) *container.Client {
+		Container: func(t *testing.T) *container.Client {
 			return created(t, containerClient(t, s.BlobURL(), aztest.Account, aztest.Key, n.Add(1), s))
 		},
-		Queue: func(t T) *azqueue.QueueClient {
+		Queue: func(t *testing.T) *azqueue.QueueClient {
 			return queueOf(t, s.QueueURL(), aztest.Account, aztest.Key, n.Add(1), s)
 		},
-		Share: func(t T) *share.Client {
+		Share: func(t *testing.T) *share.Client {
 			o := s.ClientOptions()
-			o.PerCallPolicies = []policy.Policy{Requests()}
+			o.PerCallPolicies = []policy.Policy{requestsOfRules{}}
 			key, err := share.NewSharedKeyCredential(aztest.Account, aztest.Key)
 			if err != nil {
 				t.Fatal(err)
@@ -93,28 +84,28 @@ func memoryHarness(t *testing.T) Harness {
 	}
 }
 
-func azuriteHarness(t *testing.T) Harness {
+func azuriteHarness(t *testing.T) harness {
 	account := azuritetest.Account(t)
 	var n atomic.Int32
-	return Harness{
+	return harness{
 		Emulator: true,
-		Container: func(t T) *container.Client {
+		Container: func(t *testing.T) *container.Client {
 			return created(t, containerClient(t, account.BlobURL, account.Name, account.Key, n.Add(1), nil))
 		},
-		Queue: func(t T) *azqueue.QueueClient {
+		Queue: func(t *testing.T) *azqueue.QueueClient {
 			return queueOf(t, account.QueueURL, account.Name, account.Key, n.Add(1), nil)
 		},
 	}
 }
 
-func containerClient(t T, blobURL, name, key string, n int32, transport policy.Transporter) *container.Client {
+func containerClient(t *testing.T, blobURL, name, key string, n int32, transport policy.Transporter) *container.Client {
 	t.Helper()
 	credential, err := container.NewSharedKeyCredential(name, key)
 	if err != nil {
 		t.Fatal(err)
 	}
 	client, err := container.NewClientWithSharedKeyCredential(fmt.Sprintf("%s/conformance-%d", blobURL, n), credential, &container.ClientOptions{
-		ClientOptions: policy.ClientOptions{Transport: transport, PerCallPolicies: []policy.Policy{Requests()}},
+		ClientOptions: policy.ClientOptions{Transport: transport, PerCallPolicies: []policy.Policy{requestsOfRules{}}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -122,7 +113,7 @@ func containerClient(t T, blobURL, name, key string, n int32, transport policy.T
 	return client
 }
 
-func created(t T, client *container.Client) *container.Client {
+func created(t *testing.T, client *container.Client) *container.Client {
 	t.Helper()
 	if _, err := client.Create(t.Context(), nil); err != nil {
 		t.Fatal(err)
@@ -131,23 +122,23 @@ func created(t T, client *container.Client) *container.Client {
 }
 
 // all asks everything that takes no time of the services that h has.
-func all(t *testing.T, h Harness) {
+func all(t *testing.T, h harness) {
 	there := map[string]bool{"blob": h.Container != nil, "table": h.Tables != nil, "queue": h.Queue != nil, "file": h.Share != nil}
-	for _, section := range Sections() {
-		if there[section.Service] && !section.Slow {
-			t.Run(section.Name, func(t *testing.T) { section.Run(Test(t), h) })
+	for _, section := range sections() {
+		if there[section.service] && !section.slow {
+			t.Run(section.name, func(t *testing.T) { section.ask(t, h) })
 		}
 	}
 }
 
-func queueOf(t T, queueURL, name, key string, n int32, transport policy.Transporter) *azqueue.QueueClient {
+func queueOf(t *testing.T, queueURL, name, key string, n int32, transport policy.Transporter) *azqueue.QueueClient {
 	t.Helper()
 	credential, err := azqueue.NewSharedKeyCredential(name, key)
 	if err != nil {
 		t.Fatal(err)
 	}
 	client, err := azqueue.NewQueueClientWithSharedKeyCredential(fmt.Sprintf("%s/conformance-%d", queueURL, n), credential, &azqueue.ClientOptions{
-		ClientOptions: policy.ClientOptions{Transport: transport, PerCallPolicies: []policy.Policy{Requests()}},
+		ClientOptions: policy.ClientOptions{Transport: transport, PerCallPolicies: []policy.Policy{requestsOfRules{}}},
 	})
 	if err == nil {
 		_, err = client.Create(t.Context(), nil)

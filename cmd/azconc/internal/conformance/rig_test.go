@@ -1,4 +1,4 @@
-package main
+package conformance
 
 import (
 	"context"
@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"strings"
-	"sync"
 	"sync/atomic"
+	"testing"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
@@ -25,7 +26,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/azaccount"
-	"github.com/azconc/azconc/pkg/aztest/conformance"
+	"github.com/azconc/azconc/pkg/azerr"
 )
 
 // namePrefix begins the name of everything that is created. Table names have no hyphens.
@@ -33,57 +34,60 @@ const namePrefix = "azconc-conformance-"
 
 // rig is the account, with its clients. Those of a service that it does not have are nil.
 type rig struct {
-	ctx      context.Context
+	ctx      context.Context // an interrupt ends it
 	account  *azaccount.Account
 	emulator bool
+	only     *regexp.Regexp // the sections to ask
+	out      io.Writer      // the table
 	stderr   io.Writer
-	hide     func(string) string
 	prefix   string // namePrefix, and an id of this run
 
 	transport *http.Transport
 	requests  atomic.Int64
 	names     atomic.Int64
 
-	mu      sync.Mutex
-	created []resource // guarded by mu
-
 	blobs  *blobs.Client
 	tables *aztables.ServiceClient
 	queues *azqueue.ServiceClient
 	files  *files.Client
+
+	rules, different, known, left int
 }
 
-// connect makes the clients. All send their requests by r.Do, which counts them.
-func (r *rig) connect(over *http.Transport) (err error) {
-	r.prefix = namePrefix + strings.ToLower(rand.Text()[:8]) + "-"
-	r.transport = over
+// newRig makes the clients of the account that the command would use. All send their requests by r.Do, which counts them.
+func newRig(ctx context.Context, getenv func(string) string, only string, over *http.Transport) (r *rig, err error) {
+	r = &rig{ctx: ctx, prefix: namePrefix + strings.ToLower(rand.Text()[:8]) + "-", transport: over}
+	if r.only, err = regexp.Compile(only); err != nil {
+		return nil, fmt.Errorf("-only: %w", err)
+	}
+	if r.account, err = azaccount.Resolve(azaccount.Flags{}, getenv); err != nil {
+		return nil, err
+	}
+	if r.account.Endpoint(azaccount.Blob) == "" {
+		return nil, &azaccount.Error{Message: "no account is given: set AZURE_STORAGE_CONNECTION_STRING, or AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN"}
+	}
+	r.emulator = r.account.Emulator(azaccount.Blob)
 	r.transport.ResponseHeaderTimeout = 90 * time.Second
 	r.transport.MaxIdleConnsPerHost = 32
-	options := policy.ClientOptions{Transport: r, PerCallPolicies: []policy.Policy{conformance.Requests()}}
-	if r.blobs, err = r.account.BlobService(&blobs.ClientOptions{ClientOptions: options}); err != nil {
-		return err
+	options := policy.ClientOptions{Transport: r, PerCallPolicies: []policy.Policy{requestsOfRules{}}}
+	if r.blobs, err = r.account.BlobService(&blobs.ClientOptions{ClientOptions: options}); err == nil && r.has("table") {
+		r.tables, err = r.account.TableService(&aztables.ClientOptions{ClientOptions: options})
 	}
-	if r.has("table") {
-		if r.tables, err = r.account.TableService(&aztables.ClientOptions{ClientOptions: options}); err != nil {
-			return err
-		}
+	if err == nil && r.has("queue") {
+		r.queues, err = r.account.QueueService(&azqueue.ClientOptions{ClientOptions: options})
 	}
-	if r.has("queue") {
-		if r.queues, err = r.account.QueueService(&azqueue.ClientOptions{ClientOptions: options}); err != nil {
-			return err
-		}
-	}
-	if r.has("file") {
+	if err == nil && r.has("file") {
 		r.files, err = r.account.FileService(&files.ClientOptions{ClientOptions: options})
 	}
-	return err
+	return r, err
 }
 
-// Do implements policy.Transporter.
+// Do implements policy.Transporter. Its errors have no URL, in which a signature may be.
 func (r *rig) Do(hr *http.Request) (*http.Response, error) {
 	r.requests.Add(1)
 	client := http.Client{Transport: r.transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	return client.Do(hr)
+	resp, err := client.Do(hr)
+	return resp, azerr.Clean(err)
 }
 
 // has reports whether the account has a service, such as "file". A connection string with an emulator's endpoints and a
@@ -97,27 +101,52 @@ func (r *rig) has(service string) bool {
 // name returns a new name.
 func (r *rig) name() string { return fmt.Sprint(r.prefix, r.names.Add(1)) }
 
-// create creates a resource, and notes it for the removal.
-func (r *rig) create(t conformance.T, x resource, create func() error) {
+// resource is a container, table, queue or share.
+type resource struct {
+	kind, name     string
+	create, remove func(ctx context.Context) error
+	unlease        func(ctx context.Context) error // breaks a lease that prevents the removal; nil where there are none
+}
+
+// removalTime bounds a removal, which takes place after an interrupt, too.
+const removalTime = 3 * time.Minute
+
+// create creates a resource, which is removed at the end of the test. What cannot be removed is named.
+func (r *rig) create(t *testing.T, x resource) {
 	t.Helper()
-	r.mu.Lock()
-	r.created = append(r.created, x)
-	r.mu.Unlock()
-	if err := create(); err != nil {
-		t.Fatalf("create what the section needs: %v", err)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), removalTime)
+		defer cancel()
+		err := x.remove(ctx)
+		if azerr.Classify(err).Kind == azerr.Held && x.unlease != nil && x.unlease(ctx) == nil {
+			err = x.remove(ctx)
+		}
+		if out := azerr.Classify(err); err != nil && out.Kind != azerr.NotFound && !strings.HasSuffix(out.Code, "BeingDeleted") {
+			r.left++
+			fmt.Fprintf(r.stderr, "conformance: error: could not remove %s %s: %s\nconformance: hint: azconc %s delete %s\n",
+				x.kind, x.name, r.hide(azerr.Summary(err)), x.kind, x.name)
+		}
+	})
+	if err := x.create(r.ctx); err != nil {
+		if r.ctx.Err() != nil {
+			t.Skip("interrupted")
+		}
+		t.Fatalf("create the %s of the section: %s", x.kind, r.hide(azerr.Summary(err)))
 	}
 }
 
 // harness returns the account for the suite.
-func (r *rig) harness() conformance.Harness {
-	return conformance.Harness{
+func (r *rig) harness() harness {
+	return harness{
 		Emulator: r.emulator,
+		Over:     func() bool { return r.ctx.Err() != nil },
 		Sign:     r.sign,
-		Container: func(t conformance.T) *container.Client {
+		Container: func(t *testing.T) *container.Client {
 			name := r.name()
 			c := r.blobs.NewContainerClient(name)
 			r.create(t, resource{
 				"container", name,
+				func(ctx context.Context) error { _, err := c.Create(ctx, nil); return err },
 				func(ctx context.Context) error { _, err := c.Delete(ctx, nil); return err },
 				func(ctx context.Context) error {
 					holder, err := lease.NewContainerClient(c, nil)
@@ -126,22 +155,26 @@ func (r *rig) harness() conformance.Harness {
 					}
 					return err
 				},
-			}, func() error { _, err := c.Create(t.Context(), nil); return err })
+			})
 			return c
 		},
-		Queue: func(t conformance.T) *azqueue.QueueClient {
+		Queue: func(t *testing.T) *azqueue.QueueClient {
 			name := r.name()
 			c := r.queues.NewQueueClient(name)
-			r.create(t, resource{"queue", name, func(ctx context.Context) error { _, err := c.Delete(ctx, nil); return err }, nil},
-				func() error { _, err := c.Create(t.Context(), nil); return err })
+			r.create(t, resource{
+				"queue", name,
+				func(ctx context.Context) error { _, err := c.Create(ctx, nil); return err },
+				func(ctx context.Context) error { _, err := c.Delete(ctx, nil); return err }, nil,
+			})
 			return c
 		},
-		Share: func(t conformance.T) *share.Client {
+		Share: func(t *testing.T) *share.Client {
 			name := r.name()
 			c := r.files.NewShareClient(name)
 			all := &share.DeleteOptions{DeleteSnapshots: new(share.DeleteSnapshotsOptionTypeInclude)}
 			r.create(t, resource{
 				"share", name,
+				func(ctx context.Context) error { _, err := c.Create(ctx, nil); return err },
 				func(ctx context.Context) error { _, err := c.Delete(ctx, all); return err },
 				func(ctx context.Context) error {
 					holder, err := filelease.NewShareClient(c, nil)
@@ -150,20 +183,23 @@ func (r *rig) harness() conformance.Harness {
 					}
 					return err
 				},
-			}, func() error { _, err := c.Create(t.Context(), nil); return err })
+			})
 			return c
 		},
-		Tables: func(t conformance.T) (*aztables.ServiceClient, string) {
+		Tables: func(t *testing.T) (*aztables.ServiceClient, string) {
 			name := strings.ReplaceAll(r.name(), "-", "")
-			r.create(t, resource{"table", name, func(ctx context.Context) error { _, err := r.tables.DeleteTable(ctx, name, nil); return err }, nil},
-				func() error { _, err := r.tables.CreateTable(t.Context(), name, nil); return err })
+			r.create(t, resource{
+				"table", name,
+				func(ctx context.Context) error { _, err := r.tables.CreateTable(ctx, name, nil); return err },
+				func(ctx context.Context) error { _, err := r.tables.DeleteTable(ctx, name, nil); return err }, nil,
+			})
 			return r.tables, name
 		},
 	}
 }
 
 // sign returns a URL with which anybody can read a blob, signed with the account's credential.
-func (r *rig) sign(t conformance.T, b *blockblob.Client) string {
+func (r *rig) sign(t *testing.T, b *blockblob.Client) string {
 	t.Helper()
 	read := sas.BlobPermissions{Read: true}
 	expiry := time.Now().UTC().Add(time.Hour)

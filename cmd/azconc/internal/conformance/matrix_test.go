@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"testing"
 )
 
 // condition is a column of a table: the headers that make it, and what has to be so before. x is the blob or the container.
@@ -85,12 +86,12 @@ func operations(section string) (all []operation) {
 
 // stage is where operations are asked.
 type stage struct {
-	h     Harness
+	h     harness
 	box   *world // the container of all blobs; nil for operations on containers, each of which gets its own
 	blobs int
 }
 
-func newStage(t T, h Harness, section string) *stage {
+func newStage(t *testing.T, h harness, section string) *stage {
 	t.Helper()
 	s := &stage{h: h}
 	if section == "blob" {
@@ -101,7 +102,7 @@ func newStage(t T, h Harness, section string) *stage {
 }
 
 // set prepares a blob or a container for an operation with a condition, and returns the request.
-func (s *stage) set(t T, op operation, c condition) (w *world, step string) {
+func (s *stage) set(t *testing.T, op operation, c condition) (w *world, step string) {
 	t.Helper()
 	w, x := s.box, "."
 	acquire := "PUT ?restype=container&comp=lease | x-ms-lease-action: acquire | x-ms-proposed-lease-id: {lease A} | x-ms-lease-duration: 60"
@@ -146,10 +147,10 @@ func named(step, x string) string {
 }
 
 // matrix asks every operation of a table with every condition.
-func matrix(t T, h Harness, section string) {
+func matrix(t *testing.T, h harness, section string) {
 	s := newStage(t, h, section)
 	for _, op := range operations(section) {
-		t.Run(op.name, func(t T) {
+		t.Run(op.name, func(t *testing.T) {
 			w, step := s.set(t, op, condition{})
 			a := w.send(t, step)
 			expect{service: success}.check(t, h, "plain", a.said)

@@ -18,27 +18,33 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
 )
 
-// Harness is the account under test. A section needs only the field of its service.
-type Harness struct {
+// harness is the account under test. A section needs only the field of its service.
+type harness struct {
 	// Emulator marks a service with known differences.
 	Emulator bool
 
+	// Note gets every answer. Defaults to an error of the test for one that is not as expected.
+	Note func(t *testing.T, a answered)
+
+	// Over reports that the run was interrupted, so that answers mean nothing. Defaults to never.
+	Over func() bool
+
 	// Container returns a client for an existing container that no other test uses. Requests must be among its
 	// PerCallPolicies, as among those of all clients.
-	Container func(t T) *container.Client
+	Container func(t *testing.T) *container.Client
 
 	// Sign returns a URL with which anybody can read a blob. Defaults to the SDK's GetSASURL, which needs a shared key.
-	Sign func(t T, b *blockblob.Client) string
+	Sign func(t *testing.T, b *blockblob.Client) string
 
 	// Tables returns a client for an account whose tables no other test uses, and the name of an existing, empty table
 	// in it.
-	Tables func(t T) (service *aztables.ServiceClient, table string)
+	Tables func(t *testing.T) (service *aztables.ServiceClient, table string)
 
 	// Queue returns a client for an existing queue that no other test uses.
-	Queue func(t T) *azqueue.QueueClient
+	Queue func(t *testing.T) *azqueue.QueueClient
 
 	// Share returns a client for an existing share that no other test uses.
-	Share func(t T) *share.Client
+	Share func(t *testing.T) *share.Client
 }
 
 // said is a response: "ok", or status and code.
@@ -60,7 +66,7 @@ func respondTo(ctx context.Context, run func(context.Context) error) said {
 
 // sign returns a URL with which anybody can read a blob: except for Copy Blob within an account, the service reads a source with the
 // rights of its URL only.
-func (h Harness) sign(t T, b *blockblob.Client) string {
+func (h harness) sign(t *testing.T, b *blockblob.Client) string {
 	t.Helper()
 	if h.Sign != nil {
 		return h.Sign(t, b)
@@ -79,53 +85,37 @@ type expect struct {
 	why      string
 }
 
-func (e expect) check(t T, h Harness, question string, got said) {
+// answered is a question, the expected response, and the actual one: "ok", or status and code.
+type answered struct {
+	question, expected, got string
+
+	// known is the reason why the service under test differs from the real one here, "" if it does not. expected is
+	// then its own response.
+	known string
+}
+
+func (e expect) check(t *testing.T, h harness, question string, got said) {
 	t.Helper()
-	a := Answer{Question: question, Expected: string(e.service), Answered: string(got)}
+	a := answered{question: question, expected: string(e.service), got: string(got)}
 	if h.Emulator && e.emulator != "" {
-		a.Expected, a.Known = string(e.emulator), e.why
+		a.expected, a.known = string(e.emulator), e.why
 		if got == e.service {
-			a.Known = "it answers as the service does now; before, " + e.why
+			a.known = "it answers as the service does now; before, " + e.why
 		}
 	}
-	t.Answered(a)
+	h.skipIfOver(t)
+	switch {
+	case h.Note != nil:
+		h.Note(t, a)
+	case a.got != a.expected:
+		t.Errorf("%s: %q, want %q (%s)", a.question, a.got, a.expected, a.known)
+	}
 }
 
-// T is the part of a test that the suite needs. [Test] makes one of a *testing.T; a program that tests a real account
-// has its own.
-type T interface {
-	Helper()
-	Context() context.Context
-	Errorf(format string, args ...any)
-	Fatal(args ...any)
-	Fatalf(format string, args ...any)
-
-	// Run runs f as a named part.
-	Run(name string, f func(t T))
-
-	// Answered is called with every result, right or wrong.
-	Answered(a Answer)
-}
-
-// Answer is a request, the expected response, and the actual one: "ok", or status and code.
-type Answer struct {
-	Question, Expected, Answered string
-
-	// Known is the reason why the service under test differs from the real one here, "" if it does not. Expected is
-	// then its own response.
-	Known string
-}
-
-// Test makes a T of t. An unexpected response is an error.
-func Test(t *testing.T) T { return test{t} }
-
-type test struct{ *testing.T }
-
-func (t test) Run(name string, f func(T)) { t.T.Run(name, func(t *testing.T) { f(test{t}) }) }
-
-func (t test) Answered(a Answer) {
+// skipIfOver ends a test whose run was interrupted.
+func (h harness) skipIfOver(t *testing.T) {
 	t.Helper()
-	if a.Answered != a.Expected {
-		t.Errorf("%s: %q, want %q (%s)", a.Question, a.Answered, a.Expected, a.Known)
+	if h.Over != nil && h.Over() {
+		t.Skip("interrupted")
 	}
 }

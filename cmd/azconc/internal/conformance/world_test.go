@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
@@ -18,7 +19,7 @@ import (
 
 // world is the container, the queue, the share or the tables in which rules are asked, with what their responses have said.
 type world struct {
-	h         Harness
+	h         harness
 	carry     func(context.Context) error // sends a request of a client, in whose place that of a rule goes
 	container *container.Client           // of a container
 	table     string                      // of tables, as entities is
@@ -30,24 +31,24 @@ type world struct {
 }
 
 // inContainer, inQueue and inShare make a new one.
-func inContainer(t T, h Harness) *world {
+func inContainer(t *testing.T, h harness) *world {
 	c := h.Container(t)
 	return &world{h: h, container: c, snapshots: map[string]string{}, versions: map[string][]string{},
 		carry: func(ctx context.Context) error { _, err := c.GetProperties(ctx, nil); return err }}
 }
 
-func inQueue(t T, h Harness) *world {
+func inQueue(t *testing.T, h harness) *world {
 	q := h.Queue(t)
 	return &world{h: h, carry: func(ctx context.Context) error { _, err := q.GetProperties(ctx, nil); return err }}
 }
 
-func inShare(t T, h Harness) *world {
+func inShare(t *testing.T, h harness) *world {
 	s := h.Share(t)
 	return &world{h: h, carry: func(ctx context.Context) error { _, err := s.GetProperties(ctx, nil); return err }}
 }
 
 // run asks the rules of a script, each part as a part of t.
-func (w *world) run(t T, lines []string) {
+func (w *world) run(t *testing.T, lines []string) {
 	for i, line := range lines {
 		name, ok := strings.CutPrefix(line, "# ")
 		if !ok {
@@ -59,18 +60,18 @@ func (w *world) run(t T, lines []string) {
 		rest := lines[i+1:]
 		for end, next := range rest {
 			if strings.HasPrefix(next, "# ") {
-				t.Run(name, func(t T) { w.run(t, rest[:end]) })
+				t.Run(name, func(t *testing.T) { w.run(t, rest[:end]) })
 				w.run(t, rest[end:])
 				return
 			}
 		}
-		t.Run(name, func(t T) { w.run(t, rest) })
+		t.Run(name, func(t *testing.T) { w.run(t, rest) })
 		return
 	}
 }
 
 // ask carries out one line.
-func (w *world) ask(t T, line string) {
+func (w *world) ask(t *testing.T, line string) {
 	t.Helper()
 	r, err := parseRule(line)
 	if err != nil {
@@ -94,7 +95,7 @@ func (w *world) ask(t T, line string) {
 //	batch …              sends a transaction, see batch
 //	version RESOURCE     returns whether it has another ETag than when last asked
 //	await expiry         waits until the lease of the container has expired
-func (w *world) do(t T, step string) said {
+func (w *world) do(t *testing.T, step string) said {
 	t.Helper()
 	verb, rest, _ := strings.Cut(step, " ")
 	switch verb {
@@ -125,7 +126,7 @@ func (w *world) do(t T, step string) said {
 	return w.send(t, step).said
 }
 
-func (w *world) send(t T, step string) answer {
+func (w *world) send(t *testing.T, step string) answer {
 	t.Helper()
 	r, err := parseRequest(w.fill(t, expand(step)))
 	if err != nil {
@@ -148,7 +149,7 @@ func (w *world) send(t T, step string) answer {
 }
 
 // version reports whether a blob has another ETag than when last asked, or one that it had before.
-func (w *world) version(t T, resource string) said {
+func (w *world) version(t *testing.T, resource string) said {
 	t.Helper()
 	etag, before := w.head(t, resource).Get("ETag"), w.versions[resource]
 	if len(before) > 0 && before[len(before)-1] == etag {
@@ -162,7 +163,7 @@ func (w *world) version(t T, resource string) said {
 }
 
 // head returns the headers of a blob or an entity, or for "." those of the container.
-func (w *world) head(t T, resource string) http.Header {
+func (w *world) head(t *testing.T, resource string) http.Header {
 	t.Helper()
 	r := request{method: http.MethodHead, resource: resource, header: http.Header{}}
 	if resource == "." {
@@ -178,7 +179,7 @@ func (w *world) head(t T, resource string) http.Header {
 }
 
 // awaitExpiry polls the container's lease: those of blobs were acquired before it.
-func (w *world) awaitExpiry(t T) {
+func (w *world) awaitExpiry(t *testing.T) {
 	t.Helper()
 	tick := time.NewTicker(250 * time.Millisecond)
 	defer tick.Stop()
@@ -208,7 +209,7 @@ var blanks = regexp.MustCompile(`\{\w[^{}]*\}`) // not JSON
 // fill fills in what stands in braces: the table, the lease id that a letter stands for, the ETag of a blob or an entity, the first or
 // the last one that "version" has seen, its time, its last snapshot, a URL with which anybody can read it, the n-th message id or pop
 // receipt that a response had, and so many letters or properties.
-func (w *world) fill(t T, step string) string {
+func (w *world) fill(t *testing.T, step string) string {
 	t.Helper()
 	return blanks.ReplaceAllStringFunc(step, func(blank string) string {
 		words := strings.Fields(strings.Trim(blank, "{}"))

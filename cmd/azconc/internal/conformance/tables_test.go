@@ -14,27 +14,27 @@ import (
 
 func TestTablesOfAzuriteAnswerAsExpected(t *testing.T) {
 	h := azuriteTables(t)
-	for _, section := range Sections() {
-		if section.Service == "table" {
-			t.Run(section.Name, func(t *testing.T) { section.Run(Test(t), h) })
+	for _, section := range sections() {
+		if section.service == "table" {
+			t.Run(section.name, func(t *testing.T) { section.ask(t, h) })
 		}
 	}
 }
 
-func azuriteTables(t *testing.T) Harness {
+func azuriteTables(t *testing.T) harness {
 	account := azuritetest.Account(t)
 	return tableHarness(t, account.TableURL, account.Name, account.Key, nil)
 }
 
-func memoryTables(t *testing.T) Harness {
+func memoryTables(t *testing.T) harness {
 	s := aztest.New(nil)
 	return tableHarness(t, s.TableURL(), aztest.Account, aztest.Key, s)
 }
 
 // tableHarness makes the tables of an account: Azurite's, or without a transport that in memory.
-func tableHarness(t *testing.T, url, name, key string, memory *aztest.Service) Harness {
+func tableHarness(t *testing.T, url, name, key string, memory *aztest.Service) harness {
 	t.Helper()
-	options := aztables.ClientOptions{ClientOptions: policy.ClientOptions{PerCallPolicies: []policy.Policy{Requests()}}}
+	options := aztables.ClientOptions{ClientOptions: policy.ClientOptions{PerCallPolicies: []policy.Policy{requestsOfRules{}}}}
 	if memory != nil {
 		options.Transport = memory
 	}
@@ -46,7 +46,7 @@ func tableHarness(t *testing.T, url, name, key string, memory *aztest.Service) H
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Harness{Emulator: memory == nil, Tables: func(t T) (*aztables.ServiceClient, string) {
+	return harness{Emulator: memory == nil, Tables: func(t *testing.T) (*aztables.ServiceClient, string) {
 		name := "conformance" + strings.ToLower(rand.Text())
 		if _, err := service.CreateTable(t.Context(), name, nil); err != nil {
 			t.Fatal(err)

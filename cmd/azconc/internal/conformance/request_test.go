@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"testing"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
@@ -30,13 +31,11 @@ type answer struct {
 
 type requestKey struct{}
 
-// Requests is a policy that sends the requests of the rules in place of a client's own. It stands among PerCallPolicies, so that
-// the client signs them with whatever credential it has. The client's other requests pass unchanged.
-func Requests() policy.Policy { return requests{} }
+// requestsOfRules is a policy that sends the requests of the rules in place of a client's own. It stands among PerCallPolicies, so
+// that the client signs them with whatever credential it has. The client's other requests pass unchanged.
+type requestsOfRules struct{}
 
-type requests struct{}
-
-func (requests) Do(r *policy.Request) (*http.Response, error) {
+func (requestsOfRules) Do(r *policy.Request) (*http.Response, error) {
 	given, ok := r.Raw().Context().Value(requestKey{}).(request)
 	if !ok {
 		return r.Next()
@@ -72,7 +71,7 @@ func (requests) Do(r *policy.Request) (*http.Response, error) {
 }
 
 // carried sends one request.
-func (w *world) carried(t T, r request) answer {
+func (w *world) carried(t *testing.T, r request) answer {
 	t.Helper()
 	if w.table != "" && r.header["Accept"] == nil {
 		r.header["Accept"] = []string{"application/json;odata=minimalmetadata"}
@@ -80,6 +79,7 @@ func (w *world) carried(t T, r request) answer {
 	var raw *http.Response
 	ctx := policy.WithCaptureResponse(context.WithValue(t.Context(), requestKey{}, r), &raw)
 	got := respondTo(ctx, w.carry)
+	w.h.skipIfOver(t)
 	if raw == nil {
 		return answer{said: got}
 	}

@@ -9,13 +9,13 @@ import (
 
 var update = flag.Bool("update", false, "write the generated tables into README.md")
 
-const readme = "../README.md"
+const readme = "../../../../pkg/aztest/README.md"
 
 // TestTheArticlesTables generates the article's tables of operations from what the in-memory service and Azurite
-// answered, and compares them with the article and with this package's README.
+// answered, and compares them with the article and with the README of aztest.
 func TestTheArticlesTables(t *testing.T) {
-	inMemory := rowsOf(Test(t), memoryHarness(t))
-	onAzurite := rowsOf(Test(t), azuriteHarness(t))
+	inMemory := rowsOf(t, memoryHarness(t))
+	onAzurite := rowsOf(t, azuriteHarness(t))
 	differ := map[string]string{} // from the article, and why: nothing does
 	leaseDiffers := map[string]string{"Abort Copy Blob": "Azurite looks at the copy id first, and its copies are never pending"}
 	for i, says := range article {
@@ -34,8 +34,8 @@ func TestTheArticlesTables(t *testing.T) {
 
 // TestTheArticlesTableOfEntities is the same for entities.
 func TestTheArticlesTableOfEntities(t *testing.T) {
-	inMemory := entityRows(Test(t), memoryTables(t))
-	onAzurite := entityRows(Test(t), azuriteTables(t))
+	inMemory := entityRows(t, memoryTables(t))
+	onAzurite := entityRows(t, azuriteTables(t))
 	for i, says := range articleEntities {
 		for where, row := range map[string]row{"in memory": inMemory[i], "Azurite": onAzurite[i]} {
 			if row.ETag != says.ETag || row.Conditions != says.Conditions {
@@ -69,5 +69,5 @@ func carriedByReadme(t *testing.T, name, table string) {
 		}
 		return
 	}
-	t.Errorf("the README's table is not what was answered: go test ./pkg/aztest/conformance -run TestTheArticle -args -update\n%s", table)
+	t.Errorf("the README's table is not what was answered: go test ./cmd/azconc/internal/conformance -run TestTheArticle -args -update\n%s", table)
 }
