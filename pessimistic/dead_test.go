@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/azconc/azconc/pessimistic/internal/pesstest"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
@@ -174,6 +175,39 @@ func TestATicketWhoseFateIsOpenIsLookedUp(t *testing.T) {
 			if took := time.Since(released); took > 6*time.Second {
 				t.Errorf("%v: it had the lock after %v", kind, took)
 			}
+		})
+	}
+}
+
+// TestWaitersThatGiveUpBehindABriefHolderLeaveNothing: it does not look for waiters when it removes the lock, and the tickets were left
+// for ever.
+func TestWaitersThatGiveUpBehindABriefHolderLeaveNothing(t *testing.T) {
+	for n := range 3 * 2 * 41 {
+		waiters, known, wait := 1+n%3, n/3%2 == 1, time.Duration(n/6)*5*time.Millisecond
+		t.Run(fmt.Sprintf("%d, known %v, for %v", waiters, known, wait), func(t *testing.T) {
+			inBubble(t, func(t *testing.T, _ *world) {
+				w := newWorldWith(t, pesstest.WithLatency(1))
+				if known { // the lock was there before
+					mustRelease(t, locked(t, w.direct(nil), "job", nil).lease)
+					bubble.Sleep(time.Minute)
+				}
+				h := locked(t, w.direct(nil), "job", nil)
+				for i := range waiters {
+					go func() {
+						ctx, giveUp := context.WithTimeout(t.Context(), wait+time.Duration(i)*7*time.Millisecond)
+						defer giveUp()
+						if h, err := w.lockerOf(nil).Lock(ctx, "job", nil); err == nil {
+							mustRemove(t, h)
+						}
+					}()
+				}
+				bubble.Sleep(unwatched * 9 / 10)
+				mustRemove(t, h)
+				bubble.Sleep(time.Minute)
+				if w.exists("job"+waitersSuffix) && !w.exists("job") {
+					t.Error("the tickets are left")
+				}
+			})
 		})
 	}
 }

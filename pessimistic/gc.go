@@ -57,7 +57,7 @@ const gcAtOnce = 8
 // the version that was listed and carries no lease id, so the service refuses it if the lock is held, or was held since.
 //
 // It also deletes the blobs in which others have signed up for a lock that does not exist, if nobody has for as long: a waiter that
-// came while the lock was removed, and gave up, has left them.
+// was killed while the lock was removed has left them.
 //
 // The fence continues to grow, because a new one starts from the service's clock; a lock whose fence is ahead of that clock is
 // kept.

@@ -155,17 +155,20 @@ func TestGCRefusesATooShortUnused(t *testing.T) {
 	})
 }
 
-// TestGCDeletesTheTicketsOfALockThatIsGone: a waiter that came while a brief holder removed the lock, and gave up, left them for ever.
+// TestGCDeletesTheTicketsOfALockThatIsGone: a waiter that came while a brief holder removed the lock, and was killed, left them for ever.
 func TestGCDeletesTheTicketsOfALockThatIsGone(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		for n := range 41 {
 			name := fmt.Sprint("job", n)
 			h := locked(t, w.direct(nil), name, nil)
-			ctx, giveUp := context.WithTimeout(t.Context(), time.Duration(n)*5*time.Millisecond)
+			ctx, die := context.WithCancel(t.Context())
+			m := &mortal{world: w}
+			time.AfterFunc(time.Duration(n)*5*time.Millisecond, func() { m.dead.Store(true); die() })
 			go func() {
-				defer giveUp()
-				if h, err := w.lockerOf(nil).Lock(ctx, name, nil); err == nil {
+				k, _ := NewLocker(w.ContainerOver(m), nil)
+				if h, err := k.Lock(ctx, name, nil); err == nil {
 					mustRemove(t, h)
+					die()
 				}
 			}()
 			bubble.Sleep(unwatched * 9 / 10)

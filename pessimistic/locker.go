@@ -184,8 +184,8 @@ func (k *Locker) With(change func(*LockerOptions)) (*Locker, error) {
 // Requests: 3 if the lock exists and is free (look, acquire, stamp), 4 the first time, and 2 if this Locker has released it
 // within 0.1 s and nobody has acquired it since; then 1 to release, 2 if it was waited
 // for or held for 0.1 s, and 3 if others have signed up whom the record does not name. Waiting costs 1 to sign up, 3 the first time, 1
-// more to give up, and one HEAD request per look, however many goroutines of this Locker wait. Taking over from another goroutine of this
-// Locker costs 1 (stamp), and handing over costs none.
+// more to give up, up to 3 within 0.1 s of a holder's first sight, and one HEAD request per look, however many goroutines of this Locker
+// wait. Taking over from another goroutine of this Locker costs 1 (stamp), and handing over costs none.
 func (k *Locker) Lock(ctx context.Context, name string, opts *LockOptions) (*Hold, error) {
 	a, err := k.newAcquisition(ctx, name, opts)
 	if err != nil {

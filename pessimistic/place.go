@@ -32,7 +32,8 @@ type place struct {
 	turns    float64       // how many these are
 	spare    int64         // of several locks, how many were free, but one
 	chosen   bool          // this is the lock to take, of several
-	free     clock.Instant // when this version of the lock was first seen free; zero while it is held
+	free     bool          // the lock was free at the last look
+	found    clock.Instant // when this version of the lock was first seen to be so
 	etag     azcore.ETag
 	trip     time.Duration // how long a request takes
 	cap      time.Duration // the longest interval between two looks
@@ -65,13 +66,12 @@ func (o *place) sees(seen lease.Observation, now clock.Instant) {
 		// turn begins later, and the turns seem to be longer.
 		o.watch(now.Add(-now.RunSince(o.looked)/time.Duration(begun)), begun)
 	}
-	o.watching = o.watching || !seen.State.Free() || r.order.waiting() > 0
-	if !seen.State.Free() {
-		o.free = clock.Instant{}
-	} else if o.free.IsZero() || seen.ETag != o.etag {
-		o.free = now
+	free := seen.State.Free()
+	o.watching = o.watching || !free || r.order.waiting() > 0
+	if free != o.free || seen.ETag != o.etag {
+		o.found = now
 	}
-	o.known, o.etag, o.looked = r.order, seen.ETag, now
+	o.known, o.free, o.etag, o.looked = r.order, free, seen.ETag, now
 }
 
 // watch counts the turns until now, when another one begins. One long turn does not tell how long the next ones are.
@@ -111,7 +111,10 @@ func (o *place) signUp(ctx context.Context, now func() clock.Instant) {
 }
 
 // leave takes the ticket back, since nobody waits with it any more. If that is lost, or the process is killed, those behind it have to
-// find out: see pacing.silence. Requests: 1 if there is a ticket that has not been passed over.
+// find out: see pacing.silence. A holder that was not seen for as long as it takes until it looks for waiters may have removed the lock
+// without a look: then the last waiter deletes the blob, or nobody would.
+//
+// Requests: 1 if there is a ticket that has not been passed over, and up to 2 more behind such a holder.
 func (o *place) leave(ctx context.Context) {
 	if o == nil || o.chosen || !o.open && (o.ticket.number == 0 || o.ticket.number <= o.known.next && !o.ticket.fresh) {
 		return
@@ -119,6 +122,11 @@ func (o *place) leave(ctx context.Context) {
 	ctx, cancel := retry.Detached(ctx, ticketTry)
 	defer cancel()
 	_, _ = o.blob.append(ctx, []byte("-"+o.mark+"\n"))
+	if o.known.issued == 0 && o.looked.RunSince(o.found) < unwatched {
+		if of, err := o.blob.read(ctx, 0); err == nil && of.next == of.issued {
+			_ = o.blob.remove(ctx, of.version)
+		}
+	}
 }
 
 // rank returns how many come first. Without a ticket those are all.
@@ -141,10 +149,10 @@ func (o *place) wait(now clock.Instant, left time.Duration) time.Duration {
 	switch {
 	case o.chosen:
 		return 0
-	case o.free.IsZero():
+	case !o.free:
 		return pace.interval(o.rank())
 	}
-	free := now.RunSince(o.free)
+	free := now.RunSince(o.found)
 	pace.age -= free
 	return min(pace.silence(o.rank()), (left+free)/4*3) - free
 }

@@ -34,7 +34,8 @@ func (l *Lease) Release(ctx context.Context) error { return l.release(ctx, "Rele
 //
 // The blob is kept, and the lock released, if another goroutine or process is known to wait for it, if the blob has content or
 // was not created by azconc, if it is that of a slot, whose record says who is next, and, for one request more, if the service refuses the deletion: because the permission is missing,
-// or because of a snapshot.
+// or because of a snapshot. A holder of less than 0.1 s does not look for waiters: those that give up delete the blob in which they
+// have signed up, and what one that was killed has left is collected by Locker.GC.
 //
 // Errors are those of Release. Requests: those of Release, 1 more if waiters have signed up before and none is left, and up to 2
 // more after a lost response.

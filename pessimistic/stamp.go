@@ -133,7 +133,7 @@ func (a *acquisition) next(base lease.Observation) order {
 	}
 	served := o.ticket
 	switch {
-	case o.rank() > 0 && o.free == o.looked: // it was out of time: those before it have not had the chance to take the lock
+	case o.rank() > 0 && o.free && o.found == o.looked: // it was out of time: those before it have not had the chance to take the lock
 		served = ticket{}
 	case o.rank() > 0 && !o.signed:
 		known = known.abandoned()

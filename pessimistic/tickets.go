@@ -3,6 +3,7 @@ package pessimistic
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -196,10 +197,13 @@ func (b ticketBlob) find(ctx context.Context, mark string, next int64) (ticket, 
 // collected is the number of tickets from which on a blob without a waiter is deleted.
 const collected = 1000
 
-// remove deletes the blob, if it has that version: nobody has signed up since. Requests: 1.
+// remove deletes the blob, if it has that version, which is known: nobody has signed up since. Requests: 1.
 func (b ticketBlob) remove(ctx context.Context, version azcore.ETag) error {
+	if version == "" {
+		return errors.New("the version is not known")
+	}
 	return b.wire.Once(ctx, "Delete Blob", ticketTry, func(ctx context.Context) error {
-		_, err := b.client.Delete(ctx, &blob.DeleteOptions{AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfMatch: ptr.Optional(version)}}})
+		_, err := b.client.Delete(ctx, &blob.DeleteOptions{AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfMatch: &version}}})
 		return err
 	})
 }
