@@ -95,10 +95,10 @@ var bans = []ban{
 		"the screen of azconc top is all that needs bubbletea: no program that uses the libraries compiles it"},
 	{"github.com/charmbracelet", []string{"cmd/azconc/internal/cli/live"}, true,
 		"bubbletea's own measure of text keeps the lines of that screen within the terminal"},
-	{"./pkg/aztest", []string{"pkg/aztest", "cmd/internal/soak", "cmd/internal/demo", "optimistic/internal/optest", "pessimistic/internal/pesstest", "cmd/azconc/internal/cli/engine"}, false,
+	{"./pkg/aztest", []string{"pkg/aztest", "cmd/internal/demo", "optimistic/internal/optest", "pessimistic/internal/pesstest", "cmd/azconc/internal/cli/engine"}, false,
 		"a service in memory must never reach production code; engine serves it as an emulator, which keeps nothing and says so"},
-	{"./pkg/azurite", []string{"pkg/azurite", "cmd/azconc/internal/cli", "cmd/internal/soak"}, false,
-		"a library does not start processes; azconc dev, the demo and the soak do"},
+	{"./pkg/azurite", []string{"pkg/azurite", "cmd/azconc/internal/cli"}, false,
+		"a library does not start processes; azconc dev and the demo do"},
 	{"testing", []string{"pkg/aztest", "pkg/azurite/azuritetest", "cmd/azconc/internal/cli/clitest", "optimistic/internal/optest", "pessimistic/internal/pesstest"}, false,
 		"package testing belongs into tests and into what is made for them"},
 }

@@ -1,12 +1,9 @@
-package main
+package soak
 
 import (
 	"syscall"
 	"unsafe"
 )
-
-// supported says that processes can be stopped and continued here.
-const supported = true
 
 // bootTime is the number of the kernel's CLOCK_BOOTTIME, which package syscall does not name.
 const bootTime = 7

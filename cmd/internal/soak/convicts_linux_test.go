@@ -2,7 +2,7 @@
 
 // The race detector sees nothing of what goes on between processes: scripts/test runs this file without it.
 
-package main
+package soak
 
 import (
 	"slices"

@@ -1,4 +1,4 @@
-package main
+package soak
 
 import (
 	"os/exec"
@@ -10,9 +10,6 @@ import (
 // TestAWorkerThatDoesNotEndIsAViolation is about one that is replaced on the way: it used to end the soak, with the exit status
 // of one that could not be run.
 func TestAWorkerThatDoesNotEndIsAViolation(t *testing.T) {
-	if !supported {
-		t.Skip("it needs Linux")
-	}
 	stubborn := &member{name: "w1.1", cmd: exec.Command("sleep", "60"), done: make(chan struct{})}
 	var err error
 	if stubborn.stdin, err = stubborn.cmd.StdinPipe(); err == nil {

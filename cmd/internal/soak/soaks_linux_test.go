@@ -1,9 +1,12 @@
-package main
+package soak
 
 import (
+	"fmt"
 	"os"
+	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -20,13 +23,33 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
+// TestASoak is scripts/soak, which names the seed and the minutes.
+func TestASoak(t *testing.T) {
+	given := os.Getenv("AZCONC_SOAK")
+	if given == "" {
+		t.Skip("scripts/soak runs it for minutes; TestAShortSoak is a short one")
+	}
+	o := options{Drain: 4 * time.Minute, Patience: time.Minute}
+	var minutes float64
+	if _, err := fmt.Sscan(given, &o.Seed, &minutes); err != nil || minutes <= 0 {
+		t.Fatalf("%q: --seed is a number, and --minutes a positive one", given)
+	}
+	o.Length = time.Duration(minutes * float64(time.Minute))
+	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	s, err := run(ctx, o, os.Stdout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.problems() > 0 {
+		t.Error("promises are broken")
+	}
+}
+
 // short runs a short soak.
 func short(t *testing.T, o options) (*soak, string) {
 	t.Helper()
-	switch {
-	case !supported:
-		t.Skip("it needs Linux")
-	case os.Getenv(azuritetest.SkipVariable) == "1":
+	if os.Getenv(azuritetest.SkipVariable) == "1" {
 		t.Skip(azuritetest.SkipVariable + "=1")
 	}
 	t.Setenv("TMPDIR", t.TempDir())
