@@ -16,6 +16,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/blobs"
 	"github.com/azconc/azconc/pkg/ptr"
@@ -52,7 +53,7 @@ put does all of this itself.`,
 	flags.File(set, &file, "`file` with the content; - is stdin")
 	flags.LeaseID(set, &o.LeaseID, "`id` of the lease that you hold on it")
 	parse := cli.Checked(ref.ParseWritable, func() error {
-		if len(id) > 64 {
+		if id = show.Named(id); len(id) > 64 {
 			return fail.Usagef("--id has %d bytes: the limit is 64", len(id))
 		}
 		return nil
@@ -96,8 +97,9 @@ A missing block, one that was never staged or that another commit discarded, is 
 	var ids []string
 	parse := cli.Checked(ref.ParseWritable, func() error {
 		ids = set.Args()[1:]
-		for _, id := range ids {
-			if id == "" || len(id) > 64 || len(id) != len(ids[0]) {
+		for i, id := range ids {
+			id = show.Named(id)
+			if ids[i] = id; id == "" || len(id) > 64 || len(id) != len(ids[0]) {
 				return fail.WithHint(fail.Usagef("block ids %q and %q: all must have the same length, of 1 to 64 bytes", ids[0], id), "azconc blob block list shows the existing blocks")
 			}
 		}
@@ -130,7 +132,7 @@ func (r blockListResult) Text(w io.Writer) {
 		if b.Committed {
 			state = "committed"
 		}
-		fmt.Fprintf(w, "%-11s  %10d  %s\n", state, b.Size, b.ID)
+		fmt.Fprintf(w, "%-11s  %10d  %s\n", state, b.Size, show.Name(b.ID))
 	}
 }
 

@@ -108,7 +108,7 @@ type handlesResult struct {
 
 func (r handlesResult) Text(w io.Writer) {
 	for _, h := range r.Handles {
-		fmt.Fprintln(w, strings.TrimSpace(h.ID+"  "+h.Path)+"  "+h.who)
+		fmt.Fprintln(w, strings.TrimSpace(h.ID+"  "+show.Name(h.Path))+"  "+show.Line(h.who))
 	}
 }
 

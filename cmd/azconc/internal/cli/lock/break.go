@@ -93,7 +93,7 @@ func (r gcResult) Text(w io.Writer) {
 		word = "would delete"
 	}
 	for _, name := range r.Locks {
-		fmt.Fprintln(w, word, name)
+		fmt.Fprintln(w, word, show.Name(name))
 	}
 }
 

@@ -123,9 +123,9 @@ a larger integer is rounded, and exact without --query.
   azconc blob list jobs --query 'blobs[?size > ` + "`1000`" + `].{Name: name, Size: size}' -o table
   ETAG=$(azconc blob show jobs/state.json --query etag -o tsv)
 
-TSV escapes nothing, like the Azure CLI: a list in a row is its length, and an object is empty. A bool is true or false. A null is
-empty, and one that is all the query selects prints nothing. Without --query the columns are those that the result can have, whether it
-has them or not. A later version may have more: scripts name theirs in --query.
+A name or another value of several that cannot be printed in one line is in quotes in text and tsv, and is taken so. In a row of tsv
+a list is its length, and an object is empty. A bool is true or false. A null is empty, and one that is all the query selects prints
+nothing. Without --query the columns are those that the result can have, whether it has them or not. A later version may have more: scripts name theirs in --query.
 
 An expression that is not JMESPath is refused before anything is sent. One that does not apply to the result fails when the command
 has done its work, with exit code 1. With -o table and -o tsv a failure prints nothing on stdout.`

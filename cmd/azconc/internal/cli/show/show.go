@@ -91,7 +91,7 @@ func Unquoted(text string) string {
 
 // Name returns a name as a list prints it: in quotes, with escapes, if it has what cannot be printed, such as a line break.
 func Name(name string) string {
-	if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) || Named(name) != name {
+	if !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) || Named(name) != name {
 		return strconv.Quote(name)
 	}
 	return name
