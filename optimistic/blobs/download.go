@@ -30,6 +30,9 @@ type DownloadOptions struct {
 	// Conditions must hold for the version that is read. Defaults to none.
 	Conditions optimistic.Conditions
 
+	// Offset is where reading begins. Defaults to 0.
+	Offset int64
+
 	// BlockSize is how many bytes one request asks for. Defaults to 8 MiB.
 	BlockSize int64
 
@@ -53,7 +56,9 @@ type DownloadOptions struct {
 type DownloadResult struct {
 	ETag         azcore.ETag
 	LastModified time.Time // by the service's clock
-	Size         int64     // in bytes
+	Size         int64     // of the blob, in bytes
+	Type         blob.BlobType
+	Sealed       bool // an append blob that gets no more bytes
 	Headers      blob.HTTPHeaders
 	Metadata     map[string]string // lower-case names, without the lineage
 	Restarts     int               // how many times the read started again because the blob changed
@@ -69,6 +74,9 @@ func (o *DownloadOptions) withDefaults() (DownloadOptions, error) {
 	if out.BlockSize < 1 || out.Concurrency < 1 {
 		return out, fmt.Errorf("DownloadOptions: BlockSize %d and Concurrency %d must be positive", out.BlockSize, out.Concurrency)
 	}
+	if out.Offset < 0 {
+		return out, fmt.Errorf("DownloadOptions.Offset: %d is negative", out.Offset)
+	}
 	return out, validateRead(out.Conditions)
 }
 
@@ -76,11 +84,14 @@ func (o *DownloadOptions) withDefaults() (DownloadOptions, error) {
 // ETag of the first. If the blob changes meanwhile, the read starts again if Restart is given; otherwise the error is a
 // *ConflictError. After an error w may have received a part of the content: do not use it.
 //
+// The bytes of an append blob never change, so one that grows meanwhile is read up to the length that it had at first. One that is
+// created again has changed; it is recognized by its time of creation, or by having fewer blocks.
+//
 // Other errors are *NotFoundError, ErrNotModified, *ConflictError (IfMatch, IfUnmodifiedSince or IfTags did not hold;
 // Reason is Gone if the blob does not exist and IfMatch names a version), the context's cause, and errors of the
 // service or of w.
 //
-// Cost: 1 request per BlockSize; 2 for an empty blob.
+// Cost: 1 request per BlockSize; 2 for an empty blob. With Offset, at least 1, also if there is nothing behind it.
 func Download(ctx context.Context, client *blob.Client, w io.Writer, opts *DownloadOptions) (_ DownloadResult, err error) {
 	if err := sealed.NotNil("get", "w", w); err != nil {
 		return DownloadResult{}, err
@@ -123,6 +134,7 @@ type download struct {
 	*protocol.Call
 	client *blob.Client
 	o      DownloadOptions
+	start  part // the first that was read
 	got    DownloadResult
 }
 
@@ -138,10 +150,10 @@ func (d *download) pass(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := d.emit(w, first, 0, total); err != nil {
+	if err := d.emit(w, first, d.o.Offset, total); err != nil {
 		return err
 	}
-	done := int64(len(first))
+	done := d.o.Offset + int64(len(first))
 
 	ctx, cancel := context.WithCancel(ctx)
 	// Ranges are read ahead by one goroutine each and written in order. The queue's capacity is the read-ahead; every
@@ -189,11 +201,12 @@ func (d *download) emit(w io.Writer, data []byte, before, total int64) error {
 	return nil
 }
 
-// first reads the first range under the caller's conditions. Its response shows the version and the size.
+// first reads the first range under the caller's conditions. Its response shows the version and the size. It includes the byte before
+// Offset: a range that begins at the end is refused, and the refusal shows neither.
 func (d *download) first(ctx context.Context) ([]byte, int64, error) {
 	part, err := protocol.Again(ctx, d.Call, func(ctx context.Context) (part, error) {
-		p, err := d.get(ctx, blob.HTTPRange{Count: d.o.BlockSize}, d.o.Conditions)
-		if azerr.Has(err, "InvalidRange") {
+		p, err := d.get(ctx, blob.HTTPRange{Offset: max(0, d.o.Offset-1), Count: d.o.BlockSize}, d.o.Conditions)
+		if azerr.Has(err, "InvalidRange") && d.o.Offset == 0 {
 			// An empty blob has no first byte (REST: "Get Blob", 416 InvalidRange).
 			p, err = d.get(ctx, blob.HTTPRange{}, d.o.Conditions)
 		}
@@ -204,6 +217,8 @@ func (d *download) first(ctx context.Context) ([]byte, int64, error) {
 	case err == nil && part.notModified:
 		return nil, 0, fmt.Errorf("get %s: %w", d.Resource, ErrNotModified)
 	case err == nil:
+	case azerr.Has(err, "InvalidRange"):
+		return nil, 0, d.Fail(fmt.Errorf("the blob has fewer than %d bytes", d.o.Offset))
 	case anyblob.BaseGone(d.o.Conditions, err):
 		return nil, 0, &optimistic.ConflictError{Op: d.Op, Resource: d.Resource, Reason: azerr.Gone, Base: d.o.Conditions.IfMatch, Err: azerr.Clean(err)}
 	case azerr.Has(err, "BlobNotFound", "ContainerNotFound"):
@@ -214,18 +229,25 @@ func (d *download) first(ctx context.Context) ([]byte, int64, error) {
 		return nil, 0, d.Fail(err)
 	}
 	restarts := d.got.Restarts
-	d.got = part.result
+	d.start, d.got = part, part.result
 	d.got.Restarts = restarts
-	return part.data, d.got.Size, nil
+	return part.data[min(d.o.Offset, 1):], d.got.Size, nil
 }
 
-// rest reads a later range of the version that first found.
+// rest reads a later range of the version that first found, or of a later one that has only grown.
 func (d *download) rest(ctx context.Context, offset, size int64) ([]byte, error) {
 	pinned := optimistic.Conditions{IfMatch: d.got.ETag, LeaseID: d.o.Conditions.LeaseID}
+	grows := d.got.Type == blob.BlobTypeAppendBlob
+	if grows {
+		pinned.IfMatch = ""
+	}
 	part, err := protocol.Again(ctx, d.Call, func(ctx context.Context) (part, error) {
 		return d.get(ctx, blob.HTTPRange{Offset: offset, Count: size}, pinned)
 	})
+	again := grows && err == nil && (!part.created.Equal(d.start.created) || part.blocks < d.start.blocks || part.result.Type != d.got.Type)
 	switch out := azerr.Classify(err); {
+	case again:
+		return nil, &optimistic.ConflictError{Op: tornRead, Resource: d.Resource, Reason: azerr.Changed, Base: d.got.ETag, Current: part.result.ETag, Elapsed: time.Since(d.Began)}
 	case err == nil && int64(len(part.data)) == size:
 		return part.data, nil
 	case err == nil:
@@ -245,6 +267,8 @@ func (d *download) rest(ctx context.Context, offset, size int64) ([]byte, error)
 type part struct {
 	data        []byte
 	notModified bool
+	created     time.Time
+	blocks      int32 // of an append blob; they only become more, unless it is created again
 	result      DownloadResult
 }
 
@@ -254,8 +278,14 @@ func (d *download) get(ctx context.Context, r blob.HTTPRange, c optimistic.Condi
 		return part{notModified: err == nil}, err
 	}
 	defer resp.Body.Close()
-	p := part{result: DownloadResult{ETag: ptr.Value(resp.ETag), LastModified: ptr.Value(resp.LastModified), Headers: downloadedHeaders(resp)}}
+	p := part{created: ptr.Value(resp.CreationTime), blocks: ptr.Value(resp.BlobCommittedBlockCount), result: DownloadResult{
+		ETag: ptr.Value(resp.ETag), LastModified: ptr.Value(resp.LastModified), Headers: downloadedHeaders(resp),
+		Type: ptr.Value(resp.BlobType), Sealed: ptr.Value(resp.IsSealed),
+	}}
 	p.result.Metadata, _ = meta.Split(resp.Metadata)
+	if _, err := protocol.Sent("Content-Range", resp.ContentRange, nil); err != nil && r.Offset > 0 {
+		return p, err // an intermediary may have sent the blob from its beginning on
+	}
 	_, _, p.result.Size, _ = anyblob.ContentRange(resp.ContentRange)
 	p.data, err = anyblob.ReadBody(ctx, d.client, resp, d.o.BlockSize)
 	if _, ok := errors.AsType[anyblob.TooLong](err); ok {
