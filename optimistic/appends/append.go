@@ -24,7 +24,7 @@ import (
 
 var (
 	// ErrFull means that an append blob has no room: its length would exceed MaxSize, or it has the service's limit of
-	// 50,000 blocks. Nothing was appended; start another blob.
+	// 50,000 blocks. Nothing was appended; a Log goes on in another blob.
 	ErrFull = errors.New("full")
 
 	// ErrSealed means that an append blob is sealed: nothing was appended, and nothing can be.
@@ -70,8 +70,13 @@ type AppendOptions struct {
 
 	optimistic.SendOptions
 
+	end bool // Position is where the blob ends, even if that is 0, as far as a Log knows
+
 	_ struct{}
 }
+
+// expects reports whether the caller has named a position.
+func (o AppendOptions) expects() bool { return o.Pinned || o.Position > 0 || o.end }
 
 func (o *AppendOptions) withDefaults() (AppendOptions, error) {
 	out := ptr.Value(o)
@@ -141,7 +146,7 @@ func appendTo(ctx context.Context, client *appendblob.Client, id string, data []
 	defer end(&err)
 	a := &appending{
 		Loop:   protocol.Loop{Call: call, Budget: protocol.ConflictBudget(o.Attempts, o.Elapsed, retry.Backoff{Base: 20 * time.Millisecond})},
-		client: client, data: data, o: o, unique: o.Unique || id != "", at: o.Position, known: o.Pinned || o.Position > 0,
+		client: client, data: data, o: o, unique: o.Unique || id != "", at: o.Position, known: o.expects(),
 	}
 	a.Next, a.Refused, a.Surrender = a.next, a.refused, a.surrender
 	err = a.Run(ctx)
@@ -164,6 +169,7 @@ type appending struct {
 	blind   bool  // the blob may not be read, so the append has no position to be conditional on, and is sent once
 	at      int64 // the position
 	known   bool  // and whether it is the end, as far as is known
+	full    bool  // the service has said that the blob takes no more blocks
 	created bool
 	version azcore.ETag // of the blob at the latest look
 	twin    bool        // the bytes are there, but another appender may have written them
@@ -262,6 +268,7 @@ func (a *appending) write(at int64) protocol.Change {
 		resp, err := wire.Request(ctx, "Append Block", func(ctx context.Context) (appendblob.AppendBlockResponse, error) {
 			return a.client.AppendBlock(ctx, anyblob.Lend(a.data), &o)
 		})
+		a.full = azerr.Has(err, "BlockCountExceedsLimit")
 		if a.blind {
 			var offset string
 			offset, err = protocol.Sent("x-ms-blob-append-offset", resp.BlobAppendOffset, err)

@@ -27,7 +27,7 @@ func (a *appending) look(ctx context.Context, at int64) (protocol.State, error) 
 	}
 	now := protocol.State{Exists: true, ETag: positionTag(t.end)}
 	switch {
-	case t.end < at, t.end == at && !t.sealed:
+	case t.end < at, t.end == at && !t.sealed && !a.full:
 		// Not yet. (If the blob is shorter, it was deleted and created again, and nothing is known.)
 	case t.ours && a.unique:
 		now = now.Decide(protocol.Committed, "")
@@ -145,7 +145,7 @@ func (a *appending) translate(err error) error {
 				conflict.Reason = azerr.Position
 			}
 		}
-		if conflict.Reason == azerr.Gone && !a.o.Create && a.Res.Attempts == 1 && (a.o.Pinned || a.o.Position > 0) {
+		if conflict.Reason == azerr.Gone && !a.o.Create && a.Res.Attempts == 1 && a.o.expects() {
 			return &optimistic.NotFoundError{Op: a.Op, Resource: a.Resource, Err: conflict.Err} // it was never seen to exist
 		}
 		return conflict
