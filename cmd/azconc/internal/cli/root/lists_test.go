@@ -12,6 +12,7 @@ import (
 	"github.com/azconc/azconc/optimistic/blobs"
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
 
 // TestEachListHasOneRowForAName: a line break in the name of a lock made two rows of one in lock gc, and a list of handles printed what
@@ -52,7 +53,7 @@ func TestEachListHasOneRowForAName(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		time.Sleep(30 * 24 * time.Hour)
+		bubble.Sleep(30 * 24 * time.Hour)
 		for line, rows := range map[string]int{
 			"blob block list jobs/big": 3, "lock list jobs": 3, "lock list jobs -o tsv": 3, "lock gc jobs --dry-run": 3, "lock gc jobs --dry-run -o tsv --query locks": 3,
 			"file list jobs": 1, "file list jobs -o tsv": 1, "file handles list jobs/ --recursive": 1, "file handles list jobs/ --recursive -o tsv": 1,
