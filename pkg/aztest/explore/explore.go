@@ -32,6 +32,9 @@ type Options struct {
 	// no bound.
 	Preemptions int
 
+	// Ordered explores only one order of the requests that one client sends in parallel, that of their names. Defaults to false: every order.
+	Ordered bool
+
 	// Steps bounds a schedule. A longer one is counted in Report.Cut, and its check is not made. Defaults to 200.
 	Steps int
 

@@ -91,14 +91,14 @@ func (c *Client) arrive(r *http.Request) (*pending, error) {
 }
 
 // uuid matches ids that clients draw, and those that the in-memory service counts, which all have counted in the middle.
-var uuid = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+var uuid = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\b[0-9a-f]{12}\b`)
 
 const counted = "-0000-4000-8000-"
 
 // named replaces the ids in the name of a resource that differ from run to run by the client that used them first, and
 // how many it had used before. The caller holds World.mu.
 func (c *Client) named(resource string) string {
-	if len(resource) < 36 {
+	if len(resource) < 12 {
 		return resource
 	}
 	return uuid.ReplaceAllStringFunc(resource, func(id string) string {

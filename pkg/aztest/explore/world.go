@@ -130,12 +130,16 @@ func (w *World) choices(o Options) []choice {
 // mayGo returns the requests that may be chosen: only those of the client that was chosen last, if it has any and there
 // must not be another preemption. The caller holds mu.
 func (w *World) mayGo(o Options) []*pending {
-	if o.Preemptions == 0 || w.at.preemptions < o.Preemptions {
-		return w.pending
+	all := slices.Clone(w.pending)
+	if o.Ordered {
+		all = slices.CompactFunc(all, func(a, b *pending) bool { return a.client == b.client }) // labels begin with the client
 	}
-	own := slices.DeleteFunc(slices.Clone(w.pending), func(p *pending) bool { return p.client.Number != w.at.last })
+	if o.Preemptions == 0 || w.at.preemptions < o.Preemptions {
+		return all
+	}
+	own := slices.DeleteFunc(slices.Clone(all), func(p *pending) bool { return p.client.Number != w.at.last })
 	if len(own) == 0 {
-		return w.pending
+		return all
 	}
 	return own
 }
