@@ -107,7 +107,7 @@ A missing block, one that was never staged or that another commit discarded, is 
 	})
 	return cli.On(f, cmd, parse, f.BlockBlob, func(ctx context.Context, on ref.Blob, client *blockblob.Client) (cli.Result, error) {
 		r, err := blobs.CommitBlocks(ctx, client, ids, &blobs.UploadOptions{
-			Conditions: conditions, Metadata: metadata, Tags: tags, HTTPHeaders: typed(contentType, on),
+			Conditions: conditions, Metadata: metadata, Tags: tags, HTTPHeaders: typed(contentType, on), SendOptions: f.Sending(),
 		})
 		return cli.Written(on, "committed", r, err)
 	})
@@ -149,7 +149,7 @@ func newBlockListCmd(f *cli.Factory) *cobra.Command {
 		if leaseID != "" {
 			ctx = policy.WithHTTPHeader(ctx, http.Header{"x-ms-lease-id": {leaseID}})
 		}
-		blocks, at, err := blobs.ListBlocks(ctx, client, blockblob.BlockListType(which), nil)
+		blocks, at, err := blobs.ListBlocks(ctx, client, blockblob.BlockListType(which), &optimistic.ReadOptions{SendOptions: f.Sending()})
 		r := blockListResult{Outcome: "listed", Blob: on.String(), ETag: string(at.ETag), Blocks: []blockShown{}}
 		for _, b := range blocks {
 			r.Blocks = append(r.Blocks, blockShown(b))

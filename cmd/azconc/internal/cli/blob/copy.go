@@ -71,7 +71,7 @@ the copy started. A copy that does not end at once is pending: --wait waits for 
 		if err != nil {
 			return nil, err
 		}
-		r, err := blobs.Copy(ctx, onto, client, &blobs.CopyOptions{Conditions: conditions, Source: source, Metadata: metadata, Wait: *wait})
+		r, err := blobs.Copy(ctx, onto, client, &blobs.CopyOptions{Conditions: conditions, Source: source, Metadata: metadata, Wait: *wait, SendOptions: f.Sending()})
 		if err != nil {
 			if err = fail.Tally(err, r.Result); r.CopyID != "" {
 				err = fail.WithFacts(err, map[string]any{"copy_id": r.CopyID, "copy_status": string(r.Status)})
@@ -122,7 +122,7 @@ If the copy is no longer pending, the exit code is 4; if it was already aborted,
 		return nil
 	})
 	return cli.On(f, cmd, parse, f.Blob, func(ctx context.Context, on ref.Blob, client *blob.Client) (cli.Result, error) {
-		r, err := blobs.AbortCopy(ctx, client, id, &blobs.AbortCopyOptions{LeaseID: leaseID})
+		r, err := blobs.AbortCopy(ctx, client, id, &blobs.AbortCopyOptions{LeaseID: leaseID, SendOptions: f.Sending()})
 		if errors.Is(err, blobs.ErrNoCopy) {
 			err = fail.Conflicting(err, "not pending")
 		}
@@ -162,7 +162,7 @@ network delivers late can still take a second snapshot, which azconc reports if 
 	flags.Metadata(cmd.Flags(), &metadata, "`name=value` to store with it instead of the blob's metadata")
 	flags.ReadConditions(cmd.Flags(), &conditions, flags.CondAll)
 	return cli.On(f, cmd, ref.ParseWritable, f.Container, func(ctx context.Context, on ref.Blob, client *container.Client) (cli.Result, error) {
-		r, err := blobs.Snapshot(ctx, client, on.Blob, &blobs.SnapshotOptions{Conditions: conditions, Metadata: metadata})
+		r, err := blobs.Snapshot(ctx, client, on.Blob, &blobs.SnapshotOptions{Conditions: conditions, Metadata: metadata, SendOptions: f.Sending()})
 		if err = fail.Tally(err, r.Result); errors.Is(err, optimistic.ErrOutcomeUnknown) {
 			err = fail.WithHint(err, listsSnapshots(on)+" shows the existing snapshots")
 		}

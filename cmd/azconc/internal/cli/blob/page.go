@@ -65,7 +65,7 @@ must not exist.`,
 		return wholePages(fmt.Sprintf("--size %d", *size), "multiple", *size, 0)
 	})
 	return cli.On(f, cmd, parse, pageBlob(f), func(ctx context.Context, on ref.Blob, client *pageblob.Client) (cli.Result, error) {
-		o.HTTPHeaders = typed(contentType, on)
+		o.HTTPHeaders, o.SendOptions = typed(contentType, on), f.Sending()
 		r, err := pages.Create(ctx, client, *size, &o)
 		return cli.Written(on, "written", r, err)
 	})
@@ -97,6 +97,7 @@ func writingPages(f *cli.Factory, cmd *cobra.Command, done string, check func() 
 		return check()
 	})
 	return cli.On(f, cmd, parse, pageBlob(f), func(ctx context.Context, on ref.Blob, client *pageblob.Client) (cli.Result, error) {
+		o.SendOptions = f.Sending()
 		r, err := write(ctx, client, *offset, &o)
 		return cli.Written(on, done, r, err)
 	})

@@ -59,7 +59,7 @@ The container gets an id in its metadata, so that if the response is lost, azcon
 	var metadata map[string]string
 	flags.Metadata(cmd.Flags(), &metadata, "`name=value` to store with it")
 	return cli.On(f, cmd, ref.ParseContainer, f.Container, func(ctx context.Context, on ref.Blob, client *container.Client) (cli.Result, error) {
-		r, err := settings.CreateContainer(ctx, client, &settings.CreateContainerOptions{Metadata: metadata})
+		r, err := settings.CreateContainer(ctx, client, &settings.CreateContainerOptions{Metadata: metadata, Hooks: f.Monitor.Hooks()})
 		return f.DoneBy("created", on, r), err
 	})
 }
@@ -77,7 +77,7 @@ The service frees the name about half a minute later; until then, creating it ag
 	var conditions optimistic.Conditions
 	flags.WriteConditions(cmd.Flags(), &conditions, flags.CondDates|flags.CondLease)
 	return cli.On(f, cmd, ref.ParseContainer, f.Container, func(ctx context.Context, on ref.Blob, client *container.Client) (cli.Result, error) {
-		r, err := settings.DeleteContainer(ctx, client, &settings.DeleteContainerOptions{Conditions: conditions})
+		r, err := settings.DeleteContainer(ctx, client, &settings.DeleteContainerOptions{Conditions: conditions, Hooks: f.Monitor.Hooks()})
 		return f.DoneBy("deleted", on, r), err
 	})
 }

@@ -40,7 +40,7 @@ func verb(f *cli.Factory, cmd *cobra.Command, do func(context.Context, ref.Blob,
 				return nil // as above, for the counter's own name
 			}
 			return blobs.NewJSON[sharded.Part](client)
-		}, nil)
+		}, &sharded.Options{SendOptions: f.Sending()})
 	}
 	return cli.On(f, cmd, parse, open, func(ctx context.Context, name ref.Blob, c *sharded.Counter) (cli.Result, error) {
 		r, err := do(ctx, name, c)

@@ -50,7 +50,7 @@ lease acquire, then --lease-id) keeps all writers out.`,
 		var got files.DownloadResult
 		stdout, err := f.Into(*name, p, func(to io.Writer, restart func() error) (err error) {
 			counting := &counted{progress: p}
-			download := &files.DownloadOptions{LeaseID: leaseID, IgnoreMetadata: *ignoreMetadata, Wait: waitingFor(f, wait)}
+			download := &files.DownloadOptions{LeaseID: leaseID, IgnoreMetadata: *ignoreMetadata, Wait: waitingFor(f, wait), Hooks: f.Monitor.Hooks()}
 			if restart != nil {
 				download.Restart = func() error {
 					counting.done = 0
@@ -167,7 +167,7 @@ can see a partly written file.`,
 		}
 		p := f.Progress("put " + on.String())
 		r, err := files.Upload(ctx, client, io.TeeReader(from, &counted{progress: p, total: size}), size, &files.UploadOptions{
-			Create: true, Acquire: write.Acquire(f), LeaseID: write.LeaseID, Wait: waitingFor(f, write.Wait)})
+			Create: true, Acquire: write.Acquire(f), LeaseID: write.LeaseID, Wait: waitingFor(f, write.Wait), Hooks: f.Monitor.Hooks()})
 		p.End()
 		if err != nil {
 			return nil, err
@@ -203,7 +203,7 @@ A file's lease does not expire: if azconc is killed, the lease stays, and azconc
 		}
 		r, err := files.Update(ctx, client, func(ctx context.Context, old []byte) ([]byte, error) {
 			return changing.Apply(ctx, change.BaseContent{Resource: on.String(), Exists: true, Attempt: 1, Data: old})
-		}, &files.UpdateOptions{Acquire: write.Acquire(f), LeaseID: write.LeaseID, Wait: waitingFor(f, write.Wait)})
+		}, &files.UpdateOptions{Acquire: write.Acquire(f), LeaseID: write.LeaseID, Wait: waitingFor(f, write.Wait), Hooks: f.Monitor.Hooks()})
 		if err != nil {
 			return nil, err
 		}

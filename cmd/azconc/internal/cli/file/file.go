@@ -77,7 +77,7 @@ The ETag can only be compared: no operation on files accepts a condition.`,
 		for name, value := range p.Metadata {
 			seen.Metadata[strings.ToLower(name)] = ptr.Value(value)
 		}
-		handles, err := files.Handles(ctx, client, nil)
+		handles, err := files.Handles(ctx, client, &files.HandlesOptions{Hooks: f.Monitor.Hooks()})
 		if err != nil {
 			return nil, err
 		}
@@ -133,7 +133,7 @@ code is 4. The last writer wins: anything written since you last looked is delet
 	flags.LeaseID(cmd.Flags(), &leaseID, "`id` under which its lease is held")
 	flags.Duration(cmd.Flags(), &wait, "wait", true, "wait this long for SMB clients to close it")
 	return cli.On(f, cmd, ref.ParseFile, f.File, func(ctx context.Context, on ref.File, client *file.Client) (cli.Result, error) {
-		d, err := files.Delete(ctx, client, &files.DeleteOptions{Wait: waitingFor(f, wait), LeaseID: leaseID})
+		d, err := files.Delete(ctx, client, &files.DeleteOptions{Wait: waitingFor(f, wait), LeaseID: leaseID, Hooks: f.Monitor.Hooks()})
 		return waited{f.Done(string(d.How), on.String(), d.Ambiguous), d.Waited.Milliseconds()}, err
 	})
 }
@@ -151,7 +151,7 @@ first, the exit code is 6; if the file is gone, it is 3.`,
 	return cli.On(f, cmd, ref.ParseFile, f.File, func(ctx context.Context, on ref.File, client *file.Client) (cli.Result, error) {
 		began := time.Now()
 		err := files.WaitClosed(ctx, client, &files.WaitOptions{
-			MaxWait: wait, Poll: retry.Backoff{Base: 250 * time.Millisecond, Cap: 2 * time.Second}, Waiting: waiting(f),
+			MaxWait: wait, Poll: retry.Backoff{Base: 250 * time.Millisecond, Cap: 2 * time.Second}, Waiting: waiting(f), Hooks: f.Monitor.Hooks(),
 		})
 		return waited{f.Done("closed", on.String(), 0), time.Since(began).Milliseconds()}, err
 	})
@@ -163,7 +163,7 @@ func waitingFor(f *cli.Factory, wait time.Duration) *files.WaitOptions {
 	if wait == 0 {
 		return nil
 	}
-	return &files.WaitOptions{MaxWait: wait, Waiting: waiting(f)}
+	return &files.WaitOptions{MaxWait: wait, Waiting: waiting(f), Hooks: f.Monitor.Hooks()}
 }
 
 // waiting reports the clients waited for.
@@ -184,7 +184,7 @@ and the share exists then, the exit code is 5.`,
 		Example: "  azconc share create reports",
 	}
 	return cli.On(f, cmd, ref.ParseShare, f.Share, func(ctx context.Context, on ref.File, client *share.Client) (cli.Result, error) {
-		r, err := files.CreateShare(ctx, client, nil)
+		r, err := files.CreateShare(ctx, client, &files.CreateShareOptions{Hooks: f.Monitor.Hooks()})
 		done := f.Done("created", on.String(), r.Ambiguous)
 		done.ETag = string(r.ETag)
 		return done, err
@@ -202,7 +202,7 @@ leases of files in it do not. The name is free again only when the service has r
 	var leaseID string
 	flags.LeaseID(cmd.Flags(), &leaseID, "`id` under which its lease is held")
 	return cli.On(f, cmd, ref.ParseShare, f.Share, func(ctx context.Context, on ref.File, client *share.Client) (cli.Result, error) {
-		r, err := files.DeleteShare(ctx, client, &files.DeleteShareOptions{LeaseID: leaseID})
+		r, err := files.DeleteShare(ctx, client, &files.DeleteShareOptions{LeaseID: leaseID, Hooks: f.Monitor.Hooks()})
 		return f.Done("deleted", on.String(), r.Ambiguous), err
 	})
 }

@@ -125,7 +125,7 @@ The list can be out of date as soon as it is printed. Shares mounted over NFS ha
 	recursive := cmd.Flags().BoolP("recursive", "r", false, "include everything in the directory")
 	// The service says the same of a directory and of a file.
 	return cli.On(f, cmd, ref.ParseShareOrFile, f.Directory, func(ctx context.Context, on ref.File, client *directory.Client) (cli.Result, error) {
-		all, err := files.Handles(ctx, client, &files.HandlesOptions{Recursive: *recursive})
+		all, err := files.Handles(ctx, client, &files.HandlesOptions{Recursive: *recursive, Hooks: f.Monitor.Hooks()})
 		r := handlesResult{Outcome: "found", Resource: on.String(), Handles: handlesShown(all), Requests: f.Requests.Load()}
 		if len(all) == 0 {
 			r.Outcome = "empty"
@@ -181,7 +181,7 @@ has not written; it may reopen the file at once. Prints how many handles were cl
 		if *all {
 			*ids = []string{files.AllHandles}
 		}
-		sum, err := files.ForceClose(ctx, client, *ids, &files.HandlesOptions{Recursive: *recursive})
+		sum, err := files.ForceClose(ctx, client, *ids, &files.HandlesOptions{Recursive: *recursive, Hooks: f.Monitor.Hooks()})
 		return handlesClosedResult{
 			Outcome: "closed", Resource: on.String(), Closed: sum.Closed, Failed: sum.Failed, AtLeast: sum.AtLeast, Requests: f.Requests.Load(),
 		}, err

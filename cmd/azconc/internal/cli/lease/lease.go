@@ -110,7 +110,7 @@ func (n noun) verb(cmd *cobra.Command, op string, check func() error, do func(co
 	}
 	return cli.On(n.f, cmd, cli.Checked(n.parse, check), n.open, func(ctx context.Context, on fmt.Stringer, l lease.Resource) (cli.Result, error) {
 		c.on, c.lease = on, l
-		c.options = manual.Options{Hooks: c.hooks(), Conditions: lease.Conditions{
+		c.options = manual.Options{Hooks: observe.Join(n.f.Monitor.Hooks(), c.hooks()), Conditions: lease.Conditions{
 			IfMatch: when.IfMatch, IfNoneMatch: when.IfNoneMatch, IfTags: when.IfTags, IfModifiedSince: when.IfModifiedSince, IfUnmodifiedSince: when.IfUnmodifiedSince,
 		}}
 		r, err := do(ctx, c)

@@ -173,7 +173,7 @@ within another 15 s; otherwise the exit code is 6.`, "--stale 2m")
 		if err != nil {
 			return result{}, err
 		}
-		return result{Outcome: "broken"}, files.BreakStale(ctx, client, stale, nil)
+		return result{Outcome: "broken"}, files.BreakStale(ctx, client, stale, &files.BreakStaleOptions{Hooks: c.options.Hooks})
 	})
 }
 

@@ -64,7 +64,9 @@ func Locker(f *cli.Factory, on ref.Blob, opts *pessimistic.LockerOptions) (*pess
 
 // opener opens the Locker of a verb that acquires nothing.
 func opener(f *cli.Factory) func(ref.Blob) (*pessimistic.Locker, error) {
-	return func(on ref.Blob) (*pessimistic.Locker, error) { return Locker(f, on, nil) }
+	return func(on ref.Blob) (*pessimistic.Locker, error) {
+		return Locker(f, on, &pessimistic.LockerOptions{Hooks: f.Monitor.Hooks()})
+	}
 }
 
 // shown is a lock as it is printed. An election is a lock whose holder leads, and whose fence is the term; a slot of a semaphore is a lock too.

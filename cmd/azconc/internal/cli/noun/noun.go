@@ -57,7 +57,7 @@ func (p Pairs) newShowCmd(f *cli.Factory) *cobra.Command {
 		Example: "  azconc " + p.Noun + " metadata show " + p.Example,
 	}
 	return cli.On(f, cmd, p.Parse, p.Open, func(ctx context.Context, on ref.Blob, t optimistic.Target[map[string]string]) (cli.Result, error) {
-		v, err := optimistic.Read(ctx, t, nil)
+		v, err := optimistic.Read(ctx, t, &optimistic.ReadOptions{SendOptions: f.Sending()})
 		if err != nil {
 			return nil, err
 		}
@@ -165,7 +165,7 @@ func (d Document[T]) newShowCmd(f *cli.Factory) *cobra.Command {
 		Short:   "Print " + d.Name + " as JSON",
 		Example: "  azconc " + strings.TrimSpace(d.Path+" show "+d.Example) + " > settings.json",
 	}, func(ctx context.Context, target optimistic.Target[T]) (cli.Result, error) {
-		v, err := optimistic.Read(ctx, target, nil)
+		v, err := optimistic.Read(ctx, target, &optimistic.ReadOptions{SendOptions: f.Sending()})
 		if err != nil {
 			return nil, err
 		}

@@ -51,11 +51,11 @@ func on(f *cli.Factory, cmd *cobra.Command, parse func(string) (ref.Blob, error)
 	var results table
 	results.add(cmd.Flags())
 	open := func(on ref.Blob) (*idem.Once, error) {
-		k, err := lock.Locker(f, on, nil)
+		k, err := lock.Locker(f, on, &pessimistic.LockerOptions{Hooks: f.Monitor.Hooks()})
 		if err != nil {
 			return nil, err
 		}
-		return results.open(f, k, nil)
+		return results.open(f, k, &idem.Options{Hooks: f.Monitor.Hooks()})
 	}
 	return cli.On(f, cmd, parse, open, do)
 }

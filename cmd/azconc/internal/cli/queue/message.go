@@ -50,7 +50,7 @@ stale receipt the message stays, and the exit code is 9.`,
 		Example: `  azconc queue delete-message orders 1f3c… --pop-receipt "$RECEIPT"`,
 	}
 	return cli.On(f, cmd, holding(cmd), queueOf(f), func(ctx context.Context, on held, queue *azqueue.QueueClient) (cli.Result, error) {
-		lost, err := manual.Delete(ctx, queue, on.delivery, nil)
+		lost, err := manual.Delete(ctx, queue, on.delivery, &manual.Options{Hooks: f.Monitor.Hooks()})
 		return f.Done("deleted", on.queue+"/"+on.delivery.MessageID, lost), explained(err)
 	})
 }
@@ -84,7 +84,7 @@ again.`,
 	visibility := 30 * time.Second
 	flags.Within(cmd.Flags(), &visibility, "visibility", 0, 7*show.Day, "for how long it is hidden: 0s to 7 days, in whole seconds")
 	return cli.On(f, cmd, holding(cmd), queueOf(f), func(ctx context.Context, on held, queue *azqueue.QueueClient) (cli.Result, error) {
-		e, err := manual.Extend(ctx, queue, on.delivery, visibility, nil)
+		e, err := manual.Extend(ctx, queue, on.delivery, visibility, &manual.Options{Hooks: f.Monitor.Hooks()})
 		if errors.Is(err, manual.ErrReceiptUnknown) {
 			return nil, fail.WithHint(fail.Judged(fail.ExitUnknown, "unknown", err), "receive it again when it is visible, in "+visibility.String()+" at the latest")
 		}

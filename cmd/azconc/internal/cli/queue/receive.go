@@ -86,7 +86,7 @@ the request, which receives other messages, if there are any; "ambiguous" in the
 	visibility := 30 * time.Second
 	flags.Within(cmd.Flags(), &visibility, "visibility", time.Second, 7*show.Day, "for how long they are hidden: 1s to 7 days, in whole seconds")
 	return cli.On(f, cmd, o.parse, f.Queue, func(ctx context.Context, on string, queue *azqueue.QueueClient) (cli.Result, error) {
-		messages, lost, err := manual.Receive(ctx, queue, o.most, visibility, nil)
+		messages, lost, err := manual.Receive(ctx, queue, o.most, visibility, &manual.Options{Hooks: f.Monitor.Hooks()})
 		var all []messageShown
 		for _, m := range messages {
 			one := messageShown{

@@ -30,7 +30,7 @@ created the queue: the outcome is "present".`,
 	var metadata map[string]string
 	flags.Metadata(cmd.Flags(), &metadata, "`name=value` to store with it")
 	return cli.On(f, cmd, ParseName, f.Queue, func(ctx context.Context, on string, queue *azqueue.QueueClient) (cli.Result, error) {
-		r, err := settings.CreateQueue(ctx, queue, &settings.CreateQueueOptions{Metadata: metadata})
+		r, err := settings.CreateQueue(ctx, queue, &settings.CreateQueueOptions{Metadata: metadata, Hooks: f.Monitor.Hooks()})
 		if err == nil && !r.Created {
 			return f.Done("present", on, r.Ambiguous), nil
 		}
@@ -48,7 +48,7 @@ The service frees the name about 30 seconds later; until then, creating it again
 		Example: "  azconc queue delete orders",
 	}
 	return cli.On(f, cmd, ParseName, f.Queue, func(ctx context.Context, on string, queue *azqueue.QueueClient) (cli.Result, error) {
-		r, err := settings.DeleteQueue(ctx, queue, nil)
+		r, err := settings.DeleteQueue(ctx, queue, &settings.QueueOptions{Hooks: f.Monitor.Hooks()})
 		return f.Done("deleted", on, r.Ambiguous), err
 	})
 }
@@ -64,7 +64,7 @@ sent meanwhile may be deleted too.`,
 		Example: "  azconc queue clear orders",
 	}
 	return cli.On(f, cmd, ParseName, f.Queue, func(ctx context.Context, on string, queue *azqueue.QueueClient) (cli.Result, error) {
-		r, err := settings.ClearQueue(ctx, queue, nil)
+		r, err := settings.ClearQueue(ctx, queue, &settings.QueueOptions{Hooks: f.Monitor.Hooks()})
 		return f.Done("cleared", on, r.Ambiguous), err
 	})
 }

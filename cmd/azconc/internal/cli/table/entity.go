@@ -30,7 +30,7 @@ type, a member "name@odata.type" gives it. With -o json the keys and the ETag ar
 		Example: "  azconc table get jobs/eu/17\n  azconc table get jobs/eu/17 -o json",
 	}
 	return cli.On(f, cmd, parseTable(3), f.Entity, func(ctx context.Context, on ref.Table, target entity) (cli.Result, error) {
-		v, err := optimistic.Read(ctx, target, nil)
+		v, err := optimistic.Read(ctx, target, &optimistic.ReadOptions{SendOptions: f.Sending()})
 		if err != nil {
 			return nil, err
 		}
@@ -56,7 +56,7 @@ lost.`,
 		if err != nil {
 			return nil, err
 		}
-		r, err := optimistic.Create(ctx, target, properties, nil)
+		r, err := optimistic.Create(ctx, target, properties, &optimistic.WriteOptions{SendOptions: f.Sending()})
 		if errors.Is(err, optimistic.ErrExists) {
 			err = fail.WithHint(err, "azconc table update changes it; azconc table upsert replaces it, last writer wins")
 		}
@@ -79,7 +79,7 @@ the given ones keep their types, which azconc reads first.`,
 	merge := cmd.Flags().Bool("merge", false, "keep the properties that are not given")
 	return cli.On(f, cmd, source.parse, f.Entity, func(ctx context.Context, on ref.Table, target entity) (cli.Result, error) {
 		stored := func() (tables.Properties, error) {
-			v, err := optimistic.Read(ctx, target, nil)
+			v, err := optimistic.Read(ctx, target, &optimistic.ReadOptions{SendOptions: f.Sending()})
 			switch {
 			case azerr.Classify(err).Kind == azerr.Unauthorised:
 				return nil, typesHint(err)
@@ -97,7 +97,7 @@ the given ones keep their types, which azconc reads first.`,
 		if err != nil {
 			return nil, err
 		}
-		r, err := tables.Upsert(ctx, target, properties, nil)
+		r, err := tables.Upsert(ctx, target, properties, &tables.TableOptions{Hooks: f.Monitor.Hooks()})
 		r.Requests, r.Elapsed = int(f.Requests.Load()), time.Since(f.Began) // with what the types took
 		return cli.Written(on, "upserted", r, err)
 	})
@@ -170,7 +170,7 @@ ends with exit code 5, because another client may have deleted it; a delete with
 	var ifMatch azcore.ETag
 	addIfMatch(cmd.Flags(), &ifMatch)
 	return cli.On(f, cmd, parseTable(3), f.Entity, func(ctx context.Context, on ref.Table, target entity) (cli.Result, error) {
-		r, err := optimistic.Delete(ctx, target, optimistic.State{ETag: ifMatch}, nil)
+		r, err := optimistic.Delete(ctx, target, optimistic.State{ETag: ifMatch}, &optimistic.WriteOptions{SendOptions: f.Sending()})
 		if err != nil {
 			return nil, fail.Tally(err, r)
 		}

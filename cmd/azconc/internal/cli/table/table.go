@@ -56,7 +56,7 @@ A table does not record who created it: if the response is lost and the table ex
 		Example: "  azconc table create jobs",
 	}
 	return cli.On(f, cmd, parseTable(1), f.Table, func(ctx context.Context, on ref.Table, client *aztables.Client) (cli.Result, error) {
-		r, err := tables.CreateTable(ctx, client, nil)
+		r, err := tables.CreateTable(ctx, client, &tables.TableOptions{Hooks: f.Monitor.Hooks()})
 		return f.DoneBy("created", on, r), err
 	})
 }
@@ -71,7 +71,7 @@ The service frees the name about 40 seconds later; until then, creating it again
 		Example: "  azconc table delete jobs",
 	}
 	return cli.On(f, cmd, parseTable(1), f.Table, func(ctx context.Context, on ref.Table, client *aztables.Client) (cli.Result, error) {
-		r, err := tables.DeleteTable(ctx, client, nil)
+		r, err := tables.DeleteTable(ctx, client, &tables.TableOptions{Hooks: f.Monitor.Hooks()})
 		return f.DoneBy("deleted", on, r), err
 	})
 }
