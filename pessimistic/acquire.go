@@ -108,14 +108,14 @@ func newClaim(target Resource, o AcquireOptions, t timing) *claim {
 
 func (c *claim) run() time.Duration { return c.remote.now().RunSince(c.began) }
 
-// shortWait is the shortest MaxWait during which faults are retried until it has passed. A shorter one means that the
-// caller does not want to wait for another holder; a single lost response must not end the call.
+// shortWait is the shortest MaxWait during which faults are retried until it has passed, and for how long they are in the attempt after
+// that. A shorter one means that the caller does not want to wait for another holder; a single lost response must not end the call.
 const shortWait = time.Second
 
 // faults returns the budget for the tries of one request. next determines its waits.
 func (c *claim) faults() retry.Budget {
 	if c.limit >= shortWait {
-		return faultsFor(max(c.limit-c.run(), 0))
+		return faultsFor(max(c.limit-c.run(), shortWait))
 	}
 	return faultsFor(-1)
 }

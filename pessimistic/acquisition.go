@@ -141,6 +141,7 @@ func (a *acquisition) win(ctx context.Context) (seen lease.Observation, _ grant,
 
 // find looks at the lock blob, and creates it if it does not exist.
 func (a *acquisition) find(ctx context.Context) (seen lease.Observation, err error) {
+	known := false // that it exists
 	again := wire.Again{Try: a.claim.timing.try, Budget: a.claim.faults(), Pause: a.claim.next,
 		Judge: func(ctx context.Context, f wire.Failed) (wire.Verdict, error) {
 			o, err := f.Outcome, f.Err
@@ -153,7 +154,11 @@ func (a *acquisition) find(ctx context.Context) (seen lease.Observation, err err
 			}
 			// On a conflict, another client has created it at the same moment; after a lost response it may have been
 			// this call. Either way the blob now exists.
-			if o.Kind == azerr.Conflict || o.Kind == azerr.Held || o.Transient() || o.Ambiguous() {
+			switch exists := o.Kind == azerr.Conflict || o.Kind == azerr.Held; {
+			case exists && !known: // the time to wait may be over
+				known = true
+				return wire.AtOnce, err
+			case exists || o.Transient() || o.Ambiguous():
 				return wire.Later, err
 			}
 			return wire.Final, err

@@ -140,7 +140,7 @@ func (k *Locker) List(ctx context.Context, opts *ListOptions) iter.Seq2[LockInfo
 		var err error
 		defer func() { end(err) }()
 		var lock listed
-		for lock, err = range k.observed(ctx, w, o.Prefix) {
+		for lock, err = range k.observed(ctx, w, o.Prefix, listTry) {
 			info := infoOf(lock.name, lock.seen)
 			if (err != nil || info.Held || !o.Held) && !yield(info, err) {
 				return
@@ -158,9 +158,9 @@ type listed struct {
 }
 
 // observed lists the locks whose names begin with prefix.
-func (k *Locker) observed(ctx context.Context, w remote, prefix string) iter.Seq2[listed, error] {
+func (k *Locker) observed(ctx context.Context, w remote, prefix string, try time.Duration) iter.Seq2[listed, error] {
 	return func(yield func(listed, error) bool) {
-		for one, err := range k.blobs(ctx, w, prefix) {
+		for one, err := range k.blobs(ctx, w, prefix, try) {
 			if (err != nil || one.lock) && !yield(one, err) {
 				return
 			}
@@ -169,7 +169,7 @@ func (k *Locker) observed(ctx context.Context, w remote, prefix string) iter.Seq
 }
 
 // blobs lists the blobs whose names begin with prefix, in the order of their names.
-func (k *Locker) blobs(ctx context.Context, w remote, prefix string) iter.Seq2[listed, error] {
+func (k *Locker) blobs(ctx context.Context, w remote, prefix string, try time.Duration) iter.Seq2[listed, error] {
 	return func(yield func(listed, error) bool) {
 		from := container.ListBlobsFlatOptions{Include: container.ListBlobsInclude{Metadata: true}}
 		if prefix = k.opts.Prefix + prefix; prefix != "" {
@@ -177,7 +177,7 @@ func (k *Locker) blobs(ctx context.Context, w remote, prefix string) iter.Seq2[l
 		}
 		for more := true; more; more = ptr.Value(from.Marker) != "" {
 			var page container.ListBlobsFlatResponse
-			_, err := w.wire().Send(ctx, "List Blobs", adminAgain(listTry), func(ctx context.Context) (err error) {
+			_, err := w.wire().Send(ctx, "List Blobs", adminAgain(try), func(ctx context.Context) (err error) {
 				// A pager cannot be used after its first error, so every request gets a new one.
 				page, err = k.client.NewListBlobsFlatPager(&from).NextPage(ctx)
 				return err

@@ -100,7 +100,7 @@ func (c *collection) run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(gcAtOnce)
 	var before []string // the locks with whose names what follows begins
-	for one, err := range c.k.blobs(ctx, c.remote, c.o.Prefix) {
+	for one, err := range c.k.blobs(ctx, c.remote, c.o.Prefix, listTry) {
 		if err != nil {
 			if refused := group.Wait(); refused != nil {
 				return refused // the reason the list was cut off

@@ -54,6 +54,28 @@ func TestASuspendedMachineNoticesOnWakingUp(t *testing.T) {
 	})
 }
 
+// TestARenewalThatIsDueAfterTheEndIsNotTriedWithoutAPause: a machine stood still until its lease was over, and a renewal was due before
+// the clocks were compared. Until then, which may take a second, it was tried, in vain, as fast as a processor can.
+func TestARenewalThatIsDueAfterTheEndIsNotTriedWithoutAPause(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		var machine suspended
+		tries := 0
+		l := acquired(t, w, &AcquireOptions{Duration: 16 * time.Second, clockJump: machine.clockJump, Health: func(context.Context) error {
+			if tries++; tries > 10 {
+				return errors.New("it would go on for ever") // which ends it
+			}
+			return nil
+		}})
+		bubble.Sleep(5100 * time.Millisecond) // the clocks were compared at 5 s, and the renewal is due at 5.33 s
+		machine.stand(20 * time.Second)
+		bubble.Sleep(2 * time.Second)
+		if mustLost(t, l.Err(), Expired); tries != 1 {
+			t.Errorf("%d renewals were begun", tries)
+		}
+		mustLost(t, l.Release(t.Context()), Expired)
+	})
+}
+
 func TestAShortStandstillClosesTheGateUntilARenewal(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		var machine suspended

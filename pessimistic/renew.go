@@ -77,6 +77,7 @@ func (l *Lease) renewOnce(ctx context.Context) (err error) {
 	}
 	_, left, _ := l.Remaining()
 	if over := l.Err(); over != nil {
+		l.look() // the watchman may take a second, without a pause until then
 		return over
 	}
 	t0 := l.remote.now()

@@ -185,7 +185,7 @@ func (s *slots) look(ctx context.Context) (lease.Observation, error) {
 
 // anyHeld lists the locks, and returns what it has seen of one that is held.
 func (s *slots) anyHeld(ctx context.Context) (lease.Observation, error) {
-	for lock, err := range s.k.observed(ctx, s.claim.remote, s.all.Prefix()) {
+	for lock, err := range s.k.observed(ctx, s.claim.remote, s.all.Prefix(), adminTry) {
 		if err != nil || !lock.seen.State.Free() {
 			return lock.seen, err
 		}
@@ -197,7 +197,7 @@ func (s *slots) anyHeld(ctx context.Context) (lease.Observation, error) {
 func (s *slots) anyFree(ctx context.Context) (lease.Observation, error) {
 	one, orders := lease.Observation{State: lease.Leased, Metadata: map[string]string{}}, []order{}
 	s.seen, s.free = map[int]lease.Observation{}, nil
-	for lock, err := range s.k.observed(ctx, s.claim.remote, s.all.Prefix()) {
+	for lock, err := range s.k.observed(ctx, s.claim.remote, s.all.Prefix(), adminTry) {
 		if err != nil {
 			return one, err
 		}

@@ -3,6 +3,8 @@ package pessimistic
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -246,4 +248,28 @@ func TestAFreeLockIsNotSaidToBeHeld(t *testing.T) {
 			}
 		})
 	})
+}
+
+// TestTheLastAttemptOfAWaitOutlivesAFault: when MaxWait had passed, the first fault ended the call, or another client's creation of the
+// lock's blob, with the service's error. With a MaxWait of less than a second it did not.
+func TestTheLastAttemptOfAWaitOutlivesAFault(t *testing.T) {
+	for name, faults := range map[string][]aztest.Fault{
+		"answer lost":  {{Kind: aztest.LoseAnswer, Match: aztest.Op("Acquire Blob Lease"), Count: 1}},
+		"request lost": {{Kind: aztest.LoseRequest, Match: aztest.Op("Acquire Blob Lease"), Count: 1}},
+		"created by another": {{Kind: aztest.Slow, Delay: 990 * time.Millisecond, Match: aztest.Op("Get Blob Properties"), Count: 1},
+			{Kind: aztest.Answer, Status: http.StatusConflict, Code: "BlobAlreadyExists", Match: aztest.Op("Put Blob"), Count: 1}},
+	} {
+		for _, wait := range []time.Duration{900 * time.Millisecond, time.Second} {
+			t.Run(fmt.Sprint(name, " ", wait), func(t *testing.T) {
+				inBubble(t, func(t *testing.T, w *world) {
+					w.Faults.SetFaults(faults...)
+					h, err := w.lockerOf(nil).Lock(t.Context(), "job", &LockOptions{MaxWait: wait}) // a new blob waits for the next second
+					if err != nil {
+						t.Fatal(err)
+					}
+					mustRelease(t, h.lease)
+				})
+			})
+		}
+	}
 }

@@ -1,6 +1,8 @@
 package shared
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -10,6 +12,7 @@ import (
 	"github.com/azconc/azconc/pessimistic/internal/pesstest"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
+	"github.com/azconc/azconc/pkg/aztest/outages"
 )
 
 // TestAReaderThatHasLostTheGateDoesNotEnter: a reader that has waited for a writer takes its slot while it holds the gate. If nothing
@@ -69,4 +72,27 @@ func TestAReaderThatHasLostTheGateDoesNotEnter(t *testing.T) {
 			releaseSlot(t, <-entered)
 		}
 	})
+}
+
+// TestAReaderThatHasLostItsSlotDoesNotEnter: while a reader looked at the gate, in an outage, its slot was lost, and it was told that it
+// holds it.
+func TestAReaderThatHasLostItsSlotDoesNotEnter(t *testing.T) {
+	for _, wait := range []bool{true, false} {
+		pesstest.InBubble(t, func(t *testing.T, w *pesstest.World) {
+			l, err := NewRWLock(lockerOf(w, &pessimistic.LockerOptions{Duration: 15 * time.Second}), "data", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.Faults.SetFaults((&outages.Outage{Kind: aztest.Hang, Lasts: 20 * time.Second, At: 5}).Fault()) // with the look at the gate
+			switch slot, err := l.RLock(t.Context(), &pessimistic.LockOptions{NoWait: !wait}); {
+			case wait && err != nil, !wait && !errors.Is(err, pessimistic.ErrLost):
+				t.Errorf("waits %v: %v", wait, err)
+			case !wait:
+			case !slot.Hold().Valid() || slot.Context().Err() != nil:
+				t.Errorf("waits %v: the slot is lost: %v", wait, context.Cause(slot.Context()))
+			default:
+				releaseSlot(t, slot)
+			}
+		})
+	}
 }

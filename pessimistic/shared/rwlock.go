@@ -82,15 +82,14 @@ func (w *RWLock) RLock(ctx context.Context, opts *pessimistic.LockOptions) (*Slo
 		return nil, err
 	}
 	writer, err := w.locker.Show(ctx, w.readers.all.Gate())
-	switch {
-	case errors.Is(err, pessimistic.ErrNotFound): // it was never used
-		return slot, nil
-	case err == nil && !writer.Held:
+	lost := context.Cause(slot.Context())
+	// In an outage, a look can outlast a lease.
+	if lost == nil && (errors.Is(err, pessimistic.ErrNotFound) || err == nil && !writer.Held) { // it was never used, or is free
 		return slot, nil
 	}
 	_ = slot.Release(ctx)
 	if ptr.Value(opts).NoWait {
-		if err != nil {
+		if err = cmp.Or(lost, err); err != nil {
 			return nil, err
 		}
 		return nil, &pessimistic.HeldError{Resource: w.locker.Path(w.readers.all.Name), Holder: writer.Owner, Fence: writer.Fence,
@@ -109,7 +108,7 @@ func (w *RWLock) RLock(ctx context.Context, opts *pessimistic.LockOptions) (*Slo
 		slot, err := readers.Acquire(ctx, opts)
 		lost := h.Guard(ctx)
 		_ = h.Release(ctx)
-		if err != nil || lost == nil {
+		if err != nil || cmp.Or(lost, context.Cause(slot.Context())) == nil {
 			return slot, err
 		}
 		_ = slot.Release(ctx)

@@ -112,3 +112,33 @@ func TestAShortMaxWaitNamesAHolder(t *testing.T) {
 		}
 	}
 }
+
+// TestAHungListIsGivenUp: one list that was not answered took up the whole MaxWait, or half a minute without one, though a slot was free.
+func TestAHungListIsGivenUp(t *testing.T) {
+	for name, get := range map[string]func(*RWLock) func(context.Context, *pessimistic.LockOptions) (*pessimistic.Hold, error){"a reader": reading, "a writer": writing} {
+		for _, most := range []time.Duration{0, 20 * time.Second} {
+			t.Run(name+" for "+most.String(), func(t *testing.T) {
+				pesstest.InBubble(t, func(t *testing.T, w *pesstest.World) {
+					theirs, mine := twoProcesses(t, w)
+					theirs.Do(t.Context(), nil, func(context.Context, *pessimistic.Hold) error { return nil }) // the gate is there
+					slot, err := theirs.RLock(t.Context(), nil)
+					if err != nil {
+						t.Fatal(err)
+					}
+					time.AfterFunc(time.Second, func() {
+						w.Faults.SetFaults(aztest.Fault{Kind: aztest.Hang, Match: aztest.Op("List Blobs"), Count: 1})
+						releaseSlot(t, slot)
+					})
+					began := time.Now()
+					h, err := get(mine)(t.Context(), &pessimistic.LockOptions{MaxWait: most})
+					if took := time.Since(began); err != nil || took > 12*time.Second {
+						t.Fatalf("after %v: %v", took, err)
+					}
+					if err := h.Release(t.Context()); err != nil {
+						t.Error(err)
+					}
+				})
+			})
+		}
+	}
+}
