@@ -37,8 +37,8 @@ type Hooks struct {
 
 // Span is an operation or a request that begins.
 type Span struct {
-	// Name of the operation, such as "update" or "lock", or of the request, as the REST reference names it, such as "Put
-	// Blob".
+	// Name of the operation, with its package, such as "optimistic.Update" or "pessimistic.Lock", or of the request, as the REST
+	// reference names it, such as "Put Blob".
 	Name string
 
 	Resource string   // the path of the resource, never its URL

@@ -33,6 +33,15 @@ func Path(rawURL string) string {
 	return path
 }
 
+// Account returns what tells the account of a URL from others: the host, on an emulator with the account after it.
+func Account(u *url.URL) string {
+	if !emulator(u.Hostname()) {
+		return u.Host
+	}
+	account, _, _ := strings.Cut(strings.TrimPrefix(u.Path, "/"), "/")
+	return u.Host + "/" + account
+}
+
 // emulator reports whether URLs with this host have the account as the first element of their path.
 func emulator(host string) bool {
 	return host == "localhost" || net.ParseIP(host) != nil

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/pkg/azerr"
+	"github.com/azconc/azconc/pkg/resource"
 	"github.com/azconc/azconc/pkg/retry"
 )
 
@@ -21,15 +22,17 @@ type paces struct {
 	some atomic.Bool // whether there are gates
 
 	mu     sync.Mutex       // guards what follows
-	gates  map[string]*gate // by host and partition, and by host
+	gates  map[string]*gate // by account and partition, and by account
 	places map[string]place // by path
 }
 
 // place is where a resource is. It is empty if the same path was seen in several accounts.
-type place struct{ host, partition string }
+type place struct{ account, partition string }
 
 // gates returns the keys of its gates.
-func (at place) gates() (ofAccount, ofPartition string) { return at.host, at.host + "/" + at.partition }
+func (at place) gates() (ofAccount, ofPartition string) {
+	return at.account, at.account + "/" + at.partition
+}
 
 func newPaces() *paces { return &paces{gates: map[string]*gate{}, places: map[string]place{}} }
 
@@ -116,7 +119,7 @@ func (p *paces) note(path string, turn *Turn, response *http.Response, err error
 	if refused && turn != nil {
 		turn.taken.Store(turn.kept.Load())
 	}
-	at := place{response.Request.URL.Host, partition(path, response.Request)}
+	at := place{resource.Account(response.Request.URL), partition(path, response.Request)}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
@@ -128,7 +131,7 @@ func (p *paces) note(path string, turn *Turn, response *http.Response, err error
 		clear(p.places)
 	}
 	p.places[path] = at
-	if at.host == "" {
+	if at.account == "" {
 		return
 	}
 	ofAccount, ofPartition := at.gates()

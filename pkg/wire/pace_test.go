@@ -108,6 +108,7 @@ func (a *account) waits(t *testing.T, w wire.Wire, url string, header ...string)
 
 func TestOnlyTheOverloadedPartitionIsPaced(t *testing.T) {
 	const table, version = "https://one.table.core.windows.net/orders(PartitionKey='p',RowKey='r')", "DataServiceVersion"
+	const emulated = "http://127.0.0.1:10000/"
 	for name, tt := range map[string]struct {
 		message, first, second, path, other string
 		header                              []string
@@ -116,6 +117,7 @@ func TestOnlyTheOverloadedPartitionIsPaced(t *testing.T) {
 		"the same blob":                   {first: box, second: box, path: "box/b", other: "box/b", waits: true},
 		"another blob":                    {first: box, second: box + "2", path: "box/b", other: "box/b2"},
 		"the same path elsewhere":         {first: box, second: strings.Replace(box, "one", "two", 1), path: "box/b", other: "box/b"},
+		"another account of an emulator":  {first: emulated + "one/box/b", second: emulated + "two/box/b", path: "box/b", other: "box/b"},
 		"another entity of the partition": {first: table, second: table, path: "orders/p/r", other: "orders/p/s", header: []string{version}, waits: true},
 		"another partition":               {first: table, second: table, path: "orders/p/r", other: "orders/q/r", header: []string{version}},
 		"the account":                     {message: "Operations per second is over the account limit.", first: box, second: box + "2", path: "box/b", other: "box/b2", waits: true},

@@ -6,10 +6,11 @@ package sealed
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"reflect"
-	"strings"
 
 	"github.com/azconc/azconc/optimistic/internal/protocol"
+	"github.com/azconc/azconc/pkg/resource"
 )
 
 // Version is a value and the version at which it was read.
@@ -120,12 +121,11 @@ func Place(target interface{ Resource() string }) string {
 	case nil:
 		return target.Resource()
 	case interface{ URL() string }:
-		_, rest, _ := strings.Cut(client.URL(), "//")
-		host, _, _ := strings.Cut(rest, "/")
-		return host + "/" + target.Resource()
-	default:
-		return fmt.Sprintf("%p/%s", client, target.Resource())
+		if u, err := url.Parse(client.URL()); err == nil {
+			return resource.Account(u) + "/" + target.Resource()
+		}
 	}
+	return fmt.Sprintf("%p/%s", TraitsOf(target).Client, target.Resource())
 }
 
 // NotNil returns an error that names the first nil among the arguments of a call, which are given by name and value in
