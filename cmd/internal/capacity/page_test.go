@@ -59,10 +59,10 @@ func Page() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `# Capacity
 
-What the patterns cost, where a limit of the service binds, and which pattern then takes over. This page is written by
-`+"`go test ./cmd/internal/capacity -args -update`"+`, from numbers that the same test measures on a simulated service, %[1]d ms away, that
-takes %[2]s requests a second for each blob. A larger distance lowers the ceilings that come from conflicts in proportion, and not the
-number of requests.
+This page says what the patterns cost, which limit of the service binds, and which pattern to use beyond it.
+`+"`go test ./cmd/internal/capacity -args -update`"+` writes it, from numbers that the same test measures on a simulated service. That service is %[1]d ms away
+and accepts %[2]s requests a second for each blob. A longer round trip lowers the ceilings that come from conflicts in proportion, but does not
+change the number of requests.
 
 ## Assumptions
 
@@ -73,17 +73,17 @@ number of requests.
 | messages a second in one queue | %[4]s |
 | requests a second of one account | %[5]s |
 | 10,000 writes of blobs | $%[6]v |
-| 10,000 reads of blobs, looks and leases | $%[7]v |
+| 10,000 reads of blobs, polls and leases | $%[7]v |
 | 10,000 requests to tables | $%[8]v |
 | 10,000 requests to queues | $%[9]v |
 | operations of each client | %[10]d a minute |
 
-The limits are the service's published targets. The prices are of the size of the list prices for locally redundant storage in the
-hot tier, and are parameters in `+"`cmd/internal/capacity/limits_test.go`"+`. Storage, transfer and compute come on top. A month has 30 days.
+The limits are the service's published targets. The prices approximate the list prices for locally redundant storage in the
+hot tier, and are parameters in `+"`cmd/internal/capacity/limits_test.go`"+`. Storage, transfer and compute are extra. A month has 30 days.
 
 ## One operation
 
-| pattern | requests | for a million | one resource takes | what binds |
+| pattern | requests | price of a million | one resource takes | limited by |
 |---|---:|---:|---:|---|
 `, Trip, whole(PerBlob), whole(PerPartition), whole(PerQueue), whole(PerAccount), BlobWrites, BlobOthers, Entities, Messages, PerMinute)
 	for _, p := range Patterns {
@@ -95,7 +95,7 @@ hot tier, and are parameters in `+"`cmd/internal/capacity/limits_test.go`"+`. St
 		requests, ceiling := short(p.Alone.Requests()), "–"
 		dollars := "$" + money(1e6*p.Alone.Dollars())
 		if p.Crowded != (Bill{}) {
-			requests += "; in a crowd " + short(p.Crowded.Requests())
+			requests += "; contended " + short(p.Crowded.Requests())
 			dollars += "; $" + money(1e6*p.Crowded.Dollars())
 		}
 		if p.Ceiling > 0 {
@@ -127,18 +127,18 @@ hot tier, and are parameters in `+"`cmd/internal/capacity/limits_test.go`"+`. St
 		fmt.Fprintf(&b, " %s |\n", p.Then)
 	}
 	b.WriteString(`
-All clients of a row work on one subject: one document, one counter, one lock. Clients of different subjects do not meet, and only the
-account's limit counts for them together. For an election the clients are candidates, and the money is what waiting costs. Sections
-of locks and semaphores are empty: while longer ones last, waiters ask more seldom. Shards and queues are planned for half of what they take.
+All clients of a row work on one subject: one document, one counter, one lock. Clients of different subjects do not contend; together they
+only count against the account's limit. For an election the clients are candidates, and the money is the cost of waiting. Critical sections
+of locks and semaphores are empty: during longer ones, waiters poll less often. Shards and queues are planned for half of what they take.
 
-What was handled is recorded, and the records are deleted in passing, by their dates and for less than 1 % of the requests: markers, the marks
-of an Inbox, and results that have a Keep. So storage is bounded by how long they are kept, and not by age: of 100 messages a second with an
-Inbox, which keeps a mark of about 300 bytes for 15 days, 39 GB.
+azconc records what was handled: markers, the marks of an Inbox, and results that have a Keep. It deletes these records along the way, by their dates,
+for less than 1 % of the requests. So the time for which they are kept bounds the storage, however long the program runs: 100 messages a second with an
+Inbox, which keeps a mark of about 300 bytes for 15 days, need 39 GB.
 
 `)
 	look, renewal := BlobWrites/10000*secondsAMonth/5.25, BlobOthers/10000*secondsAMonth/20
-	fmt.Fprintf(&b, "A member of a group at rest (package `pessimistic/group`, with leases of 60 s) looks every 5.25 s on average and renews its own lease every 20 s:\n"+
-		"0.24 requests a second, $%s a month, since a list is billed as a write. Each part costs its member a renewal every 20 s, $%s a month: 16 parts over 4\n"+
+	fmt.Fprintf(&b, "A member of a group at rest (package `pessimistic/group`, with leases of 60 s) polls every 5.25 s on average and renews its own lease every 20 s:\n"+
+		"0.24 requests a second, $%s a month, because a list is billed as a write. Each part costs its member a renewal every 20 s, $%s a month. 16 parts over 4\n"+
 		"members come to %s requests a second and $%s, 256 parts over 40 members to %s and $%s.\n\n",
 		money(look+renewal), money(renewal), short(groupAtRest(16, 4)), money(4*(look+renewal)+16*renewal),
 		short(groupAtRest(256, 40)), money(40*(look+renewal)+256*renewal))
@@ -162,9 +162,9 @@ func fits(clients float64) string {
 		}
 	}
 	if len(no) == 0 {
-		return "every pattern takes it."
+		return "every pattern is within the limits."
 	}
-	return strings.Join(yes, "; ") + " take it. Beyond a limit: " + strings.Join(no, "; ") + "."
+	return "within the limits: " + strings.Join(yes, "; ") + ". Beyond a limit: " + strings.Join(no, "; ") + "."
 }
 
 func plural(clients float64) string {

@@ -36,5 +36,5 @@ var Patterns = []Pattern{
 	{Name: "queue with a consumer", Op: "message", Alone: Bill{Messages: 2.04, Entities: 0.07}, Ceiling: 950, Spreads: true, Unit: "queues",
 		Bound: "2,000 messages a second, each sent, received and deleted", Then: "several queues by key, then several accounts"},
 	{Name: "election, one group", Op: "", Hourly: Bill{Others: 1550}, Ceiling: 0,
-		Bound: "500 requests a second on the lock's blob", Then: "groups of their own; followers that do not stand read the leader's record"},
+		Bound: "500 requests a second on the lock's blob", Then: "several groups; followers that are not candidates read the leader's record"},
 }
