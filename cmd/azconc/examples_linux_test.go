@@ -35,6 +35,7 @@ var notRun = []struct{ begins, why string }{
 // before are the lines that make what an example is about, by a part of it. All that apply are run, in this order.
 var before = []struct{ of, lines string }{
 	{" blob append logs/events", "azconc blob append logs/events --file event.json --record --create"},
+	{" blob records logs/app", "azconc blob append logs/app --roll --record --file event.json"},
 	{" blob block commit", "echo 1 | azconc blob block put jobs/big --id part-0001 --file -; echo 2 | azconc blob block put jobs/big --id part-0002 --file -"},
 	{" blob block list", "echo 1 | azconc blob block put jobs/big --id part-0001 --file -"},
 	{" blob page clear", "azconc blob page create jobs/disk --size 1048576"},

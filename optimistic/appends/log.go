@@ -228,7 +228,9 @@ func (l *Log) parts(ctx context.Context, call *protocol.Call) (all []part, err e
 	opts := container.ListBlobsFlatOptions{Prefix: &prefix}
 	for more := true; more; more = ptr.Value(opts.Marker) != "" {
 		page, err := protocol.Again(ctx, call, func(ctx context.Context) (container.ListBlobsFlatResponse, error) {
-			return wire.Request(protocol.AsStored(ctx), "List Blobs", l.client.NewListBlobsFlatPager(&opts).NextPage)
+			page, err := wire.Request(protocol.AsStored(ctx), "List Blobs", l.client.NewListBlobsFlatPager(&opts).NextPage)
+			_, err = protocol.Sent("list of blobs", page.Segment, err)
+			return page, err
 		})
 		if azerr.Classify(err).Kind == azerr.NotFound {
 			return nil, &optimistic.NotFoundError{Op: call.Op, Resource: l.path, Err: azerr.Clean(err)}

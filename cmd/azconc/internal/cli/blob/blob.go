@@ -151,6 +151,7 @@ func NewCmd(f *cli.Factory) *cobra.Command {
 		newCopyCmd(f),
 		newAbortCopyCmd(f),
 		newAppendCmd(f),
+		newRecordsCmd(f),
 		newBlockCmd(f),
 		newPageCmd(f),
 	)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
@@ -19,6 +20,7 @@ import (
 	"github.com/azconc/azconc/optimistic/blobs"
 	"github.com/azconc/azconc/pkg/azerr"
 	"github.com/azconc/azconc/pkg/ptr"
+	"github.com/azconc/azconc/pkg/retry"
 )
 
 func newPutCmd(f *cli.Factory) *cobra.Command {
@@ -97,21 +99,37 @@ func newGetCmd(f *cli.Factory) *cobra.Command {
 		Long: `Read a blob, all of it from one version, to stdout or a file.
 
 The content is all from one version, however long the read takes: if the blob changes meanwhile, a read into a file starts
-over, and a read to stdout ends with exit code 4. The file appears under its name only when it is complete.`,
+over, and a read to stdout ends with exit code 4. The file appears under its name only when it is complete.
+
+An append blob that only grows meanwhile has not changed: it is read up to the length that it had at first, or, with --follow, until
+it is sealed or azconc is interrupted.`,
 		Example: `  azconc blob get jobs/state.json
   azconc blob get backup/src.tar --file src.tar`,
 	}
 	set := cmd.Flags()
 	file := set.StringP("file", "f", "", "`file` for the content; - is stdout")
 	var o blobs.DownloadOptions
+	flags.Int(set, &o.Offset, "offset", 0, "begin at this `offset`")
+	follow := set.Bool("follow", false, "go on with what is appended to an append blob; to stdout only")
 	flags.ReadConditions(set, &o.Conditions, flags.CondAll)
-	parse := cli.Checked(ref.ParseBlob, func() error { return f.CheckContentAlone(*file) })
+	parse := cli.Checked(ref.ParseBlob, func() error {
+		if *follow && *file != "" && *file != "-" {
+			return fail.Usagef("--follow never completes a file: omit --file")
+		}
+		return f.CheckContentAlone(*file)
+	})
 	return cli.On(f, cmd, parse, f.Blob, func(ctx context.Context, on ref.Blob, client *blob.Client) (cli.Result, error) {
 		p := f.Progress("get " + on.String())
 		var got blobs.DownloadResult
 		stdout, err := f.Into(*file, p, func(to io.Writer, restart func() error) (err error) {
 			o.Hooks, o.Progress, o.Restart = f.Monitor.Hooks(), p.Show, restart
 			got, err = blobs.Download(ctx, client, to, &o)
+			for err == nil && *follow && got.Type == blob.BlobTypeAppendBlob && !got.Sealed {
+				if err = retry.Sleep(ctx, time.Second); err == nil {
+					o.Conditions, o.Offset = optimistic.Conditions{LeaseID: o.Conditions.LeaseID}, got.Size
+					got, err = blobs.Download(ctx, client, to, &o)
+				}
+			}
 			return err
 		})
 		if stdout || err != nil {

@@ -38,6 +38,10 @@ func TestContentFlags(t *testing.T) {
 		{Args: words("get jobs/a?snapshot=" + at), Err: taken},
 		{Args: words("get jobs/a?snapshot=1"), Err: taken},
 
+		{Args: words("get jobs/a --offset 10 --follow"), Err: taken},
+		{Args: words("get jobs/a --offset -1"), Err: "is negative"},
+		{Args: words("get jobs/a --follow --file out"), Err: "--follow never completes a file"},
+
 		{Args: words("delete jobs/a --snapshots --if-unmodified-since 2026-01-31T12:00:05Z"), Err: taken},
 		{Args: words("delete jobs"), Err: "names a container"},
 		{Args: words("delete jobs/a?snapshot=" + at + " --snapshots"), Err: "--snapshots is for a blob"},

@@ -56,7 +56,7 @@ func MaxAttempts(set *pflag.FlagSet, o *optimistic.UpdateOptions) {
 // AddMaxSize adds the flag of the verbs that hold the content of a blob in memory.
 func AddMaxSize(set *pflag.FlagSet, size *int64) {
 	*size = blobs.DefaultMaxSize
-	Int(set, size, "max-size", 1, "refuse content longer than this many `bytes`, since it is held in memory")
+	Size(set, size, "max-size", "refuse content longer than this many `bytes`, since it is held in memory")
 }
 
 // MaxSizeHint names the flag that raises the bound that a blob's content exceeds.

@@ -3,6 +3,7 @@ package flags
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -86,6 +87,26 @@ func Int[T int | int64](set *pflag.FlagSet, to *T, name string, least T, usage s
 			err = tooSmall(name, n, least == 0)
 		}
 		return T(n), err
+	})
+}
+
+// Size adds a flag that takes a positive number of bytes, as 1048576 or 1MiB.
+func Size(set *pflag.FlagSet, to *int64, name, usage string) {
+	add(set, to, name, "", "int64", usage, func(text string) (int64, error) {
+		number, shift := text, 0
+		for i, unit := range []string{"KiB", "MiB", "GiB", "TiB"} {
+			if before, ok := strings.CutSuffix(text, unit); ok {
+				number, shift = before, 10*(i+1)
+			}
+		}
+		n, err := strconv.ParseInt(number, 0, 64)
+		switch {
+		case err != nil || n > math.MaxInt64>>shift:
+			return 0, fail.Usagef("--%s %q is not a number of bytes, such as 1048576 or 1MiB", name, text)
+		case n < 1:
+			return 0, tooSmall(name, text, false)
+		}
+		return n << shift, nil
 	})
 }
 
