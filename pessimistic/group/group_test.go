@@ -14,7 +14,9 @@ import (
 
 const (
 	alive = 10 * time.Second          // until a group is even when nobody has died, and work takes 2 s to return
-	died  = duration + 10*time.Second // and when somebody has
+	died  = duration + 10*time.Second // and when a member has
+
+	mostMembers = 40
 )
 
 // simulated runs a test once for each seed, in a bubble of its own.
@@ -26,7 +28,7 @@ func simulated(t *testing.T, seeds int, parts []int, test func(t *testing.T, v *
 		case n > 100 && testing.Short():
 			many = 0
 		case n > 100:
-			many = max(1, seeds/20)
+			many = max(1, seeds/10)
 		case testing.Short():
 			many = max(1, seeds/10)
 		}
@@ -50,19 +52,11 @@ func simulated(t *testing.T, seeds int, parts []int, test func(t *testing.T, v *
 	}
 }
 
-// most is how many members the simulations have at most.
-func (v *town) most() int {
-	if v.parts > 100 {
-		return 10
-	}
-	return 40
-}
-
 // Whatever happens to its members, a group comes to rest, evenly, and no part is worked on twice.
 func TestAGroupIsEvenAfterJoinsLeavesDeathsAndCuts(t *testing.T) {
 	simulated(t, 20, []int{16, 256}, func(t *testing.T, v *town) {
 		v.w.Faults.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Probability: 0.05}, aztest.Fault{Kind: aztest.LoseRequest, Probability: 0.02})
-		for range 1 + v.rand.IntN(v.most()/2) {
+		for range 1 + v.rand.IntN(mostMembers/2) {
 			v.join().slow()
 		}
 		for range 12 {
@@ -79,7 +73,7 @@ func TestAGroupIsEvenAfterJoinsLeavesDeathsAndCuts(t *testing.T) {
 					bubble.Sleep(time.Duration(v.rand.Int64N(int64(2 * duration))))
 					one.cut.Store(one.dead)
 				})
-			case len(v.members) < v.most():
+			case len(v.members) < mostMembers:
 				v.join().slow()
 			}
 			if err := v.exclusive(); err != nil {
@@ -131,7 +125,7 @@ func (v *town) quiet(d time.Duration) {
 
 func TestAJoinMovesNoMoreThanItsShareAndALeaveOnlyItsOwn(t *testing.T) {
 	simulated(t, 20, []int{16, 256}, func(t *testing.T, v *town) {
-		first := 1 + v.rand.IntN(v.most()-2)
+		first := 1 + v.rand.IntN(mostMembers-2)
 		for range first {
 			v.join().slow()
 		}
