@@ -80,7 +80,7 @@ func (k *Locker) Waiters(ctx context.Context, name string) (names []string, err 
 	seen, err := w.lookUntil(ctx, "")
 	if err == nil {
 		var of waiters
-		if of, err = k.tickets(w, name).read(ctx, recordIn(seen.Metadata).order.next); azerr.NoBlob(err) {
+		if of, err = k.tickets(w, name).read(ctx, recordIn(seen.Metadata).order.next); azerr.Has(err, "BlobNotFound") {
 			err = nil
 		}
 		for _, one := range of.all {

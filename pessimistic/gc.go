@@ -151,7 +151,7 @@ func (c *collection) deleted(info LockInfo) {
 func (c *collection) remove(ctx context.Context, info LockInfo) error {
 	name, ambiguous := c.k.opts.Prefix+info.Name, false
 	_, err := c.erase(ctx, name+waitersSuffix, blob.ModifiedAccessConditions{IfUnmodifiedSince: &c.now}) // nobody has begun to wait
-	if err == nil || azerr.NoBlob(err) {
+	if err == nil || azerr.Has(err, "BlobNotFound") {
 		ambiguous, err = c.erase(ctx, name, blob.ModifiedAccessConditions{IfMatch: &info.ETag})
 	}
 	switch o := azerr.Classify(err); {

@@ -130,7 +130,7 @@ func (l *Lease) announce(ctx context.Context, remove bool) (alone bool) {
 	of, err := h.tickets.read(ctx, h.order.next)
 	switch alone = of.next == of.issued; {
 	case err != nil:
-		return azerr.NoBlob(err)
+		return azerr.Has(err, "BlobNotFound")
 	case alone && (remove || of.issued >= collected):
 		return h.tickets.remove(ctx, of.version) == nil || !remove
 	case alone && of.issued <= h.order.next:

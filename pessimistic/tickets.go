@@ -188,7 +188,7 @@ func (b ticketBlob) find(ctx context.Context, mark string, next int64) (ticket, 
 			return ticket{number: one.number, fresh: one.number <= next}, nil
 		}
 	}
-	if azerr.NoBlob(err) {
+	if azerr.Has(err, "BlobNotFound") {
 		err = nil
 	}
 	return ticket{}, err

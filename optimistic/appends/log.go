@@ -181,7 +181,7 @@ func (l *Log) roll(ctx context.Context, call *protocol.Call) error {
 		_, err = protocol.Sent("ETag", resp.ETag, err)
 		return resp, err
 	})
-	if err != nil && !azerr.NoBlob(err) {
+	if err != nil && !azerr.Has(err, "BlobNotFound") {
 		return call.Fail(err)
 	}
 	l.last = part{}

@@ -51,11 +51,11 @@ func (a *appending) tail(ctx context.Context, at int64) (tail, error) {
 	client := a.client.BlobClient()
 	resp, err := anyblob.Get(ctx, client, blob.HTTPRange{Offset: at, Count: int64(len(a.data))}, optimistic.Conditions{})
 	switch {
-	case azerr.NoBlob(err):
+	case azerr.Has(err, "BlobNotFound"):
 		return tail{}, nil
 	case azerr.Has(err, "InvalidRange"):
 		props, err := anyblob.Properties(ctx, client)
-		if azerr.NoBlob(err) {
+		if azerr.Has(err, "BlobNotFound") {
 			return tail{}, nil
 		}
 		if err != nil {
@@ -89,7 +89,7 @@ func (a *appending) end(ctx context.Context) (int64, error) {
 			return props, err
 		})
 		switch {
-		case azerr.NoBlob(err) && a.o.Create:
+		case azerr.Has(err, "BlobNotFound") && a.o.Create:
 			if err := a.create(ctx); err != nil {
 				return 0, err
 			}
@@ -120,7 +120,7 @@ func (a *appending) create(ctx context.Context) error {
 			return a.client.Create(ctx, &o)
 		})
 	})
-	if azerr.Classify(err).Reason == azerr.Exists || azerr.NeedsLeaseID(err) {
+	if azerr.Classify(err).Reason == azerr.Exists || azerr.Has(err, "LeaseIdMissing") {
 		return nil // what has a lease exists, and the service checks the lease first
 	}
 	if err != nil {

@@ -246,7 +246,7 @@ func (c *copying) lookForOwn(w protocol.Change) protocol.Write {
 // status reads the destination's properties. It returns nil if the destination does not exist.
 func (c *copying) status(ctx context.Context) (*blob.GetPropertiesResponse, error) {
 	props, err := anyblob.Properties(ctx, c.to)
-	if azerr.NoBlob(err) {
+	if azerr.Has(err, "BlobNotFound") {
 		return nil, nil
 	}
 	if err != nil {

@@ -254,7 +254,7 @@ func (d *download) rest(ctx context.Context, offset, size int64) ([]byte, error)
 		return nil, d.Fail(fmt.Errorf("the service sent %d bytes of a range of %d", len(part.data), size))
 	case out.Kind == azerr.Conflict, azerr.Has(err, "BlobNotFound", "InvalidRange"):
 		reason := azerr.Changed
-		if azerr.NoBlob(err) {
+		if azerr.Has(err, "BlobNotFound") {
 			reason = azerr.Gone
 		}
 		return nil, &optimistic.ConflictError{Op: tornRead, Resource: d.Resource, Reason: reason, Base: d.got.ETag, Elapsed: time.Since(d.Began), Err: azerr.Clean(err)}

@@ -17,13 +17,3 @@ func TestAParentThatDoesNotExistIsNamed(t *testing.T) {
 		}
 	}
 }
-
-func TestEachPredicateKnowsItsCodes(t *testing.T) {
-	for code, is := range map[string]func(error) bool{
-		"BlobNotFound": NoBlob, "LeaseIdMissing": NeedsLeaseID, "LeaseNotPresentWithLeaseOperation": NotLeased, "SnapshotsPresent": HasSnapshots, "MessageNotFound": StaleReceipt, "PopReceiptMismatch": StaleReceipt,
-	} {
-		if !is(&azcore.ResponseError{ErrorCode: code}) || is(&azcore.ResponseError{ErrorCode: "InvalidInput"}) || is(nil) {
-			t.Errorf("%s is not recognized, or something else is", code)
-		}
-	}
-}

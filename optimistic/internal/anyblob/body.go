@@ -190,7 +190,7 @@ func Length(ctx context.Context, client *blob.Client, etag azcore.ETag) (int64, 
 	switch {
 	case azerr.Has(err, "InvalidRange"):
 		return 0, nil // it has no first byte (REST: "Get Blob")
-	case azerr.Classify(err).Kind == azerr.Conflict, azerr.NoBlob(err):
+	case azerr.Classify(err).Kind == azerr.Conflict, azerr.Has(err, "BlobNotFound"):
 		return 0, fmt.Errorf("the blob was changed before its length could be checked: %w", io.ErrUnexpectedEOF)
 	case err != nil:
 		return 0, err

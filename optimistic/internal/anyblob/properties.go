@@ -82,7 +82,7 @@ func AccessConditions(c optimistic.Conditions) *blob.AccessConditions {
 
 // Absent returns the version of a blob that does not exist, if that is what err, the error of a read, reports.
 func Absent[T any](err error) (*sealed.Version[T], error) {
-	if azerr.NoBlob(err) {
+	if azerr.Has(err, "BlobNotFound") {
 		return &sealed.Version[T]{}, nil
 	}
 	return nil, err
@@ -90,7 +90,7 @@ func Absent[T any](err error) (*sealed.Version[T], error) {
 
 // AbsentState is absent for a look.
 func AbsentState(err error) (protocol.State, error) {
-	if azerr.NoBlob(err) {
+	if azerr.Has(err, "BlobNotFound") {
 		err = nil
 	}
 	return protocol.State{}, err
@@ -99,7 +99,7 @@ func AbsentState(err error) (protocol.State, error) {
 // BaseGone reports whether err, a response to a read under c, means that the version in IfMatch no longer exists. For a
 // missing blob the service answers 404, where emulators answer 412.
 func BaseGone(c optimistic.Conditions, err error) bool {
-	return c.IfMatch != "" && c.IfMatch != azcore.ETagAny && azerr.NoBlob(err)
+	return c.IfMatch != "" && c.IfMatch != azcore.ETagAny && azerr.Has(err, "BlobNotFound")
 }
 
 // CheckType refuses a blob of another type than want with an *optimistic.TypeError. If the service does not name the type,

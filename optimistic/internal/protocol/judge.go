@@ -187,7 +187,7 @@ func (c *Call) refusal(w Change, out azerr.Outcome, err error) error {
 	case errors.Is(err, ErrNotMet):
 		reason, err = azerr.Changed, nil
 	case out.Kind == azerr.Conflict:
-	case w.creates() && azerr.NeedsLeaseID(err):
+	case w.creates() && azerr.Has(err, "LeaseIdMissing"):
 		reason = azerr.Exists // what has a lease exists, and the service checks the lease first
 	case out.Kind == azerr.NotFound && w.Base.Exists && !azerr.Has(err, "ContainerNotFound", "TableNotFound"):
 		reason = azerr.Gone // it existed when the caller read it

@@ -176,7 +176,7 @@ func (f *Factory) Report(ctx context.Context, cmd *cobra.Command, err error) int
 	if m, h := fail.Refused(err, v, on, flags.GivenConditions(cmd.Flags())); m != "" {
 		message, hint = m, h
 	}
-	if way := f.held.Load(); way != nil && azerr.NeedsLeaseID(err) {
+	if way := f.held.Load(); way != nil && azerr.Has(err, "LeaseIdMissing") {
 		hint += "; " + *way + " " + show.Quote(on) + " is for this one"
 	}
 	if message != "" {

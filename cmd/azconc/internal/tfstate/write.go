@@ -134,7 +134,7 @@ func (s *Session) keepOnce() error {
 		return err
 	})
 	switch {
-	case azerr.NoBlob(err):
+	case azerr.Has(err, "BlobNotFound"):
 		return nil
 	case err != nil, ptr.Value(p.ContentLength) == 0, ptr.Value(p.VersionID) != "":
 		return err

@@ -166,7 +166,7 @@ condition ends with exit code 5, because another client may have deleted it; a d
 	}
 	return cli.On(f, cmd, parse, f.Blob, func(ctx context.Context, on ref.Blob, client *blob.Client) (cli.Result, error) {
 		r, err := blobs.Delete(ctx, client, &blobs.DeleteOptions{Conditions: conditions, Snapshots: *snapshots, SendOptions: f.Sending()})
-		if azerr.HasSnapshots(err) {
+		if azerr.Has(err, "SnapshotsPresent") {
 			err = fail.WithHint(err, "--snapshots deletes its snapshots too; "+listsSnapshots(on)+" shows them")
 		}
 		if err != nil {

@@ -93,7 +93,7 @@ func Message(err error, v Verdict, command, on string) string {
 			ExitNotFound: "not found: ", ExitConflict: "a condition did not hold: ", ExitHeld: "held by another holder: ", exitExists: "already exists: ",
 			ExitLost: "the lease is not valid: ", ExitUnauthorised: "not authorised: ",
 		}
-		if azerr.StaleReceipt(err) {
+		if azerr.Has(err, "MessageNotFound", "PopReceiptMismatch") { // the service says the first of a receipt, emulators the second
 			meaning[ExitLost] = "the pop receipt is stale: the message was received or extended since, or is gone: "
 		}
 		text = meaning[v.Code] + text

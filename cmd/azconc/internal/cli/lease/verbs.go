@@ -148,7 +148,7 @@ func (c *call) breakLease(ctx context.Context, grace time.Duration, now bool) (r
 	left, err := pessimistic.Break(ctx, c.lease, &pessimistic.BreakOptions{Grace: grace, Now: now, Conditions: c.options.Conditions, Hooks: c.options.Hooks})
 	r := result{Outcome: "broken", RemainingMS: new(left.Milliseconds())}
 	switch {
-	case azerr.NotLeased(err): // nothing to break: a success, as for azconc lock break
+	case azerr.Has(err, "LeaseNotPresentWithLeaseOperation"): // nothing to break: a success, as for azconc lock break
 		r.Outcome, err = "free", nil
 	case left > 0:
 		r.Outcome = "breaking"
