@@ -252,7 +252,7 @@ func TestALogSurvivesAnOutage(t *testing.T) {
 			if err != nil {
 				failed++
 			}
-			bubble.Sleep(500 * time.Millisecond)
+			bubble.Sleep(500*time.Millisecond + o.Lasts/3) // so that the last records come after the outage
 		}
 		s.SetFaults()
 		var read []LogRecord
