@@ -98,9 +98,10 @@ type Options struct {
 	// which is the default.
 	Attempts int
 
-	// Keep is how long the results that this Once stores are kept, at least an hour: a key that is used again after that runs again. A
-	// day later they are deleted in passing by those who use a Once with a Keep: after every 250th key on average, up to 1000 results for at
-	// most 21 requests. What was stored without it is kept. Defaults to 0: for ever.
+	// Keep is how long the results that this Once stores are kept at least, an hour or more. A day later they are deleted in passing by
+	// those who use a Once with a Keep: after every 250th key on average, up to 1000 results for at most 21 requests. A key runs again
+	// only when its result is deleted, and is replayed until then: no clock alone decides that work is done again. What was stored without
+	// it is kept. Defaults to 0: for ever.
 	Keep time.Duration
 
 	// Lock returns the name of the lock of a key, below "once/". Of the keys that share a lock, one at a time is worked on. A lock

@@ -49,8 +49,8 @@ func newRunCmd(f *cli.Factory) *cobra.Command {
 		Long: `Run a command unless it has already run for the key, on any machine. If it exits with 0, its stdout, up to 47 KiB, is stored in
 the table --results, and printed instead whenever the key is used again; its stderr is not stored. A command that fails leaves
 no result, and the key can be tried again; with --attempts that many times in all, on whatever machines, and those that die count. A
-result stays until azconc once forget deletes it; with --keep, runs delete older ones of theirs in passing, and a key that is used
-again after that runs again.
+result stays until azconc once forget deletes it; with --keep, runs delete older ones of theirs in passing, and a key runs again
+once its result is deleted.
 
 One process at a time works on a key: it holds the lock "container/once/<key>", and others wait for it, up to --wait;
 with --no-wait they exit with 75 at once. If the machine dies after the command took effect and before the result is stored, the

@@ -1,0 +1,210 @@
+package once
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+
+	"github.com/azconc/azconc/pessimistic"
+	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/outages"
+)
+
+// pairing is a key in a service of its own, what its callers are given, and what happens.
+type pairing struct {
+	given, event, fault string
+	at                  int
+
+	t       *testing.T
+	service *aztest.Service
+	mu      sync.Mutex
+	runs    map[string]int // by key: how often the function was run, besides the run that fails
+	crashed map[string]int // of these, how often it was not known to have come to its end
+	values  map[string][]byte
+}
+
+// caller returns a Once of a process.
+func (p *pairing) caller(name string, faults ...aztest.Fault) *Once {
+	credential, _ := container.NewSharedKeyCredential(aztest.Account, aztest.Key)
+	wire := policy.ClientOptions{Transport: aztest.Inject(p.service, 0, faults...)}
+	box, err := container.NewClientWithSharedKeyCredential(p.service.BlobURL()+"/locks", credential, &container.ClientOptions{ClientOptions: wire})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	key, _ := aztables.NewSharedKeyCredential(aztest.Account, aztest.Key)
+	rows, err := aztables.NewServiceClientWithSharedKey(p.service.TableURL(), key, &aztables.ClientOptions{ClientOptions: wire})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	o := &Options{}
+	switch p.given {
+	case "keep":
+		o.Keep = time.Hour
+	case "attempts":
+		o.Attempts = 9
+	case "lock":
+		o.Lock = func(string) string { return "one for all" }
+	}
+	locks, err := pessimistic.NewLocker(box, &pessimistic.LockerOptions{Owner: name, Duration: 15 * time.Second, QuickFirst: p.given == "quick first"})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	keys, err := New(locks, rows.NewClient("results"), o)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return keys
+}
+
+// call calls until there is a result, as a program does that begins again. first is how the function ends the first time.
+func (p *pairing) call(keys *Once, key, by string, first error) {
+	var last error
+	for n := range 60 {
+		value := fmt.Appendf(nil, "%s by %s, %d", key, by, n)
+		out, err := keys.Do(p.t.Context(), key, []byte("payload of "+key), func(ctx context.Context, _ *pessimistic.Hold) ([]byte, error) {
+			p.mu.Lock()
+			fails := first
+			if first = nil; fails == nil {
+				p.runs[key]++
+			}
+			p.mu.Unlock()
+			pass(2 * time.Second)
+			return value, fails
+		})
+		p.mu.Lock()
+		switch {
+		case err == nil && p.values[key] == nil:
+			p.values[key] = out.Value
+		case err == nil && !bytes.Equal(p.values[key], out.Value):
+			p.t.Errorf("%s has the results %q and %q", key, p.values[key], out.Value)
+		case err == nil && !out.Replayed && !bytes.Equal(out.Value, value):
+			p.t.Errorf("%s: %q is said to be new", key, out.Value)
+		case err != nil && !errors.Is(err, ErrInProgress) && !errors.Is(err, errFirst): // its function may have run
+			p.crashed[key]++
+		}
+		p.mu.Unlock()
+		if err == nil {
+			return
+		}
+		if errors.Is(err, ErrInProgress) && p.fault == "" && p.event == "" && p.given != "lock" {
+			p.t.Errorf("nobody else works on %s: %v", key, err)
+		}
+		if errors.Is(err, ErrMismatch) || errors.Is(err, ErrAttempts) {
+			p.t.Errorf("%s: %v", key, err)
+		}
+		last = err
+		pass(time.Second)
+	}
+	p.t.Errorf("%s has no result after a minute of calls: %v", key, last)
+}
+
+var errFirst = errors.New("the first run fails")
+
+func (p *pairing) run(t *testing.T) (met bool) {
+	p.t, p.service = t, aztest.New(nil)
+	p.runs, p.crashed, p.values = map[string]int{}, map[string]int{}, map[string][]byte{}
+	p.service.BlockBlob("locks", "unused") // creates the container
+	var faults []aztest.Fault
+	o := &outages.Outage{Lasts: 3 * time.Second, At: p.at}
+	switch p.fault {
+	case "answer lost":
+		o.Kind, o.Lasts = aztest.LoseAnswer, time.Nanosecond
+	case "outage":
+		o.Kind = aztest.Refuse
+	case "outage of answers":
+		o.Kind = aztest.LoseAnswer
+	case "crash":
+		o.Kind, o.Lasts = aztest.Refuse, time.Hour
+	}
+	if o.Kind != "" {
+		faults = append(faults, o.Fault())
+	}
+	first := p.caller("first", faults...)
+	var all sync.WaitGroup
+	keys := []string{"a"}
+	if p.given == "lock" {
+		keys = append(keys, "b")
+	}
+	for _, key := range keys {
+		all.Go(func() {
+			if p.fault == "crash" {
+				ctx, die := context.WithTimeout(t.Context(), 10*time.Second)
+				defer die()
+				out, err := first.Do(ctx, key, []byte("payload of "+key), func(context.Context, *pessimistic.Hold) ([]byte, error) {
+					p.mu.Lock()
+					p.runs[key]++
+					p.mu.Unlock()
+					return []byte("before the crash"), nil
+				})
+				p.mu.Lock()
+				defer p.mu.Unlock()
+				if err == nil {
+					p.values[key] = out.Value
+				} else {
+					p.crashed[key]++
+				}
+				return
+			}
+			failure := error(nil)
+			if p.event == "fails once" {
+				failure = errFirst
+			}
+			p.call(first, key, "first", failure)
+		})
+		if p.event == "another at once" {
+			all.Go(func() { p.call(p.caller("second"), key, "second", nil) })
+		}
+	}
+	all.Wait()
+	if p.event == "after Keep" {
+		pass(50 * time.Hour) // what is kept for less is deleted by chance, and replayed until then: see Options.Keep
+	}
+	if p.fault == "crash" {
+		pass(20 * time.Second)
+	}
+	for _, key := range keys {
+		before := p.runs[key]
+		p.call(p.caller("last"), key, "last", nil)
+		least := 1
+		if n := p.runs[key]; n < least || n > least+p.crashed[key] {
+			t.Errorf("%s was run %d times, want %d; %d ends are not known", key, n, least, p.crashed[key])
+		}
+		if p.crashed[key] == 0 && p.fault != "crash" && p.runs[key] > before {
+			t.Errorf("%s was run again after it was done", key)
+		}
+	}
+	return !o.End().IsZero()
+}
+
+// TestKeysInPairs: each option of a key beside each event, and what the network does from each request on.
+func TestKeysInPairs(t *testing.T) {
+	cases := 0
+	for _, given := range []string{"", "keep", "attempts", "lock", "quick first"} {
+		for _, event := range []string{"", "fails once", "another at once", "after Keep"} {
+			for _, fault := range []string{"", "answer lost", "outage", "outage of answers", "crash"} {
+				for at, met := 1, true; met && at < 30; at++ {
+					if met = false; testing.Short() && rand.IntN(3) > 0 && at > 1 { // a third of the requests
+						met = true
+						continue
+					}
+					p := &pairing{given: given, event: event, fault: fault, at: at}
+					t.Run(fmt.Sprintf("%s/%s/%s/%d", given, event, fault, at), func(t *testing.T) {
+						synctest.Test(t, func(t *testing.T) { met = p.run(t) && fault != "" })
+					})
+					cases++
+				}
+			}
+		}
+	}
+	t.Logf("%d cases", cases)
+}
