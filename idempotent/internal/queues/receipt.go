@@ -106,13 +106,13 @@ func (r *Receipt) use(ctx context.Context, u *use) error {
 			}
 			return loop.Next(ctx, retryAfter)
 		},
+		Note: func(_ context.Context, f wire.Failed) { u.failed(f.Outcome) }, // also where ctx has ended, and Judge is not called
 		Judge: func(_ context.Context, f wire.Failed) (wire.Verdict, error) {
 			if u.check != nil && f.Outcome.Status != 0 {
 				if err := u.check(); err != nil {
 					return wire.Final, err
 				}
 			}
-			u.failed(f.Outcome)
 			if f.Outcome.Kind != azerr.Lost && f.Outcome.Kind != azerr.NotFound && (r.typed && u.open.IsZero() || !Invalid(f.Outcome)) {
 				return f.Usual()
 			}
@@ -125,11 +125,7 @@ func (r *Receipt) use(ctx context.Context, u *use) error {
 	}
 	sent, err := r.queue.wire.Send(ctx, u.op, again, func(ctx context.Context) error {
 		u.began = clock.Now()
-		err := u.send(ctx, pop)
-		if err != nil {
-			u.failed(azerr.Classify(err)) // Judge is not called after the end of ctx
-		}
-		return err
+		return u.send(ctx, pop)
 	})
 	u.last = sent.Last
 	if passed := (wire.Failed{Outcome: azerr.Classify(sent.Last)}); err != nil && sent.Last != nil && passed.Passes() {
