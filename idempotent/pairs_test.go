@@ -12,6 +12,7 @@ import (
 
 	"github.com/azconc/azconc/idempotent/redrive"
 	"github.com/azconc/azconc/pkg/aztest"
+	"github.com/azconc/azconc/pkg/aztest/outages"
 )
 
 // pairing is a message and a consumer that are made of features, and what the model expects of them.
@@ -22,9 +23,12 @@ type pairing struct {
 
 func (p pairing) with(feature string) bool { return slices.Contains(p.has, feature) }
 
+// applies reports whether the effect is in the table of an inbox.
+func (p pairing) applies() bool { return p.with("inbox") || p.with("outbox") }
+
 // features are what is tried in pairs. The exclusive ones of one group cannot be combined.
 var features = []struct{ name, group string }{
-	{"markers", "dedupe"}, {"results", "dedupe"}, {"inbox", ""}, {"large body", "body"}, {"text", "body"},
+	{"markers", "dedupe"}, {"results", "dedupe"}, {"inbox", "apply"}, {"outbox", "apply"}, {"large body", "body"}, {"text", "body"},
 	{"copy", ""}, {"fails once", "outcome"}, {"poison", "outcome"}, {"budget", ""}, {"a process that died", ""},
 }
 
@@ -34,7 +38,7 @@ func pairings() (all []pairing) {
 		all = append(all, pairing{has: []string{a.name}})
 		for _, b := range features[i+1:] {
 			one := pairing{has: []string{a.name, b.name}}
-			if a.group != "" && a.group == b.group || one.with("text") && (one.with("inbox") || one.with("copy")) { // a text has no id
+			if a.group != "" && a.group == b.group || one.with("text") && (one.applies() || one.with("copy")) { // a text has no id
 				continue
 			}
 			all = append(all, one)
@@ -43,8 +47,8 @@ func pairings() (all []pairing) {
 	return all
 }
 
-// run sends and consumes the message while the answer to the k-th request of the consumer is lost, and reports whether there was one.
-func (p pairing) run(t *testing.T, r *rig, k *ClaimCheck, n int) (met bool) {
+// run sends and consumes the message while the consumer meets a fault, and reports whether it did.
+func (p pairing) run(t *testing.T, r *rig, k *ClaimCheck, fault aztest.Fault) (met bool) {
 	switch {
 	case p.with("markers"):
 		p.mode.dedupe = DedupeOwner
@@ -71,8 +75,8 @@ func (p pairing) run(t *testing.T, r *rig, k *ClaimCheck, n int) (met bool) {
 		r.receiveAndDie(1, 3*time.Second)
 		pass(4 * time.Second)
 	}
-	proc := r.process()
-	proc.wire.SetFaults(aztest.Fault{Kind: aztest.LoseAnswer, Skip: n, Count: 1})
+	proc := r.process().withOutbox()
+	proc.wire.SetFaults(fault)
 	o := ConsumerOptions{
 		Markers: proc.markers, Dedupe: p.mode.dedupe, Poison: proc.poison, ClaimCheck: r.claims(proc.wire), Applied: proc.inbox.appliedIn("p"),
 		Visibility: 10 * time.Second, Backoff: pollEvery(time.Second), Poll: pollEvery(time.Second), Concurrency: 4,
@@ -95,6 +99,8 @@ func (p pairing) run(t *testing.T, r *rig, k *ClaimCheck, n int) (met bool) {
 			return Poison(errors.New("broken"))
 		case p.with("fails once") && first:
 			return errors.New("once")
+		case p.with("outbox"):
+			return proc.apply(ctx, m, 1)
 		case p.with("inbox"):
 			return proc.inbox.Apply(ctx, m, "p", func(ctx context.Context, tx *optimisticTx) error {
 				var e effect
@@ -128,19 +134,30 @@ func (p pairing) run(t *testing.T, r *rig, k *ClaimCheck, n int) (met bool) {
 	pass(5 * time.Second)
 	cancel()
 	all.Wait()
-	if p.with("inbox") {
+	if p.applies() {
 		effects = r.applied("m")
 	}
-	p.judge(t, copies, effects, len(r.buried()), len(r.left(r.queue)))
-	return proc.wire.Met()[aztest.LoseAnswer] > 0
+	if p.with("outbox") {
+		sent := map[string]int{"m": 1}
+		if p.with("poison") {
+			sent = nil
+		}
+		r.judgeOutbox(sent)
+	}
+	repeats := 1
+	if fault.Kind == aztest.Refuse {
+		repeats = copies
+	}
+	p.judge(t, copies, repeats, effects, len(r.buried()), len(r.left(r.queue)))
+	return proc.wire.Met()[fault.Kind] > 0
 }
 
 // judge is the model: nothing is left, nothing is lost, a copy is known where something remembers it, and what is poison has no effect. A
-// lost answer may repeat one delivery, or one burial.
-func (p pairing) judge(t *testing.T, copies, effects, buried, left int) {
+// lost answer may repeat one delivery, or one burial, and an outage that of each copy.
+func (p pairing) judge(t *testing.T, copies, repeats, effects, buried, left int) {
 	t.Helper()
-	least, most := copies, copies+1
-	if p.mode.knowsCopies() || p.with("inbox") {
+	least, most := copies, copies+repeats
+	if p.mode.knowsCopies() || p.applies() {
 		least, most = 1, 1
 	}
 	if p.with("large body") && !p.mode.knowsCopies() {
@@ -149,7 +166,7 @@ func (p pairing) judge(t *testing.T, copies, effects, buried, left int) {
 	mostBuried := 0
 	switch {
 	case p.with("poison"):
-		least, most, mostBuried = 0, 0, copies+1
+		least, most, mostBuried = 0, 0, copies+repeats
 	case p.with("large body") && !p.mode.knowsCopies():
 		mostBuried = copies
 	}
@@ -163,15 +180,25 @@ func (i *Inbox) appliedIn(partition string) func(context.Context, *Message) (boo
 	return func(ctx context.Context, m *Message) (bool, error) { return i.Applied(ctx, m, partition) }
 }
 
-// TestOptionsInPairsAndALostAnswerAtEachRequest: each option was proved alone.
+// TestOptionsInPairsAndALostAnswerAtEachRequest: each option was proved alone. An outage of three seconds begins with each request, too, or
+// with -short with every fifth.
 func TestOptionsInPairsAndALostAnswerAtEachRequest(t *testing.T) {
 	cases := 0
 	for _, p := range pairings() {
 		for n, met := 0, true; met && n < 40; n++ {
 			t.Run(fmt.Sprintf("%v/%d", p.has, n), func(t *testing.T) {
-				inClaimBubble(t, func(t *testing.T, r *rig, k *ClaimCheck) { met = p.run(t, r, k, n) })
+				inClaimBubble(t, func(t *testing.T, r *rig, k *ClaimCheck) {
+					met = p.run(t, r, k, aztest.Fault{Kind: aztest.LoseAnswer, Skip: n, Count: 1})
+				})
 			})
-			cases++
+			if cases++; met && (n%5 == 0 || !testing.Short()) {
+				t.Run(fmt.Sprintf("%v/outage from %d on", p.has, n), func(t *testing.T) {
+					inClaimBubble(t, func(t *testing.T, r *rig, k *ClaimCheck) {
+						p.run(t, r, k, (&outages.Outage{Kind: aztest.Refuse, Lasts: 3 * time.Second, At: n + 1}).Fault())
+					})
+				})
+				cases++
+			}
 		}
 	}
 	if t.Logf("%d cases", cases); cases < 250 {
