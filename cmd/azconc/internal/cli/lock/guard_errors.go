@@ -36,7 +36,7 @@ func (e *CommandLeft) Error() string {
 	if e.Lost != nil { // another holder may be there already
 		return text + "; the lock is lost: " + e.Lost.Error()
 	}
-	return text + "; the lease is kept until it expires"
+	return text + "; the lease is not released; it expires, unless it is infinite"
 }
 
 func (e *CommandLeft) Verdict() fail.Verdict {

@@ -195,8 +195,8 @@ func TestALeaseIsNotKeptForAProcessThatOutlivesIt(t *testing.T) {
 		err  CommandLeft
 		want string
 	}{
-		{CommandLeft{}, "a process of the command is still running and cannot be stopped; the lease is kept until it expires"},
-		{CommandLeft{Err: errors.New("no answer")}, "a process of the command may still be running: no answer; the lease is kept until it expires"},
+		{CommandLeft{}, "a process of the command is still running and cannot be stopped; the lease is not released; it expires, unless it is infinite"},
+		{CommandLeft{Err: errors.New("no answer")}, "a process of the command may still be running: no answer; the lease is not released; it expires, unless it is infinite"},
 		{CommandLeft{Lost: doubt(20 * time.Second)}, "a process of the command is still running and cannot be stopped; the lock is lost: jobs/x: lease in doubt: not renewed for 20s of 30s"},
 	} {
 		if got := c.err.Error(); got != c.want {
