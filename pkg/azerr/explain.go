@@ -162,7 +162,7 @@ var explanations = []explanation{
 		"wait, or create one that starts earlier: clocks differ by minutes"},
 	{"AuthenticationFailed", (*refused).signed, "the service does not accept the SAS$detail",
 		"is it complete, of this account, and signed with one of the account's current keys?"},
-	{"AuthorizationPermissionMismatch", (*refused).signed, `the SAS lacks the permission: it grants "$sp" (sp)`,
+	{"AuthorizationPermissionMismatch", (*refused).signed, `the SAS lacks the permission $permission: it grants "$sp" (sp)`,
 		"create a SAS with the missing permission"},
 	{"AuthorizationResourceTypeMismatch", nil, `the SAS does not cover this type of resource: it covers "$srt" (srt)`,
 		"create a SAS for s (service), c (container, table, queue, share) and o (blob, entity, message, file), as needed"},
@@ -200,6 +200,7 @@ var explanations = []explanation{
 		clients},
 
 	// The account.
+	{"AuthorizationFailure", (*refused).policies, "no SAS allows to read or change access policies", "give the account key, or sign in with the role $role"},
 	{"AuthorizationFailure", (*refused).signed, "the account's network rules do not admit this machine, or the SAS does not cover the request",
 		networkRules},
 	{"AuthorizationFailure", nil, "the account's network rules do not admit this machine", networkRules},
@@ -208,6 +209,9 @@ var explanations = []explanation{
 		"use the primary endpoint, or ask the account's owner"},
 	{"AccountBeingCreated", nil, "the account is still being created", "try again in a minute"},
 	{"TlsVersionNotPermitted", nil, "the account wants a later version of TLS", "use TLS 1.2 or later: is there a proxy in between?"},
+	{"FeatureNotYetSupportedForHierarchicalNamespaceAccounts", nil, "accounts with a hierarchical namespace do not have this feature", flat},
+	{"PathConflict ResourceTypeMismatch", nil, "the account has a hierarchical namespace, in which the name, or a part of it before a slash, is that of a directory or of a blob already",
+		"take another name: a directory cannot be a blob, nor a blob a directory; or " + flat},
 	{"FeatureNotSupportedForAccount", nil, "the account's kind, or its hierarchical namespace, does not have this feature",
 		"use an account of kind StorageV2 without a hierarchical namespace"},
 	{"BlobAccessTierNotSupportedForAccountType", nil, "the account's kind has no access tiers",
@@ -243,5 +247,7 @@ var foreigners = []explanation{
 	{"", (*refused).withoutTLS, "the port speaks TLS, and the request was sent without it", useHTTPS},
 	{"", nil, foreignText, foreignWay},
 }
+
+const flat = "use an account without a hierarchical namespace"
 
 const networkRules = "az storage account show --name $account --query '{access:publicNetworkAccess, rules:networkRuleSet}' shows the rules"

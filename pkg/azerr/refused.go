@@ -1,6 +1,7 @@
 package azerr
 
 import (
+	"cmp"
 	"encoding/xml"
 	"net"
 	"net/http"
@@ -18,7 +19,8 @@ type refused struct {
 	said             string // the body of the response
 	plain            bool   // it was sent without TLS
 	account, service string
-	role             string     // the least privileged built-in role that allows the request
+	comp             string     // of the request's query
+	role, permission string     // the least privileged built-in role that allows the request, and what a SAS needs
 	authorization    string     // the header
 	sas              url.Values // nil if it had none
 	sent, at         time.Time  // by this machine's clock, and by the service's; zero if not known
@@ -47,9 +49,10 @@ func requestOf(e *azcore.ResponseError) *refused {
 		r.service = client[1]
 	}
 	r.plain = req.URL.Scheme == "http"
-	r.role = roleFor(r.service, req)
+	r.role, r.permission = roleFor(r.service, req), permission(r.service, req)
 	r.authorization = req.Header.Get("Authorization")
-	if q := req.URL.Query(); q.Get("sig") != "" {
+	q := req.URL.Query()
+	if r.comp = q.Get("comp"); q.Get("sig") != "" {
 		r.sas = q
 	}
 	r.sent, _ = http.ParseTime(req.Header.Get("x-ms-date"))
@@ -64,6 +67,7 @@ func said(text string) func(*refused) bool {
 
 func (r *refused) withoutTLS() bool { return r.plain && strings.Contains(r.said, "HTTPS") }
 func (r *refused) signed() bool     { return r.sas != nil }
+func (r *refused) policies() bool   { return r.signed() && r.comp == "acl" }
 func (r *refused) tokened() bool    { return strings.HasPrefix(r.authorization, "Bearer ") }
 func (r *refused) anonymous() bool {
 	return r.service == "blob" && r.authorization == "" && r.sas == nil
@@ -101,6 +105,8 @@ func (r *refused) fact(name string) string {
 		return r.service
 	case "role":
 		return r.role
+	case "permission":
+		return r.permission
 	case "skew":
 		return r.skew().String()
 	case "detail":
@@ -111,23 +117,52 @@ func (r *refused) fact(name string) string {
 	return r.sas.Get(name)
 }
 
+// permission returns the permissions of a SAS that allow a request, as a text: any of those with "or" between them, all with "and".
+func permission(service string, r *http.Request) string {
+	q, message := r.URL.Query(), service == "queue" && strings.Contains(r.URL.Path, "/messages")
+	switch comp, lists := q.Get("comp"), service == "table" && strings.HasSuffix(r.URL.Path, "/Tables"); {
+	case comp == "tags":
+		return "t"
+	case strings.HasSuffix(r.URL.Path, "/$batch"):
+		return "of one of its operations"
+	case comp == "list", lists && r.Method == http.MethodGet:
+		return "l"
+	case message && (r.Method == http.MethodGet && !q.Has("peekonly") || r.Method == http.MethodDelete && !strings.HasSuffix(r.URL.Path, "/messages")):
+		return "p"
+	case r.Method == http.MethodGet, r.Method == http.MethodHead:
+		return "r"
+	case r.Method == http.MethodDelete:
+		return "d"
+	case message && r.Method == http.MethodPut, service == "table" && r.Header.Get("If-Match") != "":
+		return "u"
+	case r.Method == http.MethodPost && (message || service == "table" && !lists):
+		return "a"
+	case service == "table" && !lists:
+		return "a and u"
+	case comp == "appendblock":
+		return "a or w"
+	case comp == "", comp == "snapshot":
+		return "c or w"
+	}
+	return "w"
+}
+
 // roleFor returns the least privileged built-in role that allows a request.
 func roleFor(service string, r *http.Request) string {
-	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
-	noun := map[string]string{"table": "Table Data", "queue": "Queue Data", "file": "File Data Privileged"}[service]
-	switch messages := service == "queue" && strings.HasSuffix(r.URL.Path, "/messages"); {
-	case noun == "":
-		noun = "Blob Data"
-	case messages && r.Method == http.MethodPost:
-		return "Storage Queue Data Message Sender"
-	case messages && reads && !r.URL.Query().Has("peekonly"), // which hides messages
-		service == "queue" && r.Method == http.MethodDelete && strings.Contains(r.URL.Path, "/messages/"):
-		return "Storage Queue Data Message Processor"
+	noun := "Storage " + cmp.Or(map[string]string{"table": "Table Data", "queue": "Queue Data", "file": "File Data Privileged"}[service], "Blob Data")
+	switch needs, policies := permission(service, r), r.URL.Query().Get("comp") == "acl"; {
+	case policies && service != "blob":
+		return "Storage Account Contributor"
+	case needs == "t", policies:
+		return noun + " Owner"
+	case service == "queue" && needs == "a":
+		return noun + " Message Sender"
+	case needs == "p":
+		return noun + " Message Processor"
+	case needs == "r", needs == "l":
+		return noun + " Reader"
 	}
-	if reads {
-		return "Storage " + noun + " Reader"
-	}
-	return "Storage " + noun + " Contributor"
+	return noun + " Contributor"
 }
 
 // timeOfSAS parses a time in one of the formats of a SAS. It returns the zero time if it is in none.

@@ -96,6 +96,12 @@ func (a *Account) String() string { return a.name + " (" + a.Credential() + ")" 
 // GoString is String, so that no format of package fmt shows a secret.
 func (a *Account) GoString() string { return a.String() }
 
+// Granted returns the fields of the account's SAS, none if it has another credential.
+func (a *Account) Granted() url.Values {
+	granted, _ := url.ParseQuery(a.sas)
+	return granted
+}
+
 // Secrets returns every form in which the credential could appear in a text.
 func (a *Account) Secrets() []string { return SecretsOf(a.key, a.sas) }
 

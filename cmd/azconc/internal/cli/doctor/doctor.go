@@ -15,6 +15,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/azaccount"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/queue"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
@@ -26,6 +27,7 @@ type options struct {
 	Queue     string
 	Table     string
 	ReadOnly  bool
+	For       string // a verb
 }
 
 // NewCmd returns azconc doctor.
@@ -43,7 +45,8 @@ for longer than 15 s, and what a service that does not answer would be asked nex
 
 With a container also: reading, listing, writing under conditions, leasing and deleting. That creates a blob whose name begins
 with azconc-doctor-, and deletes it; if the deletion is not permitted, the name of the blob is printed. --read-only leaves that
-out. --queue and --table examine those too, with reads alone.
+out. --queue and --table examine those too, with reads alone. --for prints the rights that a verb needs, and compares them with
+those of a SAS.
 
 What the service shows only in Azure's management API is not visible from here: network rules (but for their refusals), whether
 versions are kept (but for a write), and roles.
@@ -53,12 +56,14 @@ A check is printed when it ends. The first failure is the cause, and what follow
 The exit code is 1 if a check has failed. Warnings do not change it.`,
 		Example: `  azconc doctor
   azconc doctor jobs --queue orders --table orders
+  azconc doctor --for "queue consume" --queue orders
   azconc doctor jobs --read-only -o json`,
 		Args: cobra.MaximumNArgs(1),
 	}
 	set, opts := cmd.Flags(), options{}
 	queue.NameFlag(set, &opts.Queue, "queue", "examine this `queue` too")
 	queue.TableFlag(set, &opts.Table, "table", "examine this `table` too")
+	flags.Text(set, &opts.For, "for", "also examine what this `verb` needs, such as \"queue consume\"", parseVerb)
 	set.BoolVar(&opts.ReadOnly, "read-only", false, "write nothing")
 	parse := func() (_ options, err error) {
 		switch {
@@ -191,6 +196,7 @@ func (p *patient) examine(ctx context.Context) {
 	if account == nil {
 		return
 	}
+	p.rights(account)
 	services := map[azaccount.Service]func(context.Context){azaccount.Blob: p.blobs, azaccount.Queue: p.queues, azaccount.Table: p.tables, azaccount.File: p.files}
 	for _, s := range p.reach(ctx, account) {
 		services[s](ctx)

@@ -321,3 +321,24 @@ func TestAnExaminationEnds(t *testing.T) {
 		}
 	})
 }
+
+// TestTheRightsOfAVerbAreComparedWithThoseOfASAS: nobody could tell which permissions a verb needs.
+func TestTheRightsOfAVerbAreComparedWithThoseOfASAS(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sas := func(query string) []string {
+			return []string{"--account-name", "acct", "--sas-token", query + "&sv=2024-11-04&se=2099-01-01&sig=c2ln", "--for", "queue consume", "--read-only"}
+		}
+		for _, c := range []struct{ sas, want string }{
+			{"ss=qt&srt=o&sp=pau", ""}, {"sp=pu&sr=c", "table"}, {"ss=qt&srt=o&sp=au", "queue"}, {"ss=q&srt=o&sp=pau", "table"}, {"ss=qt&srt=c&sp=pau", "queue"},
+		} {
+			e, _ := examine(t, office{}, nil, sas(c.sas)...)
+			f, found := e.find("rights "+c.want, "the SAS lacks")
+			if c.want != "" && (!found || f.Status != failed || f.Cure == "") {
+				t.Errorf("%s: %s, want that rights of %s are missing", c.sas, text(e), c.want)
+			}
+			if _, there := e.find("rights queue", "a SAS with srt=o sp=pau, or the role Storage Queue Data Contributor"); !there || c.want == "" && strings.Contains(text(e), "the SAS lacks") {
+				t.Errorf("%s: %s", c.sas, text(e))
+			}
+		}
+	})
+}

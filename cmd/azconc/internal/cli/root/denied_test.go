@@ -52,7 +52,7 @@ func TestARefusalSaysWhyAndWhatToDo(t *testing.T) {
 	}{
 		{"keys disabled", key, get, 403, "KeyBasedAuthenticationNotPermitted", "", "allows neither keys nor SAS", "--auth-mode login"},
 		{"network rules", key, put, 403, "AuthorizationFailure", "", "network rules do not admit this machine", "az storage account show --name acct "},
-		{"SAS without the right", sas("sp=r&se=2099-01-01"), put, 403, "AuthorizationPermissionMismatch", "", `the SAS lacks the permission: it grants "r"`, "missing permission"},
+		{"SAS without the right", sas("sp=r&se=2099-01-01"), put, 403, "AuthorizationPermissionMismatch", "", `the SAS lacks the permission c or w: it grants "r"`, "missing permission"},
 		{"SAS of another service", sas("ss=q&se=2099-01-01"), get, 403, "AuthorizationServiceMismatch", "", `the SAS does not cover the blob service: it covers "q"`, "this service"},
 		{"SAS of another kind", sas("srt=s&se=2099-01-01"), get, 403, "AuthorizationResourceTypeMismatch", "", `it covers "s"`, "o (blob"},
 		{"SAS of another address", sas("sip=10.0.0.1&se=2099-01-01"), get, 403, "AuthorizationSourceIPMismatch", "", `it covers "10.0.0.1"`, "this address"},

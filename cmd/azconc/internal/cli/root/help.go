@@ -13,6 +13,7 @@ import (
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/lock"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/rights"
 )
 
 // printHelp prints the help of a command, or a topic. It ends with the examples, because the end of the help stays on the
@@ -39,6 +40,12 @@ func printHelp(out io.Writer, cmd *cobra.Command) {
 	}
 	if own := cmd.LocalNonPersistentFlags(); own.HasAvailableFlags() {
 		p("\nFlags:\n%s", flagUsages(own))
+	}
+	if needs := rights.Of(strings.TrimPrefix(cmd.CommandPath(), "azconc ")); needs != nil {
+		p("\nRights:")
+		for _, need := range needs {
+			p("%s", wrap("  "+need.String(), len("  ")))
+		}
 	}
 	p("\nFlags of every command, such as --account-name, --output and --timeout: azconc help flags")
 	if cmd.HasExample() {
