@@ -111,7 +111,7 @@ func prepared(t *testing.T, row rightsRow, needs []rights.Right) stage {
 	t.Helper()
 	s := aztest.New(&aztest.Options{VerifySignatures: true})
 	s.HoldCopies(row.name == "blob abort-copy")
-	dir, vars := t.TempDir(), []string{}
+	dir, vars := t.TempDir(), []string{"SLOW", "exec sleep 600"}
 	for name, text := range rightsFiles {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -120,7 +120,7 @@ func prepared(t *testing.T, row rightsRow, needs []rights.Right) stage {
 		vars = append(vars, name, path)
 	}
 	for line := range strings.SplitSeq(strings.Trim(before+"\npast\n"+strings.ReplaceAll(row.before, ";", "\n"), "\n"), "\n") {
-		args := strings.Fields(line)
+		args := strings.Fields(strings.NewReplacer(vars...).Replace(line))
 		switch args[0] {
 		case "past":
 			past(t, s)
