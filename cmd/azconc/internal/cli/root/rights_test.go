@@ -217,7 +217,7 @@ func (row rightsRow) bubbled() bool {
 }
 
 // unchecked are rows that the test does not run.
-var unchecked = map[string]string{"blob edit": "needs a terminal, and sends what blob update sends", "group run": "runs until a signal"}
+var unchecked = map[string]string{"blob edit": "needs a terminal, and sends what blob update sends", "group run": "runs until a signal", "blob records": "lists and reads, as blob list and blob get do"}
 
 // TestEachVerbNeedsExactlyItsRights runs each row of the table of rights. -update writes the page that shows it.
 func TestEachVerbNeedsExactlyItsRights(t *testing.T) {
