@@ -110,7 +110,7 @@ func (l *Log) Append(ctx context.Context, data []byte) (_ LogResult, err error) 
 	id := protocol.NewWriteID()
 	framed := frame(id, data)
 	if most := int64(maxAppendBlock); int64(len(framed)) > most || l.o.MaxSize > 0 && int64(len(framed)) > l.o.MaxSize {
-		return LogResult{}, fmt.Errorf("append %s: a record of %d bytes takes %d with its frame, which is more than a request (%d) or a blob of the log (MaxSize %d) can have",
+		return LogResult{}, fmt.Errorf("append %s: a record of %d bytes takes %d with its frame, which is more than a request (%d) or a blob of this log (%d) can have",
 			l.path, len(data), len(framed), most, l.o.MaxSize)
 	}
 	call, err := begin.Call(l.o.SendOptions, "append", l.path)

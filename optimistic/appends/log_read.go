@@ -175,6 +175,8 @@ func (r *reading) missing(ctx context.Context) (more bool, err error) {
 	switch {
 	case i < 0 && r.coming && (r.at.Blob > 0 || r.o.Follow):
 		return false, nil
+	case i < 0 && r.at.Blob == 0:
+		return false, r.Fail(fmt.Errorf("%w: no blob of such a log exists", optimistic.ErrNotFound))
 	case i < 0:
 		return false, r.Fail(fmt.Errorf("%w: the log has no blob at or after %s", optimistic.ErrNotFound, r.at))
 	case r.at.Blob == 0 || r.at.Blob == parts[i].number:

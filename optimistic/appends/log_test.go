@@ -180,7 +180,7 @@ func TestWhatALogRefuses(t *testing.T) {
 		"Grace": func() error {
 			return optest.ErrorOf(NewLog(c, "app", &LogOptions{SendOptions: optimistic.SendOptions{Grace: -1}}))
 		},
-		"(MaxSize 50)": func() error {
+		"a blob of this log (50)": func() error {
 			return optest.ErrorOf(newLog(t, s, &LogOptions{MaxSize: 50}).Append(t.Context(), make([]byte, 50)))
 		},
 		"104857600": func() error {

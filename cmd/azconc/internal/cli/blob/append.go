@@ -140,7 +140,10 @@ func appendToLog(ctx context.Context, on ref.Blob, client *container.Client, dat
 		return nil, fail.Usagef("%v", err)
 	}
 	r, err := log.Append(ctx, data)
-	if err != nil {
+	switch {
+	case err != nil && r.Requests == 0 && ctx.Err() == nil: // a record that no blob of the log can have
+		return nil, fail.Usagef("%v", err)
+	case err != nil:
 		return nil, fail.Tally(err, r.Result)
 	}
 	out := appendResult{cli.NewWriteResult(on, "appended", r.Result), r.Position.Offset, r.Next.Offset, r.ID, &r.Position, &r.Next}
