@@ -143,7 +143,7 @@ func (r *reading) part(ctx context.Context) (more bool, err error) {
 		to.CloseWithError(err)
 	})
 	defer download.Wait()
-	defer content.Close()
+	defer func() { _ = content.Close() }()
 	for in := bufio.NewReader(content); ; {
 		record, size, err := readRecord(in)
 		switch at := r.at; {

@@ -45,7 +45,8 @@ type run struct {
 // ends Run, and so does one marked with Keep.
 //
 // When ctx ends, Run leaves the group, ends the contexts of all work, and releases each part when its work has returned, or when Drain
-// has passed. It returns when all work has returned.
+// has passed. It returns when all work has returned. While work hangs past Drain, this process keeps the parts that it has and is no
+// member.
 //
 // Errors: the cause of ctx, what work has marked with retry.Stop or Keep, ErrMixed, a *ContentError, or the service's refusal while
 // this process is no member, such as ErrNotFound if the container does not exist. Transient faults are retried for as long as ctx lasts.
@@ -101,8 +102,15 @@ func (r *run) passes(err error) bool {
 		errors.Is(err, pessimistic.ErrHeld) || errors.Is(err, pessimistic.ErrLost)
 }
 
-// join acquires the member's lock, unless it is held.
+// join acquires the member's lock, unless it is held. A member whose work hangs leaves until the work has returned: it cannot take that
+// part again, and the others would leave it to this member as its share.
 func (r *run) join() error {
+	if len(r.tenures((*tenure).hangs)) > 0 {
+		if r.member.Valid() {
+			_ = r.member.Remove(r.ctx)
+		}
+		return nil
+	}
 	if r.member != nil {
 		if r.member.Valid() {
 			return nil

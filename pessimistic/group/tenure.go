@@ -11,14 +11,18 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// tenure is the time from when this member begins to take a part until the work on it has returned. hold, ctx and end are guarded by
-// the Group's mu, and do not change once there is a hold.
+// tenure is the time from when this member begins to take a part until the work on it has returned. Its fields are guarded by
+// the Group's mu; hold, ctx and end do not change once there is a hold.
 type tenure struct {
 	since time.Time
 	hold  *pessimistic.Hold // nil while it is being acquired
 	ctx   context.Context   // of the work
 	end   context.CancelCauseFunc
+	hung  bool // its part was released, and the work has not returned
 }
+
+// hangs reports whether the work goes on without its part.
+func (t *tenure) hangs() bool { return t.hung }
 
 // lasts reports whether the part is being taken or worked on, and not given up.
 func (t *tenure) lasts() bool { return t.ctx.Err() == nil }
@@ -86,6 +90,9 @@ func (r *run) hold(t *tenure, number int, h *pessimistic.Hold) {
 		}
 	case <-time.After(r.opts.Drain):
 		_ = h.Release(ctx)
+		r.mu.Lock()
+		t.hung = true
+		r.mu.Unlock()
 		<-returned
 	}
 }

@@ -55,7 +55,7 @@ func (requestsOfRules) Do(r *policy.Request) (*http.Response, error) {
 		}
 	}
 	raw.URL.RawQuery = strings.Trim(strings.Join(query, "&"), "&")
-	version := raw.Header["x-ms-version"] //nolint:staticcheck // the SDK sets its headers in lower case
+	version := raw.Header["x-ms-version"] // as the SDK spells it
 	raw.Header = given.header.Clone()
 	raw.Header["x-ms-version"] = version
 	if given.body != "" {
