@@ -180,10 +180,13 @@ func (i *Inbox) appliedIn(partition string) func(context.Context, *Message) (boo
 	return func(ctx context.Context, m *Message) (bool, error) { return i.Applied(ctx, m, partition) }
 }
 
-// TestOptionsInPairsAndALostAnswerAtEachRequest: each option was proved alone. An outage of three seconds begins with each request, too, or
-// with -short with every fifth.
+// TestOptionsInPairsAndALostAnswerAtEachRequest: each option was proved alone. An outage of three seconds begins with every third request, too, or
+// with -short with every fifteenth.
 func TestOptionsInPairsAndALostAnswerAtEachRequest(t *testing.T) {
-	cases := 0
+	cases, every := 0, 3
+	if testing.Short() {
+		every = 15
+	}
 	for _, p := range pairings() {
 		for n, met := 0, true; met && n < 40; n++ {
 			t.Run(fmt.Sprintf("%v/%d", p.has, n), func(t *testing.T) {
@@ -191,7 +194,7 @@ func TestOptionsInPairsAndALostAnswerAtEachRequest(t *testing.T) {
 					met = p.run(t, r, k, aztest.Fault{Kind: aztest.LoseAnswer, Skip: n, Count: 1})
 				})
 			})
-			if cases++; met && (n%5 == 0 || !testing.Short()) {
+			if cases++; met && n%every == 0 {
 				t.Run(fmt.Sprintf("%v/outage from %d on", p.has, n), func(t *testing.T) {
 					inClaimBubble(t, func(t *testing.T, r *rig, k *ClaimCheck) {
 						p.run(t, r, k, (&outages.Outage{Kind: aztest.Refuse, Lasts: 3 * time.Second, At: n + 1}).Fault())

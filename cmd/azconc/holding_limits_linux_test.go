@@ -253,7 +253,7 @@ func TestALeaseIsKeptIfAProcessCannotBeKilled(t *testing.T) {
 				pid, _ := strconv.Atoi(s.lines("foreign")[0])
 				defer func() { _ = syscall.Kill(pid, syscall.SIGKILL) }()
 				c.act(s)
-				if code := codeOf(<-ended); code != 76 || !strings.Contains(said.String(), "cannot be stopped; the lease is kept") {
+				if code := codeOf(<-ended); code != 76 || !strings.Contains(said.String(), "cannot be stopped; the lease is not released") {
 					t.Errorf("exit %d: %s", code, said)
 				}
 				if _, out, _ := s.run("lock", "show", "locks/kept"); !strings.Contains(out, "yes") && !strings.Contains(out, "expired") {

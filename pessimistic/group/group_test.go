@@ -3,6 +3,7 @@ package group
 import (
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -215,15 +216,16 @@ func TestAPartThatIsReleasedIsTakenWithinSevenSeconds(t *testing.T) {
 // share of the parts nevertheless.
 func TestWorkThatHangsKeepsNoPartIdle(t *testing.T) {
 	simulated(t, 5, []int{2}, func(t *testing.T, v *town) {
-		one, hangs := v.join(), time.Duration(0)
-		one.drain = func() time.Duration { return hangs }
+		one := v.join()
+		var hangs atomic.Int64
+		one.drain = func() time.Duration { return time.Duration(hangs.Load()) }
 		v.within(alive, "the first")
 		v.join()
 		v.within(time.Minute, "the second")
-		hangs = 10 * time.Minute
+		hangs.Store(int64(10 * time.Minute))
 		one.cut.Store(true)
 		bubble.Sleep(duration + 20*time.Second)
-		hangs = 0
+		hangs.Store(0)
 		one.cut.Store(false)
 		bubble.Sleep(20 * time.Second)
 		for range 100 {

@@ -182,9 +182,10 @@ func (m *model) unexpected(d *told) string {
 	case d.err == nil:
 	case errors.Is(d.err, optimistic.ErrOutcomeUnknown):
 		silent := d.way.traceless || d.bare || d.way.lastWins && meanwhile
-		gone := meanwhile && (k.event.removes || k.event.facet == "tags" && d.way.facet == "content") // tags guard the content, and are no version
-		creates := d.create || d.way.creates || d.way.blind && d.holder != nil                        // there is no fence yet, so it is created
-		doubt := faulty && (silent || gone || creates && k.fault.name != "doubled") || d.always && (gone || m.forgot > 0)
+		gone := meanwhile && (k.event.removes || k.event.facet == "tags" && d.way.facet == "content")     // tags guard the content, and are no version
+		creates := d.create || d.way.creates || d.way.blind && d.holder != nil                            // there is no fence yet, so it is created
+		doubt := faulty && (silent || gone || creates && (k.fault.name != "doubled" || k.event.loses)) || // without a trace, the second delivery may have met the first one
+			d.always && (gone || m.forgot > 0)
 		if !doubt || k.fault.name == "busy" {
 			return "it is known"
 		}
