@@ -200,7 +200,7 @@ var explanations = []explanation{
 		clients},
 
 	// The account.
-	{"AuthorizationFailure", (*refused).policies, "no SAS allows to read or change access policies", "give the account key, or sign in with the role $role"},
+	{"AuthorizationFailure", (*refused).policies, "no SAS allows reading or changing access policies", "give the account key, or sign in with the role $role"},
 	{"AuthorizationFailure", (*refused).signed, "the account's network rules do not admit this machine, or the SAS does not cover the request",
 		networkRules},
 	{"AuthorizationFailure", nil, "the account's network rules do not admit this machine", networkRules},
