@@ -31,7 +31,7 @@ func (w *town) judge() []string {
 	return w.wrong
 }
 
-// aloneIsAlone: whoever holds something alone is alone, and no more than the slots are held. Those whose lease was broken without a
+// aloneIsAlone: an exclusive holder is alone, and no more than the slots are held. Those whose lease was broken without a
 // warning, or its blob deleted, learn of it with their next renewal (see Limits): until then they count no more.
 func (w *town) aloneIsAlone() {
 	var all []visit
@@ -133,7 +133,7 @@ func (w *town) laterFencesWin() {
 	}
 }
 
-// others reports whether somebody else had what the call wanted at some time, or was about to have it.
+// others reports whether another caller had what the call wanted at some time, or was about to have it.
 func (w *town) others(c *called, from, to time.Time) bool {
 	slots := map[string]bool{}
 	to = to.Add(2 * pesstest.Latency) // it is noted with its answer
@@ -159,7 +159,7 @@ func (w *town) disturbed(c *called) bool {
 	return w.outage != nil && !w.outage.End().IsZero() && c.began.Before(w.outage.End()) && !c.ended.Before(w.outage.End().Add(-w.fault.lasts))
 }
 
-// toldTheTruth: nil means that it was held; "held" that somebody held it, until the end of the wait; anything else has a reason.
+// toldTheTruth: nil means that it was held; "held" that another caller held it, until the end of the wait; anything else has a reason.
 func (w *town) toldTheTruth(c *called) {
 	held, isHeld := errors.AsType[*pessimistic.HeldError](c.err)
 	waited := c.ended.Sub(c.began)
@@ -250,7 +250,7 @@ func (w *town) probe() {
 	bubble.Sleep(40 * time.Second)
 	w.mu.Lock()
 	if w.count > count {
-		w.wrong = append(w.wrong, "somebody still sends requests")
+		w.wrong = append(w.wrong, "requests are still sent")
 	}
 	for _, l := range w.leases {
 		if l.until.After(time.Now()) {

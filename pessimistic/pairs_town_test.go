@@ -248,7 +248,7 @@ func (w *town) ctx() context.Context {
 // patience bounds each call: nothing in a case lasts nearly as long.
 const patience = 8 * time.Minute
 
-// calls makes a call of the way, and notes what it is told.
+// calls makes a call of the way, and notes its result.
 func (p *process) calls(kind string, opts pessimistic.LockOptions, lasts, cancel time.Duration) *called {
 	c := &called{p: p, opts: opts, kind: kind, began: time.Now(), gaveUp: cancel > 0}
 	p.mu.Lock()
