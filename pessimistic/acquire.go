@@ -48,6 +48,7 @@ func Acquire(ctx context.Context, target Resource, opts *AcquireOptions) (*Lease
 // acquire is Acquire, in the context of its operation. The Lease's Context derives from parent.
 func (c *claim) acquire(parent, ctx context.Context, o AcquireOptions) (*Lease, error) {
 	q := queue{claim: c, pace: locks.Pace{Backoff: o.Poll}}
+	var refused error // the last attempt
 	for {
 		g, err := c.ask(ctx, o.IfMatch)
 		if err == nil && ctx.Err() != nil {
@@ -59,6 +60,11 @@ func (c *claim) acquire(parent, ctx context.Context, o AcquireOptions) (*Lease, 
 			return l, nil
 		}
 		held := azerr.Classify(err).Kind == azerr.Held
+		if held {
+			refused = err
+		} else if ctx.Err() != nil && azerr.Classify(refused).Reason.InUse() { // which no look has shown
+			err = q.ended(ctx, refused)
+		}
 		if _, granted := errors.AsType[*locks.GrantedError](err); granted && held {
 			// While an SMB client has the file open, nobody can write to the leased file, not even the holder. Release
 			// the lease before waiting, or the wait would be for this very lease.

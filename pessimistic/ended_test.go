@@ -193,6 +193,24 @@ var waits = []struct {
 var looks = aztest.Op("Get Blob Properties", "List Blobs", "Get File Properties", "List Handles",
 	"Acquire Blob Lease", "Acquire File Lease", "Delete File")
 
+// during ends the context of a wait during one of these requests, or after 30 s if it sends none.
+func during(these func(*aztest.Request) bool, cause error) func(context.Context, waiting, func(context.Context, time.Duration) error) error {
+	return func(ctx context.Context, w waiting, wait func(context.Context, time.Duration) error) error {
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		defer time.AfterFunc(30*time.Second, func() { cancel(cause) }).Stop()
+		defer time.AfterFunc(4*time.Second, func() {
+			w.s.SetFaults(aztest.Fault{Kind: aztest.Hang, Match: func(r *aztest.Request) bool {
+				if these(r) {
+					time.AfterFunc(time.Second, func() { cancel(cause); w.s.SetFaults() })
+				}
+				return these(r)
+			}})
+		}).Stop()
+		return wait(ctx, 0)
+	}
+}
+
 // TestAWaitThatEndsNamesTheHolder: a wait whose context ended said nothing of the lock, or not who held it, or the end came
 // during a request and hid what the ones before it had found.
 func TestAWaitThatEndsNamesTheHolder(t *testing.T) {
@@ -215,20 +233,8 @@ func TestAWaitThatEndsNamesTheHolder(t *testing.T) {
 				defer time.AfterFunc(5*time.Second, func() { cancel(cause) }).Stop()
 				return wait(ctx, 0)
 			},
-			"the end of the context during a look": func(ctx context.Context, w waiting, wait func(context.Context, time.Duration) error) error {
-				ctx, cancel := context.WithCancelCause(ctx)
-				defer cancel(nil)
-				defer time.AfterFunc(30*time.Second, func() { cancel(cause) }).Stop() // if it looks at nothing
-				defer time.AfterFunc(4*time.Second, func() {
-					w.s.SetFaults(aztest.Fault{Kind: aztest.Hang, Match: func(r *aztest.Request) bool {
-						if looks(r) {
-							time.AfterFunc(time.Second, func() { cancel(cause); w.s.SetFaults() })
-						}
-						return looks(r)
-					}})
-				}).Stop()
-				return wait(ctx, 0)
-			},
+			"the end of the context during a look":         during(looks, cause),
+			"the end of the context during an acquisition": during(aztest.Op("Acquire Blob Lease", "Acquire File Lease"), cause),
 		} {
 			t.Run(tt.name+"/"+name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
