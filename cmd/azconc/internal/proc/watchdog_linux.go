@@ -83,9 +83,9 @@ const (
 	lateness = 4
 
 	// perProcess is more than it takes to end one of many processes, on a machine that does other work too: 2,000 took 0.45 s on
-	// an idle machine and 0.8 s on a busy one. But 100 that all start others, on two cores that six such crowds share, took
-	// more than 0.6 s.
-	perProcess = 10 * time.Millisecond
+	// an idle machine and 0.8 s on a busy one. But 100 that all start others, on two cores that six such crowds and other
+	// programs share, took more than 1.5 s once.
+	perProcess = 20 * time.Millisecond
 	// ahead bounds how much earlier than the deadline the end begins, of many processes or on a machine that is not free.
 	ahead = 4 * time.Second
 )

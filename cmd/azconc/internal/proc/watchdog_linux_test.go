@@ -64,8 +64,8 @@ func TestADeadlineComesEarlierForManyProcesses(t *testing.T) {
 		n          int
 		late, want time.Duration
 	}{
-		{1_000_000, 0, ahead}, {2000, 0, ahead}, {100, 0, time.Second}, {10, 0, 100 * time.Millisecond},
-		{10, 100 * time.Millisecond, 500 * time.Millisecond}, {1, time.Hour, ahead},
+		{1_000_000, 0, ahead}, {2000, 0, ahead}, {100, 0, 2 * time.Second}, {10, 0, 200 * time.Millisecond},
+		{10, 100 * time.Millisecond, 600 * time.Millisecond}, {1, time.Hour, ahead},
 	} {
 		if got := margin(c.n, c.late); got != c.want {
 			t.Errorf("the end of %d processes begins %v earlier where looks are %v late, want %v", c.n, got, c.late, c.want)
