@@ -237,6 +237,7 @@ func TestEachVerbNeedsExactlyItsRights(t *testing.T) {
 		}
 		t.Run(row.Verb, func(t *testing.T) {
 			if !example.bubbled() {
+				t.Parallel() // they wait for processes most of the time
 				example.check(t, row.Rights)
 			} else {
 				synctest.Test(t, func(t *testing.T) { example.check(t, row.Rights) })
