@@ -142,7 +142,10 @@ func TestQueuesShareABudgetAndNoneStarves(t *testing.T) {
 
 // TestABudgetCostsNoRequests per message, whether one queue or two are busy.
 func TestABudgetCostsNoRequests(t *testing.T) {
-	const n = 640
+	n := 640
+	if testing.Short() {
+		n = 320
+	}
 	for _, queues := range []int{1, 2} {
 		inBubble(t, func(t *testing.T, r *rig) {
 			s, ctx := r.share(NewBudget(64))

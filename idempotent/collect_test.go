@@ -89,17 +89,24 @@ func dated(n int) string {
 	return fmt.Sprintf("%08x-%04x-7000-8000-%012x", ms>>16, ms&0xffff, n)
 }
 
-// TestMarkersAreBoundedByRetentionNotByAge: for 30 days a consumer handles messages under ids that have a date and ids that have none.
+// TestMarkersAreBoundedByRetentionNotByAge: for 30 days, 15 with -short, a consumer handles messages under ids that have a date and ids that have none.
 // There are never more markers than those of the days for which they are kept, and two days; the collection costs at most a hundredth
 // of the requests, and deletes no marker before its day.
 func TestMarkersAreBoundedByRetentionNotByAge(t *testing.T) {
+	until := 30
+	if testing.Short() {
+		until = 15
+	}
+	if underRace {
+		until = 4
+	}
 	inBubble(t, func(t *testing.T, r *rig) {
 		const perDay, keep = 200, 24 * time.Hour
 		const days = int((keep + 7*24*time.Hour + markers.Slack) / (24 * time.Hour))
 		var spent collecting
 		stop := r.begin(r.markersFor(&spent, &MarkersOptions{Keep: keep}))
 		most, total := 0, 0
-		for day := range 30 {
+		for day := range until {
 			r.service.Reset()
 			for i := range perDay {
 				id := fmt.Sprintf("%d-%d", day, i)
@@ -167,8 +174,12 @@ func TestWhatGoesWrongWhileMarkersAreCollectedIsOnlyReported(t *testing.T) {
 // TestJobsThatEndWhenTheQueueIsEmptyCollectToo: each handles one message and sends a handful of requests, so that none of them ever comes to a
 // step by their number.
 func TestJobsThatEndWhenTheQueueIsEmptyCollectToo(t *testing.T) {
+	perDay := 30
+	if testing.Short() {
+		perDay = 8
+	}
 	inBubble(t, func(t *testing.T, r *rig) {
-		const perDay, days = 30, 60
+		const days = 60
 		var spent collecting
 		k := r.markersFor(&spent, nil)
 		random := rand.New(rand.NewPCG(1, 2))
@@ -181,7 +192,7 @@ func TestJobsThatEndWhenTheQueueIsEmptyCollectToo(t *testing.T) {
 				if err := r.consumer(func(context.Context, *Message) error { return nil }, ConsumerOptions{Markers: k, ExitWhenEmpty: true}).Run(ctx); err != nil {
 					t.Fatal(err)
 				}
-				pass(24 * time.Hour / perDay)
+				pass(24 * time.Hour / time.Duration(perDay))
 			}
 			total += r.service.Requests()
 			most = max(most, r.remembered("markers"))

@@ -154,8 +154,11 @@ func TestCopiesOfWhatIsHandledElsewhereReturnLessAndLess(t *testing.T) {
 	} {
 		inBubble(t, func(t *testing.T, r *rig) {
 			copies := 300
-			if underRace {
+			if testing.Short() {
 				copies = 100
+			}
+			if underRace {
+				copies = 40
 			}
 			elsewhere := r.process()
 			r.send("m")

@@ -67,7 +67,13 @@ func (r *rig) crowd(consumers, n int, o ConsumerOptions, handler Handler) {
 // When a table took several seconds for a claim, messages were given back as if they had waited for a handler, and each was
 // claimed, returned and claimed again: 20,000 table requests and 13,000 returns for 2,000 messages.
 func TestFiftyConsumersShareASlowTable(t *testing.T) {
-	const n = 2000
+	n := 2000
+	if testing.Short() {
+		n = 1000
+	}
+	if underRace {
+		n = 500
+	}
 	inBubble(t, func(t *testing.T, r *rig) {
 		for i := range n {
 			r.send(fmt.Sprintf("m%04d", i))
@@ -92,13 +98,17 @@ func TestFiftyConsumersShareASlowTable(t *testing.T) {
 	})
 }
 
+// With -short these are ten.
 func TestFiftyConsumersOnAzurite(t *testing.T) {
-	const n = 400
+	n, consumers := 400, 50
+	if testing.Short() {
+		n, consumers = 80, 10
+	}
 	f := farOnAzurite(t, azuritetest.Account(t))
 	f.fill(n)
 	before := f.wire.Requests()
 	began := time.Now()
-	f.crowd(50, n, ConsumerOptions{Markers: f.markers, Poll: pollEvery(time.Second)}, func(context.Context, *Message) error { return nil })
+	f.crowd(consumers, n, ConsumerOptions{Markers: f.markers, Poll: pollEvery(time.Second)}, func(context.Context, *Message) error { return nil })
 	starved := time.Since(began) > 15*time.Second // consumers that are not scheduled in time lose what they hold
 	handled := 0
 	for _, e := range f.events {
@@ -111,7 +121,7 @@ func TestFiftyConsumersOnAzurite(t *testing.T) {
 			}
 		}
 	}
-	if per := float64(f.wire.Requests()-before) / n; handled < n || f.length() != 0 || !starved && (handled > n || per > 2.5) {
+	if per := float64(f.wire.Requests()-before) / float64(n); handled < n || f.length() != 0 || !starved && (handled > n || per > 2.5) {
 		t.Errorf("%d handled, %d left, %.2f requests per message", handled, f.length(), per)
 	}
 }

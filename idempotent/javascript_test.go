@@ -123,6 +123,9 @@ func TestWhatTheJavaScriptSDKSendsIsHandled(t *testing.T) {
 		"text":           {Text, Text, interopTexts},
 		"text-by-auto":   {Text, Auto, interopTexts},
 	} {
+		if testing.Short() && (tt.they == tt.we) != (tt.they == Base64) { // another of both, read in another way
+			continue
+		}
 		q := i.queue(name)
 		i.theySend(name, tt.they, tt.bodies)
 		want := slices.Sorted(slices.Values(tt.bodies))

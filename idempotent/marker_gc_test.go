@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
+
 	"github.com/azconc/azconc/idempotent/internal/markers"
 	stored "github.com/azconc/azconc/idempotent/internal/markers"
 	"github.com/azconc/azconc/optimistic/tables"
@@ -17,7 +20,7 @@ import (
 // remembered is how many entities a table has.
 func (r *rig) remembered(table string) (n int) {
 	r.t.Helper()
-	for pages := r.service.Table(table).NewListEntitiesPager(nil); pages.More(); {
+	for pages := r.service.Table(table).NewListEntitiesPager(&aztables.ListEntitiesOptions{Select: to.Ptr("RowKey")}); pages.More(); {
 		page, err := pages.NextPage(context.Background())
 		if err != nil {
 			r.t.Fatal(err)

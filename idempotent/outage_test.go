@@ -29,7 +29,10 @@ var needs = []struct {
 // An outage of the markers had 9,000 requests sent in five minutes, and the queue poisoned unhandled.
 func TestAnOutageSpendsNoDeliveryAndFewRequests(t *testing.T) {
 	for _, need := range needs {
-		for _, f := range []aztest.Fault{{Kind: aztest.Throttle}, {Kind: aztest.Refuse}, {Kind: aztest.Answer, Status: 500, Code: "InternalError"}} {
+		for i, f := range []aztest.Fault{{Kind: aztest.Throttle}, {Kind: aztest.Refuse}, {Kind: aztest.Answer, Status: 500, Code: "InternalError"}} {
+			if underRace && i != len(need.name)%3 {
+				continue
+			}
 			t.Run(fmt.Sprint(need.name, " ", f.Kind), func(t *testing.T) {
 				inClaimBubble(t, func(t *testing.T, r *rig, k *ClaimCheck) {
 					p := r.process()

@@ -38,7 +38,7 @@ func TestAMessageThatCannotBeBuriedIsNotHandledAgain(t *testing.T) {
 						f.Match = func(q *aztest.Request) bool { return strings.HasPrefix(q.Resource, "orders-poison") }
 						there.wire.SetFaults(f)
 						var handled atomic.Int32
-						o := ConsumerOptions{Markers: r.markers, Dedupe: m.dedupe, Poison: there.poison, Backoff: retry.Backoff{Base: time.Second, Cap: 5 * time.Minute}}
+						o := ConsumerOptions{Markers: r.markers, Dedupe: m.dedupe, Poison: there.poison, Backoff: retry.Backoff{Base: time.Second, Cap: 5 * time.Minute}, Poll: pollEvery(time.Minute)}
 						c := r.consumer(func(context.Context, *Message) error { handled.Add(1); return errors.New("no such order") }, o)
 						ctx, cancel := context.WithCancel(t.Context())
 						ended := make(chan error, 1)

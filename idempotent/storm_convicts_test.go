@@ -40,7 +40,7 @@ func TestAStormConvicts(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					s := newStorm(t, modes[1], seed)
 					s.plant = plant
-					s.rage(150)
+					s.rage(50)
 					s.calm()
 					lost, wrong := s.judge(func(string, ...any) {})
 					found += lost + wrong

@@ -25,7 +25,7 @@ var stormSeed = flag.Uint64("seed", 0, "one more seed for the storms")
 func TestStorms(t *testing.T) {
 	n, seeds := 400, 16
 	if underRace || testing.Short() {
-		n, seeds = 50, 8
+		n, seeds = 50, len(modes)
 	}
 	var all []uint64
 	for i := range seeds {

@@ -19,7 +19,10 @@ func TestAQuarterOfASecondOfABadNetworkEndsNoConsumer(t *testing.T) {
 	lost := map[string]aztest.FaultKind{"lost": aztest.LoseAnswer, "500": aztest.FailAfterCommit}
 	for name, kind := range lost {
 		for first := range 5 {
-			for _, pattern := range []string{"x.xx", "x.xxx", "x.xxxx", "x.x", "xx.xx", "xxxx"} {
+			for i, pattern := range []string{"x.xx", "x.xxx", "x.xxxx", "x.x", "xx.xx", "xxxx"} {
+				if testing.Short() && (i+first)%3 > 0 {
+					continue
+				}
 				t.Run(fmt.Sprint(name, "/", first, "/", pattern), func(t *testing.T) {
 					inBubble(t, func(t *testing.T, r *rig) {
 						r.send("m")
