@@ -2,10 +2,13 @@ package tfstate
 
 import (
 	"errors"
+	"net/http"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
 
@@ -135,6 +138,47 @@ func TestAzurermForceUnlocksAzconc(t *testing.T) {
 			t.Error("the run that was unlocked was not stopped")
 		}
 		v.session.Close()
+	})
+}
+
+// onRequest looks on before each request is carried out.
+type onRequest struct {
+	policy.Transporter
+	look func(op string)
+}
+
+func (o onRequest) Do(r *http.Request) (*http.Response, error) {
+	o.look(r.Method + " " + r.URL.Query().Get("comp"))
+	return o.Transporter.Do(r)
+}
+
+// TestAReleaseLeavesNoLockWithoutADescription: an azurerm that waits for the lock, and looks between any two requests of azconc tf unlock,
+// always learns who holds it. It would end at a lock that is not described, in place of waiting on.
+func TestAReleaseLeavesNoLockWithoutADescription(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, w := t.Context(), newWorld(t)
+		w.put("aa")
+		if err := newAzurerm(w, adas, "ada@ci").lock(ctx); err != nil {
+			t.Fatal(err)
+		}
+		var ops []string
+		opts := w.service.ClientOptions()
+		opts.Transport = onRequest{w.service, func(op string) {
+			ops = append(ops, op)
+			if _, err := newAzurerm(w, bobs, "bob@ci").holder(ctx); w.leased() && err != nil {
+				t.Errorf("before the last of %q: %v", ops, err)
+			}
+		}}
+		state := containerOf(t, opts).NewBlobClient("prod")
+		if err := Release(ctx, state, adas); err != nil || w.leased() {
+			t.Errorf("leased %t, %v", w.leased(), err)
+		}
+		if l, err := Look(ctx, state); err != nil || !errors.Is(l.Problem, ErrNoInfo) {
+			t.Errorf("%+v is left, %v", l, err)
+		}
+		if want := []string{"PUT lease", "HEAD ", "PUT metadata", "HEAD "}; !slices.Equal(ops, want) {
+			t.Errorf("requests: %q, want %q", ops, want)
+		}
 	})
 }
 
