@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/azconc/azconc/idempotent/redrive"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/azurite/azuritetest"
+	"github.com/azconc/azconc/pkg/observe"
 	"github.com/azconc/azconc/pkg/ptr"
 )
 
@@ -74,6 +76,34 @@ func checkPoison(t *testing.T, queue, poison *azqueue.QueueClient, as Encoding, 
 	}
 	if _, err := queue.ClearMessages(t.Context(), nil); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestAPoisonMessageSaysWhy: an envelope in the poison queue as in the event, any other text in the event alone: README.md, "Limits".
+func TestAPoisonMessageSaysWhy(t *testing.T) {
+	for text, inQueue := range map[string]string{`{"azconc":1,"id":"a","text":"an envelope"}`: "no such order", "plain": ""} {
+		inBubble(t, func(t *testing.T, r *rig) {
+			if _, err := r.queue.EnqueueMessage(t.Context(), text, nil); err != nil {
+				t.Fatal(err)
+			}
+			r.consume(func(context.Context, *Message) error { return Poison(errors.New("no such order")) }, ConsumerOptions{Poison: r.poison, Markers: r.markers})
+			var events []string
+			for _, e := range r.events {
+				if e.Kind == observe.Poisoned {
+					events = append(events, fmt.Sprint(e.Err))
+				}
+			}
+			if len(events) != 1 || !strings.Contains(events[0], "no such order") {
+				t.Errorf("%s: the events say %q", text, events)
+			}
+			if _, err := redrive.Run(t.Context(), r.poison, r.queue, &redrive.Options{Each: func(m redrive.Message) {
+				if m.Reason != inQueue {
+					t.Errorf("%s: the poison queue says %q, want %q", text, m.Reason, inQueue)
+				}
+			}}); err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
 }
 
