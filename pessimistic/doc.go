@@ -78,8 +78,8 @@
 //	                                                                                         the record does not know? stamps that
 //
 // A call that finds the lock free while others are known to wait signs up too. A waiter behind r others takes a lock that it
-// has seen free, at one version, for r times the interval at which the first of them looks; its stamp then forgets those
-// whom it has passed over. A waiter that was itself passed over is the next; it signs up again only if another one has the turn
+// has seen free, at one version, for as long as the first of them may sleep, and r - 1 times the interval at which it looks; its stamp
+// forgets those whom it has passed over. A waiter that was passed over competes with the next; it signs up again if another has the turn
 // after that. A waiter that gives up takes its ticket back by another line; the next release that looks for waiters leaves it out.
 //
 // No free lock is refused because others came before. They have it to themselves for three quarters of the time that the call may still

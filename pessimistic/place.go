@@ -27,6 +27,7 @@ type place struct {
 	known    order         // of the last look
 	looked   clock.Instant // the last look
 	turned   clock.Instant // when the present turn began, at the earliest
+	starts   starts        // of it and those before it, at the latest
 	watching bool          // somebody holds the lock, or waits
 	watched  time.Duration // the length of the turns that were watched
 	turns    float64       // how many these are
@@ -60,11 +61,16 @@ func (o *place) sees(seen lease.Observation, now clock.Instant) {
 		if age := seen.Date.Sub(r.since); age > inexact && !r.since.IsZero() {
 			o.turned = now.Add(-age)
 		}
+		o.starts = starts{o.turned, o.turned, o.turned, o.turned}
 	case r.order.turn != o.known.turn:
 		begun := max(r.order.turn-o.known.turn, 1)
-		// It may have begun right after the last look. A waiter that takes it for younger than it is looks too late, so that the next
-		// turn begins later, and the turns seem to be longer.
-		o.watch(now.Add(-now.RunSince(o.looked)/time.Duration(begun)), begun)
+		// It may have begun right after the last look. A waiter that takes it for younger than it is looks too late, and turns get longer.
+		each := now.RunSince(o.looked) / time.Duration(begun)
+		o.watch(now.Add(-each), begun)
+		for i := min(begun, int64(len(o.starts))) - 1; i >= 0; i-- {
+			copy(o.starts[1:], o.starts[:])
+			o.starts[0] = now.Add(-each * time.Duration(i))
+		}
 	}
 	free := seen.State.Free()
 	o.watching = o.watching || !free || r.order.waiting() > 0
@@ -145,17 +151,20 @@ const briefSilence = time.Second
 // that is left. Of that, those who came first get three quarters: then they are dead, or look too rarely, and the lock goes to who
 // wants it.
 func (o *place) wait(now clock.Instant, left time.Duration) time.Duration {
-	pace := pacing{length: o.known.length, age: now.RunSince(o.turned), trip: o.trip, cap: o.cap}
+	pace, rank := pacing{length: o.known.length, age: now.RunSince(o.turned), trip: o.trip, cap: o.cap}, o.rank()
 	switch {
-	case o.chosen:
+	case o.chosen, o.free && rank == 0:
 		return 0
 	case !o.free:
-		return pace.interval(o.rank())
+		return pace.interval(rank)
 	}
 	free := now.RunSince(o.found)
 	pace.age -= free
-	return min(pace.silence(o.rank()), (left+free)/4*3) - free
+	return min(pace.silence(rank, o.starts, o.found)-free, (left+free)/4*3-free, pace.each(rank))
 }
+
+// starts are the beginnings of the last turns, the present one first.
+type starts [4]clock.Instant
 
 // pacing says when a waiter looks, and when it may pass over those before it. Waiters look the more often the sooner their
 // turn is to be expected: what a turn costs in requests hardly depends on how long it lasts, nor on how many wait.
@@ -173,6 +182,9 @@ const (
 
 	// brisk is the longest such interval once a turn lasts longer than usual; from very many times that on it is cap.
 	brisk = time.Second
+
+	// spread is the share by which an interval may be longer or shorter, so that several waiters do not look at the same time.
+	spread = 0.15
 
 	// mostSilence bounds how long a waiter leaves a free lock to those before it.
 	mostSilence = 5 * time.Second
@@ -198,12 +210,22 @@ func (p pacing) interval(rank int64) time.Duration {
 	return time.Duration(min(max(share*left, ahead*float64(p.near())), float64(p.cap)))
 }
 
-// silence returns how long a waiter behind rank others has to see the lock free before it may take it: for each of them half
-// as long again as the first in line takes to look. age is that of the turn when the lock was found free.
-func (p pacing) silence(rank int64) time.Duration {
+// silence returns how long a waiter behind others has to see the lock free before it may take it: until the first of them must have looked,
+// which may have chosen its interval at the end of an earlier turn, when it was not the first, and once more for each of the others.
+func (p pacing) silence(rank int64, turns starts, found clock.Instant) time.Duration {
+	asleep, since := p.each(1), time.Duration(0)
+	for before, start := range turns { // it looked last at the end of the turn that began then, behind so many
+		p.age = found.RunSince(start) - since
+		asleep = max(asleep, time.Duration((1+spread)*float64(p.interval(int64(before))))+4*p.trip-since)
+		since += p.age
+	}
+	return min(asleep+p.each(rank-1), mostSilence)
+}
+
+// each returns half as long again as the first in line takes to look, n times. age is that of the turn when the lock was found free.
+func (p pacing) each(n int64) time.Duration {
 	if p.length == 0 {
 		p.age = max(p.age, time.Second) // others may have waited for longer, and look more rarely
 	}
-	each := p.interval(0)*3/2 + 4*p.trip
-	return min(time.Duration(min(rank, crowd))*each, mostSilence)
+	return time.Duration(min(n, crowd)) * (p.interval(0)*3/2 + 4*p.trip)
 }

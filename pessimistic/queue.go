@@ -59,8 +59,7 @@ func (q *queue) turn(ctx context.Context) time.Duration {
 	return q.place.wait(q.remote.now(), max(left, 0))
 }
 
-// pause returns the time until the next look. In a line it is not always the same, as the looks of several waiters would
-// be then.
+// pause returns the time until the next look.
 func (q *queue) pause(ctx context.Context) time.Duration {
 	if q.place == nil {
 		return q.pace.Next(ctx)
@@ -69,7 +68,7 @@ func (q *queue) pause(ctx context.Context) time.Duration {
 	if q.seen.State.Free() {
 		return wait
 	}
-	return time.Duration((0.85 + 0.3*q.pace.In(ctx).Rand()) * float64(wait))
+	return time.Duration((1 - spread + 2*spread*q.pace.In(ctx).Rand()) * float64(wait))
 }
 
 // untilFree returns nil when this call may acquire the lease, a *HeldError when the time to wait has passed, or the reason

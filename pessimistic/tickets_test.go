@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/azconc/azconc/pkg/clock"
 )
 
 func TestAnOrderIsReadAsWritten(t *testing.T) {
@@ -115,11 +117,15 @@ func TestTheLooksOfATurnAreBounded(t *testing.T) {
 func TestASilentWaiterIsPassedOverWithinASecond(t *testing.T) {
 	for _, length := range []time.Duration{0, 20 * time.Millisecond, time.Second, time.Minute} {
 		p := pacing{length: length, age: length, trip: 5 * time.Millisecond, cap: 5 * time.Second}
-		if got := p.silence(1); got > time.Second || got < p.interval(0) {
+		found, turns := clock.Now(), starts{}
+		for i := range turns {
+			turns[i] = found.Add(-time.Duration(i+1) * max(length, time.Second))
+		}
+		if got := p.silence(1, turns, found); got > time.Second || got < p.interval(0) {
 			t.Errorf("turns of %v: after %v", length, got)
 		}
-		if p.silence(0) != 0 || p.silence(1<<40) != mostSilence {
-			t.Errorf("turns of %v: nobody for %v, all for %v", length, p.silence(0), p.silence(1<<40))
+		if all := p.silence(1<<40, turns, found); all != mostSilence {
+			t.Errorf("turns of %v: all for %v", length, all)
 		}
 	}
 }
