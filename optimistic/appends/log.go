@@ -30,8 +30,9 @@ import (
 // changes again. So a late writer is refused, and looks for the last blob, and a reader that has read a sealed blob to its end has
 // missed nothing. A record whose response was lost is resolved in its blob before the writer goes on to the next.
 //
-// Old blobs may be deleted, except for the last. A writer needs the rights to list, read, create, add and write (rlcaw in a SAS). A Log
-// is safe for concurrent use; it appends one record at a time, in the order of the calls.
+// Old blobs may be deleted, except for the last. A writer needs the rights to list, write and read (rlw in a SAS: w includes a and c).
+// Without the right to read, a lost response is an unknown outcome. A Log is safe for concurrent use; it appends one record at a time, in
+// the order of the calls.
 type Log struct {
 	client *container.Client
 	name   string

@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 )
 
 // noFiles and anyFile are directives of cobra to shells.
@@ -15,10 +17,13 @@ const (
 	anyFile = ":0"
 )
 
-// completed returns the completions of the last word, without descriptions, and then the directive. Completion asks no account.
+// noAccount is an environment that names none.
+var noAccount = cli.Env{"AZURE_STORAGE_CONNECTION_STRING="}
+
+// completed returns the completions of the last word, without descriptions, and then the directive, where no account is given.
 func completed(t *testing.T, words ...string) []string {
 	t.Helper()
-	r := runOn(t.Context(), silent(t), nil, nil, append([]string{cobra.ShellCompRequestCmd}, words...)...)
+	r := runOn(t.Context(), silent(t), nil, noAccount, append([]string{cobra.ShellCompRequestCmd}, words...)...)
 	lines := strings.Split(strings.TrimSuffix(r.out, "\n"), "\n")
 	for i := range lines {
 		lines[i], _, _ = strings.Cut(lines[i], "\t")
@@ -121,7 +126,7 @@ func TestWordsOfTheHelpAreCompleted(t *testing.T) {
 
 // An incomplete line is not one to report, and what is on it may be secret.
 func TestCompletionPrintsNoSecret(t *testing.T) {
-	r := runOn(t.Context(), silent(t), nil, nil, cobra.ShellCompRequestCmd, "blob", "get", "--account-key", "T0PSECRET", "--timeout", "x", "")
+	r := runOn(t.Context(), silent(t), nil, noAccount, cobra.ShellCompRequestCmd, "blob", "get", "--account-key", "T0PSECRET", "--timeout", "x", "")
 	if r.code != 0 || strings.Contains(r.out+r.stderr, "T0PSECRET") {
 		t.Errorf("exit %d, %q %q", r.code, r.out, r.stderr)
 	}

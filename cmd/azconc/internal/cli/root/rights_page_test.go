@@ -50,7 +50,7 @@ is missing. ` + "`azconc doctor --for \"queue consume\"`" + ` prints what a verb
 - "better" is what the verb can do without: the last column says what is then missing.
 - A role may be assigned for one container, queue or table, but for a list of all. "Reader" and "Storage Account Contributor" are roles for
   management, whose actions the service accepts for these requests.
-- Not in the table, since they need no right: ` + "`version`, `completion`, `demo`, `dev`, and `doctor`" + `, which reports what is not permitted. ` + "`bench`" + `
+- Not in the table, since they need no right: ` + "`version`, `demo`, `dev`, and `doctor`" + `, which reports what is not permitted. ` + "`bench`" + `
   makes a container and tables of its own: use the key of a test account.
 
 | verb | service | srt | sp | role | |

@@ -29,6 +29,7 @@ var rightsRows = []rightsRow{
 	{"blob append", "", "blob append jobs/log --file -"},
 	{"blob append --create", "", "blob append jobs/new --file - --create"},
 	{"blob append --record", "", "blob append jobs/log --file - --record"},
+	{"blob append --roll", "blob append jobs/app --file - --record --roll", "blob append jobs/app --file - --record --roll --max-size 80"},
 	{"blob block commit", "", "blob block commit jobs/big x"},
 	{"blob block list", "", "blob block list jobs/big"},
 	{"blob block put", "", "blob block put jobs/big --id y --file -"},

@@ -99,7 +99,7 @@ func run(ctx context.Context, args []string, streams *cli.Streams, env cli.Env, 
 	defer f.Close()
 	root := newRootCmd(f)
 	root.SetArgs(append([]string{}, args...))
-	answerCompletion(root, args)
+	answerCompletion(f, root, args)
 	help, unknown := root.HelpFunc(), error(nil)
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
 		// cobra prints the help of the group for --help after a verb that does not exist, and succeeds.
