@@ -65,7 +65,8 @@ func (r *release) pages(files map[string][]byte, cmd *cobra.Command) error {
 	return nil
 }
 
-// escape keeps the placeholders of a command: the pages are rendered from Markdown, where <name> is an element of HTML and disappears.
+// escape keeps what a help text says: the pages are rendered from Markdown, where <name> is an element of HTML and disappears, and
+// __loc__ is loc in bold.
 // Indented lines are code, in which nothing is escaped.
 func escape(cmd *cobra.Command) {
 	cmd.Use = escapeLine(cmd.Use)
@@ -78,4 +79,6 @@ func escape(cmd *cobra.Command) {
 	cmd.Long = strings.Join(lines, "\n")
 }
 
-func escapeLine(line string) string { return strings.ReplaceAll(line, "<", `\<`) }
+func escapeLine(line string) string {
+	return strings.NewReplacer("<", `\<`, "_", `\_`, "*", `\*`).Replace(line)
+}
