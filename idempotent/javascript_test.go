@@ -158,7 +158,7 @@ func TestTheJavaScriptSDKReceivesWhatIsSent(t *testing.T) {
 	}
 }
 
-// TestAMessageOfTheJavaScriptSDKComesBackFromPoisonAsItWas has one go to the poison queue and back: whoever reads the queue
+// TestAMessageOfTheJavaScriptSDKComesBackFromPoisonAsItWas has one go to the poison queue and back: a reader of the queue
 // with that SDK must not find an envelope there.
 func TestAMessageOfTheJavaScriptSDKComesBackFromPoisonAsItWas(t *testing.T) {
 	i := newInterop(t)

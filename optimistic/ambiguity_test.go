@@ -359,7 +359,7 @@ func TestThePathDecidesWhatTheLineageLeavesOpen(t *testing.T) {
 }
 
 // TestARefusalThatArrivesAsTheCallEndsIsJudged: the write was applied and delivered again. The caller gave up while the refusal
-// of the second delivery was read, and was told that nothing was applied.
+// of the second delivery was read, and got the error that nothing was applied.
 func TestARefusalThatArrivesAsTheCallEndsIsJudged(t *testing.T) {
 	for name, write := range map[string]func(context.Context, *blockblob.Client, optimistic.SendOptions) (optimistic.Result, error){
 		"update": func(ctx context.Context, client *blockblob.Client, o optimistic.SendOptions) (optimistic.Result, error) {

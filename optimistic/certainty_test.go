@@ -141,7 +141,7 @@ func foreignEntity(ctx context.Context, table *aztables.Client) bool {
 	return err == nil
 }
 
-// TestAQuietDayLeavesNothingUnknown: without a fault every update ends in a success, in a crowd and beside writers that
+// TestAQuietDayLeavesNothingUnknown: without a fault every update ends in a success, among contending writers and beside writers that
 // know nothing of azconc. -commits 10000 makes as many updates of each kind.
 func TestAQuietDayLeavesNothingUnknown(t *testing.T) {
 	for _, q := range []quiet{

@@ -39,7 +39,7 @@
 // compares times of the service's clock, with a margin of 6 s, and never trusts a time later than the local clock's.
 //
 // A lineage has the last 32 writes in full. While writers contend it also has the marks of older ones, short
-// hashes of their ids, as many as the crowd needs (up to about 370), so that the proof reaches over every wait. A lone
+// hashes of their ids, as many as the contending writers need (up to about 370), so that the proof reaches over every wait. A lone
 // writer's lineage has none.
 //
 // # Conflicts
@@ -92,5 +92,5 @@
 //
 // Each function states its requests, and Result.Requests reports how many were sent. Proofs cost nothing more, with two
 // exceptions of 1 look each: after a conflict if the wait is too long for the lineage, and if the context ends during such a
-// wait. A new writer in a crowd reads once more, to take its place.
+// wait. A new writer reads once more if other writers contend, to get its place in the order.
 package optimistic

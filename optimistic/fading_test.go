@@ -18,7 +18,7 @@ import (
 	"github.com/azconc/azconc/pkg/retry"
 )
 
-// TestALookComesBeforeAPauseThatOutlastsTheProof: in a crowd, a second answer to the same write is lost. During the pause before
+// TestALookComesBeforeAPauseThatOutlastsTheProof: while many writers contend, a second answer to the same write is lost. During the pause before
 // the next request, the others write so often that the lineage no longer shows what became of the first one.
 func TestALookComesBeforeAPauseThatOutlastsTheProof(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -81,7 +81,7 @@ type Confirm uint8
 
 // The values of Confirm.
 const (
-	// ConfirmByPath believes a conflict if nothing between the client and the service can have delivered the request
+	// ConfirmByPath trusts a conflict if nothing between the client and the service can have delivered the request
 	// twice: the connection uses TLS to one of the service's own domains (core.windows.net, core.chinacloudapi.cn,
 	// core.usgovcloudapi.net, storage.azure.net), or it is on the loopback interface. Then the change was not applied.
 	// On other paths (plain HTTP, a custom domain, a front door) the outcome is unknown. Where a company inspects TLS with
@@ -95,7 +95,7 @@ const (
 	// ConfirmAlways takes a conflict without a proof for an unknown outcome.
 	ConfirmAlways
 
-	// ConfirmNever believes every conflict.
+	// ConfirmNever trusts every conflict.
 	ConfirmNever
 )
 

@@ -28,7 +28,7 @@ type place struct {
 	looked   clock.Instant // the last look
 	turned   clock.Instant // when the present turn began, at the earliest
 	starts   starts        // of it and those before it, at the latest
-	watching bool          // somebody holds the lock, or waits
+	watching bool          // a process holds the lock, or waits for it
 	watched  time.Duration // the length of the turns that were watched
 	turns    float64       // how many these are
 	spare    int64         // of several locks, how many were free, but one

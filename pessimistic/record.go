@@ -204,7 +204,7 @@ func (o order) taken(t ticket, watched time.Duration, turns float64) order {
 	return o
 }
 
-// crowd is the largest number of waiters that is believed.
+// crowd is the largest number of waiters that a record may have.
 const crowd = 10_000
 
 // abandoned returns the order after all the tickets that are known were passed over.

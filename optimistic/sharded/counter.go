@@ -83,7 +83,7 @@ func (c *Counter) open(l layout, shard int) (*own, error) {
 	return &own{l.generation, shard, doc}, err
 }
 
-// attempts is how many conflicts an addition bears on one shard. A crowd of 128 on one shard needs about 30.
+// attempts is how many conflicts an addition bears on one shard. 128 writers of one shard need about 30.
 const attempts = 50
 
 func (c *Counter) updating() optimistic.UpdateOptions {

@@ -74,8 +74,8 @@ func TestAReaderThatHasLostTheGateDoesNotEnter(t *testing.T) {
 	})
 }
 
-// TestAReaderThatHasLostItsSlotDoesNotEnter: while a reader looked at the gate, in an outage, its slot was lost, and it was told that it
-// holds it.
+// TestAReaderThatHasLostItsSlotDoesNotEnter: while a reader looked at the gate, in an outage, its slot was lost, and the call
+// reported that it holds it.
 func TestAReaderThatHasLostItsSlotDoesNotEnter(t *testing.T) {
 	for _, wait := range []bool{true, false} {
 		pesstest.InBubble(t, func(t *testing.T, w *pesstest.World) {

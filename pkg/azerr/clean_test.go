@@ -73,7 +73,7 @@ func TestNoSecretInAnAnswer(t *testing.T) {
 			t.Errorf("%s: %q", verb, text)
 		}
 	}
-	// Somebody who formats the error away leaves only text. Even that does not show it.
+	// A caller that formats the error leaves only its text. That does not show the secret either.
 	flat := fmt.Errorf("put: %s", err)
 	if text := Clean(flat).Error(); strings.Contains(text, "T0PSECRET") || strings.ContainsAny(text, "\n\r") {
 		t.Errorf("flattened: %q", text)

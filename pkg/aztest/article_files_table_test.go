@@ -120,7 +120,7 @@ var inTheWay = []struct {
 	}},
 }
 
-// answers is what each operation is told in each state.
+// answers is what each operation gets in each state.
 func answers(t *testing.T, b *strings.Builder) {
 	t.Helper()
 	b.WriteString("## What the in-memory service answers, by what is in the way\n\n| Operation |")

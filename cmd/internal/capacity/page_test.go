@@ -62,7 +62,7 @@ func Page() string {
 This page says what the patterns cost, which limit of the service binds, and which pattern to use beyond it.
 `+"`go test ./cmd/internal/capacity -args -update`"+` writes it, from numbers that the same test measures on a simulated service. That service is %[1]d ms away
 and accepts %[2]s requests a second for each blob. A longer round trip lowers the ceilings that come from conflicts in proportion, but does not
-change the number of requests.
+change the number of requests. [Performance](performance.md#locks) says why its figures for the same operations differ.
 
 ## Assumptions
 

@@ -61,7 +61,7 @@ type Counts struct {
 	Unfinished int `json:"unfinished,omitempty"` // starts of the handler whose outcome is unknown
 }
 
-// Believed returns the counts that a message carries, or none if its earlier deliveries do not explain them: whoever sends it could
+// Believed returns the counts that a message carries, or none if its earlier deliveries do not explain them: its sender could
 // otherwise keep it from ever being poison. A message that was moved from another queue begins again.
 func (c Counts) Believed(deliveries int) Counts {
 	earlier := deliveries - 1

@@ -207,7 +207,7 @@ func (t *commit) pause(ctx context.Context, loop *retry.Loop, retryAfter time.Du
 	return nil
 }
 
-// fades reports whether the proof of what became of w may drop out of the lineage during a pause, because a crowd writes
+// fades reports whether the proof of what became of w may drop out of the lineage during a pause, because many others write
 // meanwhile. Where there is none, a look would cost a request for nothing.
 func (c *Call) fades(w Change, pause time.Duration) bool {
 	now := time.Now()

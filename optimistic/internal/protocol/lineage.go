@@ -46,7 +46,7 @@ const UnknownBase azcore.ETag = "?"
 // version with count c is at position c+1, or was never applied.
 //
 // While writers contend, the positions that have dropped out of Writes are kept as marks, short hashes of the ids, so
-// that the proof reaches as far as the crowd of writers needs. See keep.
+// that the proof reaches as far as the contending writers need. See keep.
 //
 // Operations are the callers' OperationIDs. They are stored separately from the writes, under OperationsKey, because
 // they are kept longer and prove something else.
@@ -123,7 +123,7 @@ func markOf(text string, size int) string {
 // A refused write looks for its position after a wait in which most of the contending writers have had their turn, so the
 // lineage must reach over some multiple of their number. The largest Passed of the recent writes shows that number.
 // While nobody contends it is 0 and no marks are kept, so the lineage of a resource with a single writer does not grow;
-// after a crowd has left, the marks are dropped as soon as its entries are.
+// after the other writers have left, the marks are dropped as soon as its entries are.
 func (l *Lineage) keep(gone []Entry) {
 	most := 0
 	for _, e := range l.Writes {

@@ -72,7 +72,7 @@ func (l *Loop) Run(ctx context.Context) error {
 	}
 }
 
-// takePlace begins to pace the call, and waits until the crowd of writers that this process knows about has had its turn.
+// takePlace begins to pace the call, and waits until the other writers that this process knows of have had their turns.
 func (l *Loop) takePlace(ctx context.Context) error {
 	l.pace = newPace(cmp.Or(l.Place, l.Resource), l.Budget.Backoff.In(ctx).Rand)
 	return l.linger(ctx, l.pace.begin(time.Now()))

@@ -38,7 +38,7 @@ type Call struct {
 	Client  int
 	Kind    Kind
 	Value   int
-	Refused bool // the client was told that the call has no effect
+	Refused bool // the client received an error that says that the call has no effect
 
 	// From and To enclose the call, by one clock for all clients. Only the order matters; any unit will do.
 	From, To int64

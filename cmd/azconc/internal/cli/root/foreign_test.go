@@ -212,7 +212,7 @@ func (a asked) mustFail(t *testing.T, name string, stranger func(asked, func()) 
 }
 
 // TestTheShellFollowsNoRedirect: with a SAS and an intermediary that redirects, a metadata update said "updated", nothing was written,
-// and the other host was told the SAS.
+// and the other host received the SAS.
 func TestTheShellFollowsNoRedirect(t *testing.T) {
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { t.Errorf("%s %s was followed", r.Method, r.URL.Path) }))
 	defer elsewhere.Close()
