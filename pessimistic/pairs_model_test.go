@@ -21,6 +21,7 @@ func (w *town) judge() []string {
 	w.validIsHeld()
 	w.fencesGrow()
 	w.laterFencesWin()
+	w.inTurn()
 	for _, c := range w.calls {
 		w.toldTheTruth(c)
 		w.isServed(c)
@@ -187,6 +188,8 @@ func (w *town) toldTheTruth(c *called) {
 		switch {
 		case !c.opts.NoWait && c.opts.MaxWait == 0:
 			w.complain("%s was refused although it waits: %v", c.p.name, c.err)
+		case !c.opts.NoWait && waited < c.opts.MaxWait:
+			w.complain("%s was refused after %v, and waits for %v: %v", c.p.name, waited, c.opts.MaxWait, c.err)
 		case held.State.Free() && w.setting.crew == 0:
 			w.complain("%s was refused a free lock after %v: %v", c.p.name, waited, c.err)
 		case !w.others(c, from, c.ended):
@@ -205,6 +208,9 @@ func (w *town) isServed(c *called) {
 	most := 8 * time.Second
 	if w.event.name == "dead waiters" || w.event.fatal || w.event.long > 0 || w.fault.name != "quiet" {
 		most += 5 * time.Second
+	}
+	if c.p == w.all[0] {
+		most += 8 * w.slow // for so many requests, if the lock is removed while it waits
 	}
 	most += w.fault.lasts + w.fault.delay
 	if w.fault.kind != "" && w.fault.kind == "hang" {

@@ -33,15 +33,17 @@ type town struct {
 	late   sync.WaitGroup  // what holders write after they have lost it
 	outage *outages.Outage // nil unless the fault is one
 
-	mu     sync.Mutex // guards what follows
-	leases []*leased
-	stamps []stamp
-	visits []*visit
-	calls  []*called
-	writes []*written
-	cuts   []cut
-	wrong  []string
-	count  int // requests that reached the service
+	mu      sync.Mutex // guards what follows
+	leases  []*leased
+	stamps  []stamp
+	visits  []*visit
+	calls   []*called
+	writes  []*written
+	cuts    []cut
+	line    []ticket
+	refused []string // leases that the service has refused to renew
+	wrong   []string
+	count   int // requests that reached the service
 }
 
 // leased is a lease as the service granted it.
@@ -50,7 +52,8 @@ type leased struct {
 	resource, id string
 	from, until  time.Time
 	lasts        time.Duration
-	ended        string // by whom, if not by the holder or the time
+	due          time.Time // when it ends unless it is renewed, released or broken
+	ended        string    // by whom, if not by the holder or the time
 }
 
 // stamp is a record of a holder, as the service stored it.
@@ -146,11 +149,11 @@ func (w tap) Do(r *http.Request) (*http.Response, error) {
 			lasts = 24 * time.Hour
 		}
 		w.end(resource, "", now) // a lease of that id begins again
-		w.leases = append(w.leases, &leased{by: w.by, resource: resource, id: id, from: now, until: now.Add(lasts), lasts: lasts})
+		w.leases = append(w.leases, &leased{by: w.by, resource: resource, id: id, from: now, until: now.Add(lasts), lasts: lasts, due: now.Add(lasts)})
 	case action == "renew":
 		for _, l := range w.leases {
 			if l.id == id && l.resource == resource && l.ended == "" {
-				l.until = now.Add(l.lasts)
+				l.until, l.due = now.Add(l.lasts), now.Add(l.lasts)
 			}
 		}
 	case action == "release", r.Method == http.MethodDelete:
@@ -158,6 +161,8 @@ func (w tap) Do(r *http.Request) (*http.Response, error) {
 	case action == "break":
 		seconds, _ := strconv.Atoi(resp.Header.Get("x-ms-lease-time"))
 		w.end(resource, "break", now.Add(time.Duration(seconds)*time.Second))
+	case r.URL.Query().Get("comp") == "appendblock" && r.ContentLength == 64:
+		w.line = append(w.line, ticket{w.by, now})
 	case r.URL.Query().Get("comp") == "metadata":
 		token, _ := fence.Parse(header("x-ms-meta-azconcfence"))
 		if nonce := header("x-ms-meta-azconcnonce"); !slices.ContainsFunc(w.stamps, func(s stamp) bool { return s.nonce == nonce }) {
@@ -174,6 +179,12 @@ func (w *town) end(resource, by string, at time.Time) {
 			l.until, l.ended = at, by
 		}
 	}
+}
+
+// ticket is a place in the line of those who wait.
+type ticket struct {
+	by *process
+	at time.Time
 }
 
 // process is one process: a network, clocks and a Locker.
@@ -197,11 +208,12 @@ func (p *process) Do(r *http.Request) (*http.Response, error) {
 	p.state.Lock()
 	dead, asleep, slow := p.dead, time.Until(p.asleep), p.slow
 	p.state.Unlock()
-	defer bubble.Sleep(slow)
 	if dead {
+		bubble.Sleep(slow)
 		return nil, errKilled
 	}
 	if asleep > 0 {
+		defer bubble.Sleep(slow)
 		bubble.Sleep(asleep)
 		resp, err := tap{p.town, p}.Do(r.WithContext(context.WithoutCancel(r.Context())))
 		if r.Context().Err() != nil && err == nil {
@@ -210,7 +222,11 @@ func (p *process) Do(r *http.Request) (*http.Response, error) {
 		}
 		return resp, err
 	}
-	return p.injector.Do(r)
+	resp, err := p.injector.Do(r)
+	if bubble.Sleep(slow); err == nil {
+		p.hears(r, resp)
+	}
+	return resp, err
 }
 
 func (p *process) jump() time.Duration {

@@ -29,6 +29,7 @@ type holder interface {
 	Context() context.Context
 	ID() string
 	Err() error
+	Remaining() (stop, end time.Duration, changed <-chan struct{})
 }
 
 type workload func(ctx context.Context, h holder) error
@@ -137,18 +138,19 @@ func (p *process) work(ctx context.Context, c *called, h holder, lasts time.Dura
 	if !held {
 		p.complain("%s holds %s, whose lease it does not have", p.name, v.name)
 	}
+	p.begins(ctx, v, h)
 	end := func() {
 		p.mu.Lock()
-		defer p.mu.Unlock()
-		if v.to.IsZero() {
-			v.to = time.Now()
-		}
+		v.to = time.Now()
+		p.mu.Unlock()
+		p.inTime(v, v.to, v.to)
 	}
 	ended := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() { end(); close(ended) })
 	p.fenced(ctx, v)
 	_ = retry.Sleep(ctx, lasts-time.Since(v.from))
 	if ctx.Err() == nil {
+		p.trusts(v, h)
 		p.fenced(ctx, v)
 	}
 	if stop() {
@@ -159,6 +161,9 @@ func (p *process) work(ctx context.Context, c *called, h holder, lasts time.Dura
 	lost := errors.Is(context.Cause(ctx), pessimistic.ErrLost)
 	for v.valid = v.to; lost && p.event.long > 0 && h.Err() == nil && time.Since(v.to) < 20*time.Second; v.valid = time.Now() {
 		bubble.Sleep(50 * time.Millisecond)
+	}
+	if lost {
+		p.inTime(v, v.to, v.valid)
 	}
 	if lost && p.setting.fenced() { // a machine that stood still sends what it was about to send
 		for i := range 3 {
