@@ -30,15 +30,19 @@ func (p pairing) applies() bool { return p.with("inbox") || p.with("outbox") }
 var features = []struct{ name, group string }{
 	{"markers", "dedupe"}, {"results", "dedupe"}, {"inbox", "apply"}, {"outbox", "apply"}, {"large body", "body"}, {"text", "body"},
 	{"copy", ""}, {"fails once", "outcome"}, {"poison", "outcome"}, {"budget", ""}, {"a process that died", ""},
+	{"redriven", ""}, {"other options before", "other"}, {"other options beside", "other"}, {"queue made again", "again"}, {"table made again", "again"},
 }
 
 // pairings are all features alone and in pairs.
 func pairings() (all []pairing) {
 	for i, a := range features {
-		all = append(all, pairing{has: []string{a.name}})
+		if a.name != "table made again" {
+			all = append(all, pairing{has: []string{a.name}})
+		}
 		for _, b := range features[i+1:] {
 			one := pairing{has: []string{a.name, b.name}}
-			if a.group != "" && a.group == b.group || one.with("text") && (one.applies() || one.with("copy")) { // a text has no id
+			if a.group != "" && a.group == b.group || one.with("text") && (one.applies() || one.with("copy")) || // a text has no id
+				one.with("table made again") && a.group != "dedupe" { // the table of the markers
 				continue
 			}
 			all = append(all, one)
@@ -58,7 +62,7 @@ func (p pairing) run(t *testing.T, r *rig, k *ClaimCheck, fault aztest.Fault) (m
 		p.mode.dedupe = DedupeNone
 	}
 	copies, body := 1, []byte("m")
-	if p.with("copy") {
+	if p.with("copy") || p.with("table made again") || p.mode.knowsCopies() && (p.with("other options before") || p.with("other options beside")) {
 		copies = 2
 	}
 	if p.with("large body") {
@@ -75,18 +79,34 @@ func (p pairing) run(t *testing.T, r *rig, k *ClaimCheck, fault aztest.Fault) (m
 		r.receiveAndDie(1, 3*time.Second)
 		pass(4 * time.Second)
 	}
+	if p.with("redriven") {
+		p.bury(r)
+	}
+	if p.with("other options before") {
+		r.killedWhileHandling(func(ctx context.Context, _ *Message) error { <-ctx.Done(); return ctx.Err() }, 4*time.Second, p.others(r, r.process()))
+	}
 	proc := r.process().withOutbox()
 	proc.wire.SetFaults(fault)
+	if p.with("redriven") {
+		p.redrive(t, proc)
+	}
 	o := ConsumerOptions{
 		Markers: proc.markers, Dedupe: p.mode.dedupe, Poison: proc.poison, ClaimCheck: r.claims(proc.wire), Applied: proc.inbox.appliedIn("p"),
 		Visibility: 10 * time.Second, Backoff: pollEvery(time.Second), Poll: pollEvery(time.Second), Concurrency: 4,
+		CreateQueue: p.with("queue made again"),
 	}
 	if p.with("budget") {
 		o.Concurrency, o.Budget = 0, NewBudget(2)
 	}
 	var lock sync.Mutex
-	runs, effects := 0, 0
-	c, err := NewConsumer(proc.queue, func(ctx context.Context, m *Message) error {
+	runs, effects, again := 0, 0, 0
+	handle := func(ctx context.Context, m *Message) error {
+		if string(m.Body) == "again" {
+			lock.Lock()
+			defer lock.Unlock()
+			again++
+			return nil
+		}
 		pass(8 * time.Second) // long enough for a renewal
 		lock.Lock()
 		runs++
@@ -117,18 +137,29 @@ func (p pairing) run(t *testing.T, r *rig, k *ClaimCheck, fault aztest.Fault) (m
 		effects++
 		lock.Unlock()
 		return nil
-	}, &o)
-	if err != nil {
-		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup
-	all.Go(func() {
-		if err := c.Run(ctx); err != nil {
-			t.Errorf("Run: %v", err)
+	start := func(proc *process, o ConsumerOptions) {
+		c, err := NewConsumer(proc.queue, handle, &o)
+		if err != nil {
+			t.Fatal(err)
 		}
-	})
-	for n := 0; n < 300 && len(r.left(r.queue)) > 0; n++ {
+		all.Go(func() {
+			if err := c.Run(ctx); err != nil {
+				t.Errorf("Run: %v", err)
+			}
+		})
+	}
+	start(proc, o)
+	if p.with("other options beside") {
+		other := r.process()
+		start(other, p.others(r, other))
+	}
+	if p.with("queue made again") || p.with("table made again") {
+		p.makeAgain(r)
+	}
+	for n := 0; n < 600 && len(r.left(r.queue)) > 0; n++ {
 		pass(time.Second)
 	}
 	pass(5 * time.Second)
@@ -139,7 +170,7 @@ func (p pairing) run(t *testing.T, r *rig, k *ClaimCheck, fault aztest.Fault) (m
 	}
 	if p.with("outbox") {
 		sent := map[string]int{"m": 1}
-		if p.with("poison") {
+		if p.with("poison") || effects == 0 {
 			sent = nil
 		}
 		r.judgeOutbox(sent)
@@ -147,6 +178,9 @@ func (p pairing) run(t *testing.T, r *rig, k *ClaimCheck, fault aztest.Fault) (m
 	repeats := 1
 	if fault.Kind == aztest.Refuse {
 		repeats = copies
+	}
+	if mostAgain := 1 + repeats; p.with("queue made again") && (again < 1 || again > mostAgain || p.mode.knowsCopies() && again > 1) {
+		t.Errorf("what was sent to the new queue was handled %d times", again)
 	}
 	p.judge(t, copies, repeats, effects, len(r.buried()), len(r.left(r.queue)))
 	return proc.wire.Met()[fault.Kind] > 0
@@ -157,8 +191,11 @@ func (p pairing) run(t *testing.T, r *rig, k *ClaimCheck, fault aztest.Fault) (m
 func (p pairing) judge(t *testing.T, copies, repeats, effects, buried, left int) {
 	t.Helper()
 	least, most := copies, copies+repeats
-	if p.mode.knowsCopies() || p.applies() {
+	if p.applies() || p.mode.knowsCopies() && !p.with("table made again") {
 		least, most = 1, 1
+	}
+	if p.with("other options beside") || p.with("table made again") {
+		least = 1 // one of them knows copies; what the table knew is gone, and what is written then is known again
 	}
 	if p.with("large body") && !p.mode.knowsCopies() {
 		least = 1 // the body went with the first copy; the second is poison, or was applied
@@ -167,10 +204,13 @@ func (p pairing) judge(t *testing.T, copies, repeats, effects, buried, left int)
 	switch {
 	case p.with("poison"):
 		least, most, mostBuried = 0, 0, copies+repeats
-	case p.with("large body") && !p.mode.knowsCopies():
+	case p.with("large body") && (!p.mode.knowsCopies() || p.with("table made again")):
 		mostBuried = copies
 	}
-	if left != 0 || effects < least || effects > most || buried > mostBuried || p.with("poison") && buried == 0 {
+	if p.with("queue made again") {
+		least = 0 // it went with the queue
+	}
+	if left != 0 || effects < least || effects > most || buried > mostBuried || p.with("poison") && buried == 0 && !p.with("queue made again") {
 		t.Errorf("%d effects, want %d to %d; %d buried, want up to %d; %d left", effects, least, most, buried, mostBuried, left)
 	}
 }
