@@ -28,6 +28,7 @@ func TestNarrowMomentsOfLocks(t *testing.T) {
 		{"Lock/slow, then cut/quiet", plain, 1, 1},
 		{"lease/slow, then cut/quiet", plain, 1, 1},
 		{"Lock/nothing/quiet", waits(8 * time.Second), 1, 1},
+		{"lease/nothing/quiet", waits(8 * time.Second), 1, 1},
 		{"Lock/foreign before/request lost", waits(3100 * time.Millisecond), 26, 29},
 		{"read/nothing/long outage", plain, 5, 8},
 	} {
