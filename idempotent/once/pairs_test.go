@@ -18,12 +18,14 @@ import (
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/outages"
+	"github.com/azconc/azconc/pkg/retry"
 )
 
 // pairing is a key in a service of its own, what its callers are given, and what happens.
 type pairing struct {
 	given, event, fault string
 	at                  int
+	others              bool // the next callers have other options, as after a deployment
 
 	t       *testing.T
 	service *aztest.Service
@@ -31,6 +33,15 @@ type pairing struct {
 	runs    map[string]int // by key: how often the function was run, besides the run that fails
 	crashed map[string]int // of these, how often it was not known to have come to its end
 	values  map[string][]byte
+	dropped bool // the table of the results
+}
+
+// gone returns what reports whether the table was dropped since, with what a call has stored. mu is held when that is called.
+func (p *pairing) gone() func() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	before := p.dropped
+	return func() bool { return p.dropped != before }
 }
 
 // caller returns a Once of a process.
@@ -55,6 +66,9 @@ func (p *pairing) caller(name string, faults ...aztest.Fault) *Once {
 	case "lock":
 		o.Lock = func(string) string { return "one for all" }
 	}
+	if p.others { // but the same locks: these decide who works on a key
+		o.Keep, o.Attempts = 2*time.Hour-o.Keep, 12-o.Attempts
+	}
 	locks, err := pessimistic.NewLocker(box, &pessimistic.LockerOptions{Owner: name, Duration: 15 * time.Second, QuickFirst: p.given == "quick first"})
 	if err != nil {
 		p.t.Fatal(err)
@@ -71,7 +85,8 @@ func (p *pairing) call(keys *Once, key, by string, first error) {
 	var last error
 	for n := range 60 {
 		value := fmt.Appendf(nil, "%s by %s, %d", key, by, n)
-		out, err := keys.Do(p.t.Context(), key, []byte("payload of "+key), func(ctx context.Context, _ *pessimistic.Hold) ([]byte, error) {
+		gone := p.gone()
+		out, err := p.do(keys, key, func(ctx context.Context, _ *pessimistic.Hold) ([]byte, error) {
 			p.mu.Lock()
 			fails := first
 			if first = nil; fails == nil {
@@ -83,6 +98,8 @@ func (p *pairing) call(keys *Once, key, by string, first error) {
 		})
 		p.mu.Lock()
 		switch {
+		case err == nil && gone():
+			p.crashed[key]++
 		case err == nil && p.values[key] == nil:
 			p.values[key] = out.Value
 		case err == nil && !bytes.Equal(p.values[key], out.Value):
@@ -106,6 +123,52 @@ func (p *pairing) call(keys *Once, key, by string, first error) {
 		pass(time.Second)
 	}
 	p.t.Errorf("%s has no result after a minute of calls: %v", key, last)
+}
+
+// do is Do, and with a series what slot.Job makes of it.
+func (p *pairing) do(keys *Once, key string, fn func(context.Context, *pessimistic.Hold) ([]byte, error)) (Result, error) {
+	payload := []byte("payload of " + key)
+	if p.given != "series" {
+		return keys.Do(p.t.Context(), key, payload, fn)
+	}
+	ctx := p.t.Context()
+	if p.fault == "" { // pauses are random, too
+		ctx = retry.WithRandom(ctx, func() float64 { return 0 }) // each collects
+	}
+	run, err := keys.Begin(ctx, key, payload)
+	if done, ok := errors.AsType[*DoneError](err); ok {
+		return done.Result, nil
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	run.Keep, run.Series = time.Hour, "a"
+	return run.Do(ctx, fn)
+}
+
+// collected: what a series keeps no longer goes with its next key, and only that.
+func (p *pairing) collected() {
+	for _, key := range []string{"b", "a3"} {
+		p.call(p.caller("next"), key, "next", nil)
+	}
+	for key, want := range map[string]bool{"a": false, "a2": false, "a3": true, "b": true} {
+		if _, done, err := p.caller("reader").Look(p.t.Context(), key); done != want || err != nil {
+			p.t.Errorf("%s has a result: %t, %v", key, done, err)
+		}
+	}
+}
+
+// dropTable deletes the table of the results while a function runs: what was stored is not known any more.
+func (p *pairing) dropTable() {
+	pass(1500 * time.Millisecond)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, _ = p.service.TableService().NewClient("results").Delete(p.t.Context(), nil)
+	p.dropped = true
+	for key := range p.values {
+		delete(p.values, key)
+		p.crashed[key]++
+	}
 }
 
 var errFirst = errors.New("the first run fails")
@@ -135,11 +198,18 @@ func (p *pairing) run(t *testing.T) (met bool) {
 	if p.given == "lock" {
 		keys = append(keys, "b")
 	}
+	if p.given == "series" {
+		keys = append(keys, "a2")
+	}
+	if p.event == "table made again" {
+		all.Go(p.dropTable)
+	}
 	for _, key := range keys {
 		all.Go(func() {
 			if p.fault == "crash" {
 				ctx, die := context.WithTimeout(t.Context(), 10*time.Second)
 				defer die()
+				gone := p.gone()
 				out, err := first.Do(ctx, key, []byte("payload of "+key), func(context.Context, *pessimistic.Hold) ([]byte, error) {
 					p.mu.Lock()
 					p.runs[key]++
@@ -148,7 +218,7 @@ func (p *pairing) run(t *testing.T) (met bool) {
 				})
 				p.mu.Lock()
 				defer p.mu.Unlock()
-				if err == nil {
+				if err == nil && !gone() {
 					p.values[key] = out.Value
 				} else {
 					p.crashed[key]++
@@ -161,7 +231,7 @@ func (p *pairing) run(t *testing.T) (met bool) {
 			}
 			p.call(first, key, "first", failure)
 		})
-		if p.event == "another at once" {
+		if p.others = p.event == "other options at once"; p.others || p.event == "another at once" {
 			all.Go(func() { p.call(p.caller("second"), key, "second", nil) })
 		}
 	}
@@ -172,6 +242,7 @@ func (p *pairing) run(t *testing.T) (met bool) {
 	if p.fault == "crash" {
 		pass(20 * time.Second)
 	}
+	p.others = p.event == "other options after"
 	for _, key := range keys {
 		before := p.runs[key]
 		p.call(p.caller("last"), key, "last", nil)
@@ -183,14 +254,17 @@ func (p *pairing) run(t *testing.T) (met bool) {
 			t.Errorf("%s was run again after it was done", key)
 		}
 	}
+	if p.given == "series" && p.event == "after Keep" && p.fault == "" && !t.Failed() {
+		p.collected()
+	}
 	return !o.End().IsZero()
 }
 
 // TestKeysInPairs: each option of a key beside each event, and what the network does from each request on.
 func TestKeysInPairs(t *testing.T) {
 	cases := 0
-	for _, given := range []string{"", "keep", "attempts", "lock", "quick first"} {
-		for _, event := range []string{"", "fails once", "another at once", "after Keep"} {
+	for _, given := range []string{"", "keep", "attempts", "lock", "quick first", "series"} {
+		for _, event := range []string{"", "fails once", "another at once", "after Keep", "other options at once", "other options after", "table made again"} {
 			for _, fault := range []string{"", "answer lost", "outage", "outage of answers", "crash"} {
 				for at, met := 1, true; met && at < 30; at++ {
 					if met = false; testing.Short() && rand.IntN(3) > 0 && at > 1 { // a third of the requests
