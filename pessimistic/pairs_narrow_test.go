@@ -30,6 +30,8 @@ func TestNarrowMomentsOfLocks(t *testing.T) {
 		{"Lock/nothing/quiet", waits(8 * time.Second), 1, 1},
 		{"lease/nothing/quiet", waits(8 * time.Second), 1, 1},
 		{"Lock/foreign before/request lost", waits(3100 * time.Millisecond), 26, 29},
+		{"lease/foreign before/request lost", waits(3500 * time.Millisecond), 5, 5},
+		{"lease/foreign before/answer lost", waits(3500 * time.Millisecond), 5, 5},
 		{"read/nothing/long outage", plain, 5, 8},
 	} {
 		for at := one.from; at <= one.to; at++ {

@@ -78,7 +78,7 @@ func (q *queue) untilFree(ctx context.Context, cause error) error {
 	q.report(ctx)
 	for {
 		switch q.waited = q.run(); {
-		case q.limit > 0 && q.waited >= q.limit:
+		case q.limit > 0 && q.waited >= q.end():
 			return q.heldError(cause)
 		case q.waited-q.reported >= reportEvery:
 			q.report(ctx)
@@ -94,6 +94,14 @@ func (q *queue) untilFree(ctx context.Context, cause error) error {
 			return err
 		}
 	}
+}
+
+// end returns when the wait ends. A look whose answer was lost is not the last one: the lock may have been free for long.
+func (q *queue) end() time.Duration {
+	if q.failed > 0 {
+		return q.limit + shortWait
+	}
+	return q.limit
 }
 
 // reportEvery is the interval at which a wait is reported.
@@ -120,7 +128,7 @@ func (q *queue) sleep(ctx context.Context, cause error) error {
 		pause = q.pause(ctx)
 	}
 	if q.limit > 0 {
-		pause = min(pause, q.limit-q.run())
+		pause = min(pause, q.end()-q.run())
 	}
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
