@@ -71,9 +71,6 @@ func TestFiftyConsumersShareASlowTable(t *testing.T) {
 	if testing.Short() {
 		n = 1000
 	}
-	if underRace {
-		n = 500
-	}
 	inBubble(t, func(t *testing.T, r *rig) {
 		for i := range n {
 			r.send(fmt.Sprintf("m%04d", i))
