@@ -23,7 +23,6 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
-	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/pkg/aztest"
@@ -199,15 +198,6 @@ func (tr *transcript) run(t *testing.T, command, stdin string) map[string]string
 		t.Log(r.stderr)
 	}
 	return values
-}
-
-// leaf finds the command that args run.
-func leaf(args []string) *cobra.Command {
-	cmd, _, err := commands()[0].Find(args)
-	if err != nil {
-		return nil
-	}
-	return cmd
 }
 
 // describe writes the names and types of every line of text that is a JSON object, and other lines as "text". It gathers the values

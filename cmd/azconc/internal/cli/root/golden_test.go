@@ -57,6 +57,15 @@ func commands() []*cobra.Command {
 	return all
 }
 
+// leaf finds the command that args run.
+func leaf(args []string) *cobra.Command {
+	cmd, _, err := commands()[0].Find(args)
+	if err != nil {
+		return nil
+	}
+	return cmd
+}
+
 // TestGoldenHelp compares the help of every command, one file for each command under azconc and one for azconc itself with its
 // topics.
 func TestGoldenHelp(t *testing.T) {
