@@ -154,11 +154,8 @@ func TestCopiesOfWhatIsHandledElsewhereReturnLessAndLess(t *testing.T) {
 	} {
 		inBubble(t, func(t *testing.T, r *rig) {
 			copies := 300
-			if testing.Short() {
+			if underRace || testing.Short() {
 				copies = 100
-			}
-			if underRace {
-				copies = 40
 			}
 			elsewhere := r.process()
 			r.send("m")

@@ -37,9 +37,6 @@ func TestMarksOfAnInboxAreBoundedByRetentionNotByAge(t *testing.T) {
 	if testing.Short() {
 		perDay = 30
 	}
-	if underRace {
-		perDay = 12
-	}
 	inBubble(t, func(t *testing.T, r *rig) {
 		const days = 45
 		old := time.Now().Add(-100 * 24 * time.Hour).UTC().Format(time.RFC3339)
