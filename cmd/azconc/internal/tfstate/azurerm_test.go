@@ -11,6 +11,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pkg/aztest"
@@ -153,33 +154,56 @@ func (o onRequest) Do(r *http.Request) (*http.Response, error) {
 }
 
 // TestAReleaseLeavesNoLockWithoutADescription: an azurerm that waits for the lock, and looks between any two requests of azconc tf unlock,
-// always learns who holds it. It would end at a lock that is not described, in place of waiting on.
+// or of an UNLOCK, always learns who holds it. It would end at a lock that is not described, in place of waiting on.
 func TestAReleaseLeavesNoLockWithoutADescription(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, w := t.Context(), newWorld(t)
-		w.put("aa")
-		if err := newAzurerm(w, adas, "ada@ci").lock(ctx); err != nil {
-			t.Fatal(err)
-		}
-		var ops []string
-		opts := w.service.ClientOptions()
-		opts.Transport = onRequest{w.service, func(op string) {
-			ops = append(ops, op)
-			if _, err := newAzurerm(w, bobs, "bob@ci").holder(ctx); w.leased() && err != nil {
-				t.Errorf("before the last of %q: %v", ops, err)
+	for name, hold := range map[string]func(*world, *container.Client) (release func() error){
+		"tf unlock": func(w *world, c *container.Client) func() error {
+			if err := newAzurerm(w, adas, "ada@ci").lock(w.t.Context()); err != nil {
+				w.t.Fatal(err)
 			}
-		}}
-		state := containerOf(t, opts).NewBlobClient("prod")
-		if err := Release(ctx, state, adas); err != nil || w.leased() {
-			t.Errorf("leased %t, %v", w.leased(), err)
-		}
-		if l, err := Look(ctx, state); err != nil || !errors.Is(l.Problem, ErrNoInfo) {
-			t.Errorf("%+v is left, %v", l, err)
-		}
-		if want := []string{"PUT lease", "HEAD ", "PUT metadata", "HEAD "}; !slices.Equal(ops, want) {
-			t.Errorf("requests: %q, want %q", ops, want)
-		}
-	})
+			return func() error { return Release(w.t.Context(), c.NewBlobClient("prod"), adas) }
+		},
+		"UNLOCK": func(w *world, c *container.Client) func() error {
+			s := New(w.t.Context(), c, "prod", Options{Name: "tfstate/prod", Duration: 45 * time.Second})
+			w.t.Cleanup(func() { s.close() })
+			ada := newClient(w.t, newServer(s), adas, "ada@ci")
+			if err := ada.lock(); err != nil {
+				w.t.Fatal(err)
+			}
+			return ada.unlock
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.put("aa")
+				var ops []string
+				releases := false
+				opts := w.service.ClientOptions()
+				opts.Transport = onRequest{w.service, func(op string) {
+					if !releases {
+						return
+					}
+					ops = append(ops, op)
+					if _, err := newAzurerm(w, bobs, "bob@ci").holder(t.Context()); w.leased() && err != nil {
+						t.Errorf("before the last of %q: %v", ops, err)
+					}
+				}}
+				c := containerOf(t, opts)
+				release := hold(w, c)
+				releases = true
+				if err := release(); err != nil || w.leased() {
+					t.Errorf("leased %t, %v", w.leased(), err)
+				}
+				if want := []string{"PUT lease", "HEAD ", "PUT metadata"}; !slices.Equal(ops, want) {
+					t.Errorf("requests: %q, want %q", ops, want)
+				}
+				if l, err := Look(t.Context(), c.NewBlobClient("prod")); err != nil || !errors.Is(l.Problem, ErrNoInfo) {
+					t.Errorf("%+v is left, %v", l, err)
+				}
+			})
+		})
+	}
 }
 
 // TestAzurermKilledAtEveryRequest: whatever it leaves, nothing in the state is lost or torn, and azconc tf unlock frees it.

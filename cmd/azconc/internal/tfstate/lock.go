@@ -185,11 +185,7 @@ func (s *Session) unlock(h *held) answer {
 		return s.refuse(http.StatusConflict, "the lock was lost before it was released: %v", s.lost)
 	}
 	h = s.held
-	r, err := forget(s.ctx, s.client, h.info.ID, optimistic.Conditions{LeaseID: h.info.ID})
-	if err == nil {
-		s.follow(r.BaseETag, r.ETag)
-	}
-	err = h.lease.Release(s.ctx)
+	err := h.lease.Release(s.ctx)
 	<-h.watched
 	s.held = nil
 	if errors.Is(err, pessimistic.ErrLost) {
@@ -197,6 +193,9 @@ func (s *Session) unlock(h *held) answer {
 		return s.refuse(http.StatusConflict, "the lock was lost before it was released: %v", s.lost)
 	}
 	s.released = h.info.ID
+	if r, err := forget(s.ctx, s.client, h.info.ID); err == nil {
+		s.follow(r.BaseETag, r.ETag)
+	}
 	if err != nil {
 		// It is not renewed any more.
 		s.opts.Note("%s: the lock could not be released, and ends by itself within %v: %s", s.opts.Name, s.opts.Duration, azerr.Summary(err))

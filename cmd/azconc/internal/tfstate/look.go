@@ -50,8 +50,7 @@ func Release(ctx context.Context, client *blob.Client, id string) error {
 	if err := manual.Release(ctx, pessimistic.NewBlob(client), id, nil); err != nil {
 		return err
 	}
-	// Without the id of a lease, the service refuses the change while the blob is leased.
-	_, _ = forget(ctx, client, id, optimistic.Conditions{})
+	_, _ = forget(ctx, client, id)
 	return nil
 }
 
@@ -67,13 +66,14 @@ func describe(ctx context.Context, client *blob.Client, i Info) (optimistic.Resu
 	}, &optimistic.UpdateOptions{Conditions: optimistic.Conditions{LeaseID: i.ID}})
 }
 
-// forget removes the description of the holder with an id.
-func forget(ctx context.Context, client *blob.Client, id string, c optimistic.Conditions) (optimistic.Result, error) {
+// forget removes the description of a holder who has released the lock. Removed earlier, it would leave a lock without a description, at
+// which azurerm ends. Without the id of a lease, the service refuses the change if the blob is leased again.
+func forget(ctx context.Context, client *blob.Client, id string) (optimistic.Result, error) {
 	return optimistic.Update(ctx, blobs.NewMetadata(client), func(_ context.Context, m *map[string]string) error {
 		if i, err := InfoIn(*m); err != nil || i.ID != id {
 			return optimistic.ErrSkip
 		}
 		delete(*m, MetadataKey)
 		return nil
-	}, &optimistic.UpdateOptions{Conditions: c})
+	}, nil)
 }
