@@ -96,9 +96,10 @@ func (q *queue) untilFree(ctx context.Context, cause error) error {
 	}
 }
 
-// end returns when the wait ends. A look whose answer was lost is not the last one: the lock may have been free for long.
+// end returns when the wait ends. A look whose answer was lost is not the last one, unless the wait is short: the lock may have been free
+// for long.
 func (q *queue) end() time.Duration {
-	if q.failed > 0 {
+	if q.failed > 0 && q.limit >= shortWait {
 		return q.limit + shortWait
 	}
 	return q.limit
