@@ -232,7 +232,8 @@ func (p *pairing) run(t *testing.T) (met bool) {
 			p.call(first, key, "first", failure)
 		})
 		if p.others = p.event == "other options at once"; p.others || p.event == "another at once" {
-			all.Go(func() { p.call(p.caller("second"), key, "second", nil) })
+			second := p.caller("second")
+			all.Go(func() { p.call(second, key, "second", nil) })
 		}
 	}
 	all.Wait()
