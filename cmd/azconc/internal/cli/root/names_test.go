@@ -159,8 +159,8 @@ func TestAnAccountThatDoesNotAnswerOffersNoNames(t *testing.T) {
 		"cannot be reached": {wire: func(*http.Request) (*http.Response, error) { return nil, http.ErrServerClosed }, sent: 1},
 		"refuses": {wire: s.Do, sent: 1, env: cli.Env{"AZURE_STORAGE_CONNECTION_STRING=" + strings.ReplaceAll(aztest.ConnectionString("http://127.0.0.1:10000/"+aztest.Account), aztest.Key,
 			"dGhlIGtleSBvZiBhbm90aGVyIGFjY291bnQ=")}},
-		"is not given": {wire: transport(silent(t)), env: noAccount},
-		"is wrong":     {wire: transport(silent(t)), env: cli.Env{"AZURE_STORAGE_CONNECTION_STRING=AccountKey=T0PSECRET"}},
+		"is not given": {wire: silent(t), env: noAccount},
+		"is wrong":     {wire: silent(t), env: cli.Env{"AZURE_STORAGE_CONNECTION_STRING=AccountKey=T0PSECRET"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
