@@ -60,6 +60,27 @@ func terms(lines []string) (leaders []string, overlaps int) {
 	return leaders, overlaps
 }
 
+// shifts reads the lines "ingest <part> <worker>", which a worker writes again and again. It returns how many parts had a worker, and how
+// often one worked on after another had begun.
+func shifts(lines []string) (parts, overlaps int) {
+	worker := map[string]string{} // by the part
+	over := map[string]bool{}     // by the part and the worker
+	for _, line := range lines {
+		f := strings.Fields(line)
+		if len(f) != 3 || f[0] != "ingest" || worker[f[1]] == f[2] {
+			continue
+		}
+		if before, was := worker[f[1]]; was {
+			over[f[1]+" "+before] = true
+		}
+		if over[f[1]+" "+f[2]] {
+			overlaps++
+		}
+		worker[f[1]] = f[2]
+	}
+	return len(worker), overlaps
+}
+
 func TestTheJudgesConvict(t *testing.T) {
 	lines := []string{"s 1 a", "s 2 a", "killed a", "s 2 b", "s 3 b", "s 3 c", "other 4 c", "killed c", "s 3 b"}
 	if v := judge(lines, "s"); v != (verdict{effects: 3, again: 2, unexplained: 1}) {
@@ -68,6 +89,10 @@ func TestTheJudgesConvict(t *testing.T) {
 	lines = []string{"leader begin a", "killed b", "killed a", "leader begin b", "leader end b", "leader begin c", "leader begin a"}
 	if leaders, overlaps := terms(lines); !slices.Equal(leaders, []string{"a", "b", "c", "a"}) || overlaps != 1 {
 		t.Errorf("%q, %d", leaders, overlaps)
+	}
+	lines = []string{"ingest 1 a", "ingest 2 a", "ingest 1 a", "ingest 1 b", "ingest 2 a", "ingest 1 a", "ingest 1 c"}
+	if parts, overlaps := shifts(lines); parts != 2 || overlaps != 1 {
+		t.Errorf("%d parts, %d overlaps", parts, overlaps)
 	}
 }
 

@@ -51,6 +51,7 @@ func TestACluster(t *testing.T) {
 	c.handled("Deployment, 1 → 10 → 1", "steady", 600, 0, 1)
 
 	c.election()
+	c.group()
 
 	missed := 0
 	if !testing.Short() {
