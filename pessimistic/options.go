@@ -24,8 +24,9 @@ type AcquireOptions struct {
 	// has crashed. Leases of files are always Infinite. Defaults to 30 s, for files to Infinite.
 	Duration time.Duration
 
-	// MaxWait bounds how long Acquire waits for another holder; the last attempt is made when it has passed. Defaults to
-	// Infinite: no bound but ctx.
+	// MaxWait bounds how long Acquire waits for another holder; the last attempt is made when it has passed. If MaxWait is
+	// 1 s or more and a fault hits the last look or attempt, that request is repeated for up to a second. Defaults to Infinite: no bound
+	// but ctx.
 	MaxWait time.Duration
 
 	// NoWait returns a *HeldError at once if another client holds the lease. Defaults to false.
