@@ -80,13 +80,12 @@ func (d *delivery) keepHidden(end context.CancelCauseFunc) (stop func()) {
 	release := context.AfterFunc(d.c.holding, quit)
 	var beating sync.WaitGroup
 	beating.Go(func() {
-		lost := true // also if a hook ends the goroutine
 		defer func() {
-			if lost {
+			if ctx.Err() == nil { // also if a hook ends the goroutine
 				end(ErrOwnershipLost)
 			}
 		}()
-		lost = d.beat(ctx)
+		d.beat(ctx, end)
 	})
 	return func() {
 		quit()
@@ -95,31 +94,34 @@ func (d *delivery) keepHidden(end context.CancelCauseFunc) (stop func()) {
 	}
 }
 
-// beat renews the message until ctx ends, and reports whether it could not.
-func (d *delivery) beat(ctx context.Context) (lost bool) {
-	for {
-		if d.sleep(ctx, d.c.o.Visibility/3) != nil {
-			return false
+// beat renews the message until ctx ends or it is lost. It ends the handler's context while there is a margin left, and goes on: the message
+// may have been handled, and what records that may not answer either.
+func (d *delivery) beat(ctx context.Context, end context.CancelCauseFunc) {
+	for d.sleep(ctx, d.c.o.Visibility/3) == nil {
+		err := d.renew(ctx, d.c.margin)
+		if err != nil && !errors.Is(err, ErrOwnershipLost) && ctx.Err() == nil && d.sleep(ctx, d.c.margin) == nil {
+			end(ErrOwnershipLost)
+			err = d.renew(ctx, 0)
 		}
-		until, ours := d.receipt.Deadline()
-		if !ours {
-			return true
+		if err != nil {
+			return
 		}
-		// A renewal in progress is not cut off when the handler returns: its response has the receipt to settle the
-		// message with.
-		renewing, cancel := context.WithTimeout(context.WithoutCancel(ctx), until.Left()-d.c.margin)
-		err := d.receipt.Extend(renewing, d.c.o.Visibility)
-		cancel()
-		switch {
-		case err == nil && errors.Is(d.claim.hold(context.WithoutCancel(ctx)), ErrOwnershipLost):
-			return true
-		case err == nil:
-			continue
-		case ctx.Err() != nil:
-			return false
-		}
-		return d.sleep(ctx, d.c.margin) == nil
 	}
+}
+
+// renew tries to renew the message and its claim until the message is held for no longer than left. A renewal in progress is not cut off when
+// the handler returns: its response has the receipt to settle the message with.
+func (d *delivery) renew(ctx context.Context, left time.Duration) error {
+	until, ours := d.receipt.Deadline()
+	if !ours {
+		return ErrOwnershipLost
+	}
+	renewing, cancel := context.WithTimeout(context.WithoutCancel(ctx), until.Left()-left)
+	defer cancel()
+	if err := d.receipt.Extend(renewing, d.c.o.Visibility); err != nil {
+		return err
+	}
+	return d.claim.hold(context.WithoutCancel(ctx))
 }
 
 // sleep waits until the message is held for no longer than left, or not at all. It notices within a second that the machine was suspended.

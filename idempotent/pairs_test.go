@@ -194,9 +194,6 @@ func (p pairing) judge(t *testing.T, copies, repeats, effects, buried, left int)
 	if p.applies() || p.mode.knowsCopies() && !p.with("table made again") {
 		least, most = 1, 1
 	}
-	if p.with("other options beside") && p.mode.knowsCopies() && !p.applies() && repeats > 1 {
-		most = 2 // an outage can last until the other receives the message, which is neither marked nor deleted
-	}
 	if p.with("other options beside") || p.with("table made again") {
 		least = 1 // one of them knows copies; what the table knew is gone, and what is written then is known again
 	}

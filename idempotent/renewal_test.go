@@ -99,3 +99,59 @@ func TestATableThatHangsDoesNotKeepAMessageFromBeingRenewed(t *testing.T) {
 		}
 	})
 }
+
+// A renewal that had failed was tried again for less than half a second, although the message was hidden for two more: an outage of three
+// seconds ended it, and another consumer handled the message again, before what it had done was recorded, or beside its handler.
+func TestARenewalIsTriedUntilTheMessageIsLost(t *testing.T) {
+	const visibility, outage, back = 10 * time.Second, 6600 * time.Millisecond, 9700 * time.Millisecond
+	for _, tt := range []struct {
+		name   string
+		dedupe Dedupe
+		takes  time.Duration
+		ended  bool // the context of its handler, which goes on
+	}{
+		{"handled before the end of the outage", DedupeOwner, 8 * time.Second, false},
+		{"not handled in time", DedupeNone, 15 * time.Second, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for range 8 { // pauses are random
+				inBubble(t, func(t *testing.T, r *rig) {
+					r.send("m")
+					first, second := r.process(), r.process()
+					var m meter
+					run := m.handler(tt.takes, func() {})
+					var cause error
+					handle := func(ctx context.Context, msg *Message) error {
+						err := run(context.WithoutCancel(ctx), msg)
+						cause = context.Cause(ctx)
+						return err
+					}
+					ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+					defer cancel()
+					var all sync.WaitGroup
+					for _, p := range []*process{first, second} {
+						c, err := NewConsumer(p.queue, handle, &ConsumerOptions{Dedupe: tt.dedupe, Markers: p.markers, Visibility: visibility, Poll: pollEvery(200 * time.Millisecond)})
+						if err != nil {
+							t.Fatal(err)
+						}
+						all.Go(func() {
+							if err := c.Run(ctx); err != nil {
+								t.Error(err)
+							}
+						})
+						if p == first {
+							pass(outage)
+							first.wire.SetFaults(aztest.Fault{Kind: aztest.Refuse})
+						}
+					}
+					pass(back - outage)
+					first.wire.SetFaults()
+					all.Wait()
+					if m.runs != 1 || len(r.left(r.queue)) != 0 || errors.Is(cause, ErrOwnershipLost) != tt.ended {
+						t.Errorf("%d runs, %d left, the handler's context: %v", m.runs, len(r.left(r.queue)), cause)
+					}
+				})
+			}
+		})
+	}
+}

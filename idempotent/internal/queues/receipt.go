@@ -68,7 +68,7 @@ func (q *Queue) ReceiptOf(id, pop string, until clock.Instant, typed bool) *Rece
 type use struct {
 	op      string
 	budget  retry.Budget
-	over    func() bool // reports whether it is too late for another try
+	over    func(tries int) bool // reports whether it is too late for another try
 	send    func(ctx context.Context, pop string) error
 	refused func(out azerr.Outcome) error // what it means that the service does not know the message, or not under this receipt
 	ended   func(err error)               // called before the next use; may be nil
@@ -101,10 +101,14 @@ func (r *Receipt) use(ctx context.Context, u *use) error {
 		Try:    send.TryTimeout,
 		Budget: u.budget,
 		Pause: func(ctx context.Context, loop *retry.Loop, retryAfter time.Duration) error {
-			if u.over() {
+			if u.over(loop.Tries()) {
 				return retry.ErrExhausted
 			}
-			return loop.Next(ctx, retryAfter)
+			wait := u.budget.Backoff.In(ctx).Wait(loop.Tries() - 1)
+			if until, _ := r.Deadline(); until.Left() > 0 { // an outage can end just before the message is lost
+				wait = min(wait, max(until.Left()/2, 20*time.Millisecond))
+			}
+			return loop.NextAfter(ctx, max(wait, retryAfter))
 		},
 		Note: func(_ context.Context, f wire.Failed) { u.failed(f.Outcome) }, // also where ctx has ended, and Judge is not called
 		Judge: func(_ context.Context, f wire.Failed) (wire.Verdict, error) {
@@ -202,7 +206,7 @@ func (r *Receipt) update(ctx context.Context, d time.Duration, text *string) err
 	u := &use{
 		op:     "Update Message",
 		budget: retry.Budget{Attempts: -1, Elapsed: -1, Backoff: retry.Backoff{Base: min(max(d/30, 200*time.Millisecond), time.Second), Cap: 8 * time.Second}},
-		over:   func() bool { return !r.hidden() },
+		over:   func(int) bool { return !r.hidden() },
 	}
 	u.send = func(ctx context.Context, pop string) (err error) {
 		content := r.text
@@ -247,17 +251,26 @@ func (r *Receipt) update(ctx context.Context, d time.Duration, text *string) err
 	return r.use(ctx, u)
 }
 
-const deleteTries = 5
+// A deletion is given up after so many tries, and not before so long a time while the message is hidden.
+const (
+	deleteTries = 5
+	deleteFor   = 5 * time.Second
+)
 
 // Delete deletes the message. Nil means that it is gone. If the service does not know the message under this receipt,
 // it was deleted, by a request whose response was lost or that an intermediary has repeated; but only until the deadline:
 // after that, another consumer may have received it.
 func (r *Receipt) Delete(ctx context.Context) error {
-	last := clock.Now().Add(send.TryTimeout)
+	began := clock.Now()
 	return r.use(ctx, &use{
 		op:     "Delete Message",
-		budget: retry.Budget{Attempts: deleteTries, Elapsed: -1, Backoff: retry.Backoff{Base: 500 * time.Millisecond, Cap: 4 * time.Second}},
-		over:   func() bool { return !r.hidden() && last.Left() <= 0 },
+		budget: retry.Budget{Attempts: -1, Elapsed: -1, Backoff: retry.Backoff{Base: 500 * time.Millisecond, Cap: 4 * time.Second}},
+		over: func(tries int) bool {
+			if r.hidden() {
+				return tries >= deleteTries && began.Passed() > deleteFor
+			}
+			return tries >= deleteTries || began.Passed() >= send.TryTimeout
+		},
 		send: func(ctx context.Context, pop string) error {
 			_, err := r.queue.SDK.DeleteMessage(ctx, r.id, pop, nil)
 			return err
