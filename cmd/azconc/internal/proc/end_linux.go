@@ -79,14 +79,12 @@ func (w *watchdog) kill() {
 func hurry() bool { return unix.Setpriority(unix.PRIO_PGRP, 0, -20) == nil }
 
 // outrun puts this process before those of the command, which it returns. Few containers let it have a higher priority, but it may always
-// give them a lower one. One call does that to the command's group: so this process need not compete with it to find the others. They
-// cannot get it back, and on a busy machine they take their time to end: so it is done only where it has to be.
+// give a lower one to those that run. They cannot get it back, and on a busy machine they take their time to end: so it is done only where
+// it has to be, and what sleeps keeps its priority, which it needs to end.
 func (w *watchdog) outrun() []process {
 	slow := !hurry()
 	if !w.outran {
-		if w.outran, w.late = true, 0; slow && !w.Job && w.ended == nil {
-			_ = unix.Setpriority(unix.PRIO_PGRP, w.pid, lowest)
-		}
+		w.outran, w.late = true, 0
 	}
 	all := w.descendants()
 	for _, p := range all {

@@ -14,9 +14,9 @@ import (
 
 // process is a process as /proc describes it.
 type process struct {
-	pid, parent, group, threads int
-	state                       byte
-	started                     uint64 // in clock ticks; with pid it identifies the process
+	pid, parent, group, nice, threads int
+	state                             byte
+	started                           uint64 // in clock ticks; with pid it identifies the process
 }
 
 // procfs is where processes are described.
@@ -48,6 +48,7 @@ func inspect(pid int) (process, error) {
 	p := process{pid: pid, state: fields[1][0]}
 	p.parent, _ = strconv.Atoi(string(fields[2]))
 	p.group, _ = strconv.Atoi(string(fields[3]))
+	p.nice, _ = strconv.Atoi(string(fields[17]))
 	p.threads, _ = strconv.Atoi(string(fields[18]))
 	p.started, _ = strconv.ParseUint(string(fields[20]), 10, 64)
 	return p, nil
@@ -121,18 +122,24 @@ func settleParents(all []process) {
 	}
 }
 
-// lower gives all threads of a process the lowest priority.
+// lower gives the threads of a process that run, or wait for a processor, the lowest priority.
 func (p process) lower() {
-	threads := []string{strconv.Itoa(p.pid)}
+	threads := []process{p}
 	if p.threads > 1 {
-		if dir, err := os.Open(procfs + "/" + threads[0] + "/task"); err == nil {
-			threads, _ = dir.Readdirnames(-1)
+		threads = nil
+		if dir, err := os.Open(procfs + "/" + strconv.Itoa(p.pid) + "/task"); err == nil {
+			names, _ := dir.Readdirnames(-1)
 			_ = dir.Close()
+			for _, name := range names {
+				id, _ := strconv.Atoi(name)
+				thread, _ := inspect(id)
+				threads = append(threads, thread)
+			}
 		}
 	}
-	for _, name := range threads {
-		if thread, err := strconv.Atoi(name); err == nil {
-			_ = unix.Setpriority(unix.PRIO_PROCESS, thread, lowest)
+	for _, t := range threads {
+		if t.state == 'R' {
+			_ = unix.Setpriority(unix.PRIO_PROCESS, t.pid, lowest)
 		}
 	}
 }

@@ -86,6 +86,8 @@ const (
 	// an idle machine and 0.8 s on a busy one. But 100 that all start others, on two cores that six such crowds and other
 	// programs share, took more than 1.5 s once.
 	perProcess = 20 * time.Millisecond
+	// lowered is for how many one of the lowest priority counts: it ends when those that run beside it let it.
+	lowered = 3
 	// ahead bounds how much earlier than the deadline the end begins, of many processes or on a machine that is not free.
 	ahead = 4 * time.Second
 )
@@ -282,7 +284,7 @@ func (w *watchdog) look() {
 	var all []process
 	if left <= w.near() {
 		all = w.outrun()
-		w.left = left - margin(len(all), w.late)
+		w.left = left - margin(all, w.late)
 	} else if !w.at.IsZero() {
 		all = w.descendants()
 	}
@@ -300,8 +302,14 @@ func (w *watchdog) near() time.Duration {
 	return max(ahead+lookEvery, min(w.most/3+lateness*w.late, w.most/2))
 }
 
-// margin is how much earlier than a deadline the end of n processes begins where looks are late.
-func margin(n int, late time.Duration) time.Duration {
+// margin is how much earlier than a deadline the end of processes begins where looks are late.
+func margin(all []process, late time.Duration) time.Duration {
+	n := len(all)
+	for _, p := range all {
+		if p.nice == lowest {
+			n += lowered - 1
+		}
+	}
 	return min(time.Duration(n)*perProcess+lateness*late, ahead)
 }
 
