@@ -71,3 +71,45 @@ func (p pairing) makeAgain(r *rig) {
 		r.t.Errorf("send to the new queue: %v", err)
 	}
 }
+
+// Without CreateQueue, the end of the queue ends a Consumer, which says so. The handler that runs then has its effect all the same.
+func TestAQueueThatIsDeletedEndsItsConsumer(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.send("m")
+		effects := 0
+		c := r.consumer(func(context.Context, *Message) error { pass(20 * time.Second); effects++; return nil }, ConsumerOptions{Markers: r.markers})
+		ended := make(chan error)
+		go func() { ended <- c.Run(t.Context()) }()
+		pairing{has: []string{"queue made again"}}.makeAgain(r)
+		pass(30 * time.Second)
+		if _, err := r.service.QueueService().NewQueueClient("orders").Delete(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-ended; err == nil || effects == 0 {
+			t.Errorf("%d effects, %v", effects, err)
+		}
+	})
+}
+
+// The end of an inbox's table ends a Consumer, which says so, and the message comes back: a Consumer that begins when the table was made again
+// applies it.
+func TestAnInboxWhoseTableIsDeletedEndsTheConsumer(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.send("m")
+		apply := func(ctx context.Context, m *Message) error { return r.inbox.Apply(ctx, m, "p", incrementEffect(m)) }
+		o := ConsumerOptions{Markers: r.markers, ExitWhenEmpty: true}
+		if _, err := r.effects.Delete(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.consumer(apply, o).Run(t.Context()); err == nil || len(r.left(r.queue)) != 1 {
+			t.Errorf("%v, %d left", err, len(r.left(r.queue)))
+		}
+		pass(time.Minute)
+		if _, err := r.effects.CreateTable(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.consumer(apply, o).Run(t.Context()); err != nil || r.applied("m") != 1 || len(r.left(r.queue)) != 0 {
+			t.Errorf("%v, %d applied, %d left", err, r.applied("m"), len(r.left(r.queue)))
+		}
+	})
+}
