@@ -5,9 +5,11 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -22,13 +24,15 @@ func TestEverythingIsTested(t *testing.T) {
 	if err != nil {
 		t.Skipf("SKIP: scripts/test cannot be run here: %v", err)
 	}
-	var modules, shortened []string
+	var modules, shortened, unraced []string
 	for line := range strings.Lines(string(out)) {
 		switch word := strings.Fields(line); word[0] {
 		case "daily", "rare":
 			modules = append(modules, path.Clean(strings.TrimSuffix(word[1], "/...")))
 		case "shortened":
 			shortened = append(shortened, word[1])
+		case "unraced":
+			unraced = append(unraced, word[1])
 		}
 	}
 	err = filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
@@ -51,12 +55,25 @@ func TestEverythingIsTested(t *testing.T) {
 			if asks(t, file) && !slices.Contains(shortened, name) {
 				t.Errorf("%s asks whether the run is short, and scripts/test --all does not run it in full", name)
 			}
+			if leavesOutRaces(t, file) && !strings.HasPrefix(name, "cmd/") && !strings.HasPrefix(name, "pkg/adapters/") && !slices.Contains(unraced, name) {
+				t.Errorf("%s is not for the race detector, and scripts/test --all runs it with that alone", name)
+			}
 		}
 		return nil
 	})
 	if err != nil || len(modules) < 2 || len(shortened) == 0 {
 		t.Errorf("%d modules, %d files, %v", len(modules), len(shortened), err)
 	}
+}
+
+// leavesOutRaces reports whether a file with tests is built without the race detector only.
+func leavesOutRaces(t *testing.T, file string) bool {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Error(err)
+	}
+	constraint := regexp.MustCompile(`(?m)^//go:build .*!race`)
+	return constraint.Match(text) && strings.Contains(string(text), "\nfunc Test")
 }
 
 // asks reports whether a function of a file, other than a benchmark, calls testing.Short.
