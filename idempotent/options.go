@@ -25,7 +25,8 @@ type ConsumerOptions struct {
 
 	// Visibility is how long a received message is hidden, in whole seconds from 3 s to 12 h. It is renewed while its
 	// handler runs, so it does not limit the handler; it is how long others must wait for a message whose handler has
-	// crashed. Defaults to 30 s.
+	// crashed. A renewal begins after two thirds of it, and is tried until others can receive the message; the handler's
+	// context ends a tenth of Visibility before, or 1 s if that is less. Defaults to 30 s.
 	Visibility time.Duration
 
 	// HandlerTimeout ends a handler's context. 0 or negative means no bound. Defaults to 0.

@@ -31,6 +31,9 @@ func (d *delivery) dispose(o outcome) {
 		d.err = ErrOwnershipLost
 		d.report(observe.Lost, ErrOwnershipLost)
 		d.abandon()
+		if until, ours := d.receipt.Deadline(); ours && until.Left() > 0 { // it was renewed when its handler had been ended
+			_ = d.receipt.Extend(d.settling, 0)
+		}
 	case errors.Is(o.err, errSuspended):
 		d.giveBack(observe.Returned, probing.Base, o.err)
 	case errors.Is(o.err, errGrouped):
