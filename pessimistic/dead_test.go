@@ -57,6 +57,9 @@ func (w *world) giveUp(n int, killed bool) {
 func TestAFreeLockIsNotKeptForTheDead(t *testing.T) {
 	for _, killed := range []bool{false, true} {
 		for _, dead := range []int{1, 10, 70} {
+			if testing.Short() && dead == 10 {
+				continue
+			}
 			for _, idle := range []time.Duration{0, time.Minute} {
 				for _, wait := range []time.Duration{0, time.Second, 3 * time.Second, Infinite} { // 0: NoWait
 					t.Run(fmt.Sprintf("%d dead, killed %v, free for %v, waits %v", dead, killed, idle, wait), func(t *testing.T) {

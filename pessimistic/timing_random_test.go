@@ -10,7 +10,11 @@ import (
 )
 
 func TestTheWorkStopsInTimeWhateverGoesWrong(t *testing.T) {
-	for seed := range uint64(60) {
+	seeds := uint64(60)
+	if testing.Short() {
+		seeds = 20
+	}
+	for seed := range seeds {
 		tr := mixture(seed)
 		if findings := tr.run(t); len(findings) > 0 {
 			t.Errorf("%s, %v: %s", tr.name, tr.duration, strings.Join(findings, "; "))

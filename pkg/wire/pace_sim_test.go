@@ -102,6 +102,9 @@ func TestPacedRequestsKeepToTheLimit(t *testing.T) {
 		fault              aztest.Fault
 		processes, clients int
 	}{"one process": {limit, 1, 64}, "with Retry-After": {patient, 1, 64}, "by OperationTimedOut": {slow, 1, 64}, "16 processes": {limit, 16, 8}} {
+		if testing.Short() && (tt.fault.RetryAfter > 0 || tt.fault.Status == 500) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			plain := crowded(t, tt.processes, tt.clients, false, tt.fault)
 			got := crowded(t, tt.processes, tt.clients, true, tt.fault)
@@ -115,9 +118,8 @@ func TestPacedRequestsKeepToTheLimit(t *testing.T) {
 }
 
 // outage lets 32 clients read one blob, 5 ms away, through an outage in which the service refuses everything, and returns how long it
-// took after its end until 90 % of the former rate was back, how many requests a second were carried out in the ten seconds from its
-// end, and how many calls failed.
-func outage(t *testing.T, lasts time.Duration, limit float64, call func(ctx context.Context, send func(context.Context) error) error) (back time.Duration, afterwards, failed int) {
+// took after its end until 90 % of the former rate was back, 4 s at most, and how many calls failed.
+func outage(t *testing.T, lasts time.Duration, limit float64, call func(ctx context.Context, send func(context.Context) error) error) (back time.Duration, failed int) {
 	const clients, warm = 32, 8 * time.Second
 	synctest.Test(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(7, 3))
@@ -133,7 +135,7 @@ func outage(t *testing.T, lasts time.Duration, limit float64, call func(ctx cont
 		ctx, cancel := context.WithCancel(retry.WithRandom(t.Context(), random))
 		began := time.Now()
 		end := began.Add(warm + lasts)
-		done := make([]int, int((warm+lasts+12*time.Second)/(100*time.Millisecond))+1) // carried out, by tenths of a second
+		done := make([]int, int((warm+lasts+6*time.Second)/(100*time.Millisecond))+1) // carried out, by tenths of a second
 		var wg sync.WaitGroup
 		for range clients {
 			wg.Go(func() {
@@ -154,7 +156,7 @@ func outage(t *testing.T, lasts time.Duration, limit float64, call func(ctx cont
 		s.SetFaults(aztest.Fault{Kind: aztest.Throttle})
 		bubble.Sleep(lasts)
 		s.SetFaults(faults...)
-		bubble.Sleep(10 * time.Second)
+		bubble.Sleep(5 * time.Second)
 		cancel()
 		wg.Wait()
 		sum := func(from, to time.Time) (n int) {
@@ -164,11 +166,10 @@ func outage(t *testing.T, lasts time.Duration, limit float64, call func(ctx cont
 			return n
 		}
 		former := sum(began.Add(warm-4*time.Second), began.Add(warm)) / 4
-		for back = 0; back < 9*time.Second && sum(end.Add(back), end.Add(back+time.Second)) < former*9/10; back += 100 * time.Millisecond {
+		for back = 0; back < 4*time.Second && sum(end.Add(back), end.Add(back+time.Second)) < former*9/10; back += 100 * time.Millisecond {
 		}
-		afterwards = sum(end, end.Add(10*time.Second)) / 10
 	})
-	return back, afterwards, failed
+	return back, failed
 }
 
 // TestAnOutageIsNoLimit: an outage of 0.2 s was taken for a limit, and 15 s of a few requests a second followed. The SDK alone is the
@@ -176,18 +177,18 @@ func outage(t *testing.T, lasts time.Duration, limit float64, call func(ctx cont
 func TestAnOutageIsNoLimit(t *testing.T) {
 	budget := retry.Budget{Attempts: 6, Elapsed: -1, Backoff: retry.Backoff{Base: 200 * time.Millisecond, Cap: 10 * time.Second}}
 	for _, lasts := range []time.Duration{200 * time.Millisecond, time.Second, 3 * time.Second, 10 * time.Second, 20 * time.Second} {
-		if testing.Short() && lasts > 3*time.Second {
+		if testing.Short() && lasts != time.Second {
 			continue
 		}
 		for _, limit := range []float64{0, 500} {
 			t.Run(fmt.Sprint(lasts, " at ", limit), func(t *testing.T) {
-				bareBack, bare, bareFailed := outage(t, lasts, limit, func(ctx context.Context, send func(context.Context) error) error { return send(ctx) })
+				bareBack, bareFailed := outage(t, lasts, limit, func(ctx context.Context, send func(context.Context) error) error { return send(ctx) })
 				w := wire.Apart(wire.Wire{Paced: "box/busy"})
-				back, got, failed := outage(t, lasts, limit, func(ctx context.Context, send func(context.Context) error) error {
+				back, failed := outage(t, lasts, limit, func(ctx context.Context, send func(context.Context) error) error {
 					_, err := w.Send(ctx, "get", wire.Again{Budget: budget}, send)
 					return err
 				})
-				t.Logf("the SDK alone: back after %v, %d a second, %d failed; paced: back after %v, %d a second, %d failed", bareBack, bare, bareFailed, back, got, failed)
+				t.Logf("the SDK alone: back after %v, %d failed; paced: back after %v, %d failed", bareBack, bareFailed, back, failed)
 				if back > 2*time.Second || failed > bareFailed {
 					t.Errorf("back after %v, %d calls failed: want 2 s at most, and no more than the %d of the SDK alone", back, failed, bareFailed)
 				}

@@ -69,7 +69,7 @@ func TestBesideWritersWithoutALineageItCompetes(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%s/%s/%d", tt.name, tt.other, tt.clients), func(t *testing.T) {
 			var parts []float64
-			for seed := range uint64(3) {
+			for seed := range seeds(3, testing.Short()) {
 				part, slowest := beside(t, tt.service(seed), tt.other, tt.clients, 10*time.Second)
 				parts = append(parts, part)
 				if slowest > 10*time.Second {

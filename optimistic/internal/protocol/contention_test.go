@@ -40,6 +40,14 @@ func emulator(seed uint64) *store {
 }
 func near(seed uint64) *store { return &store{trip: time.Millisecond, rng: seeded(seed)} }
 
+// seeds returns how many seeds a simulation runs with: one of n in a short run.
+func seeds(n uint64, short bool) uint64 {
+	if short {
+		return 1
+	}
+	return n
+}
+
 func seeded(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 7)) }
 
 // request spends the time of a request and runs serve in the middle of it.
@@ -237,16 +245,16 @@ func TestContendingWritersTakeTurns(t *testing.T) {
 		atMost, rate, least, slowness float64
 	}{{8, 3.5, 0.7, 0.5, 0.5}, {32, 4.3, 0.65, 0.5, 0.5}, {128, 5.5, 0.6, 0.3, 0.5}} {
 		t.Run(fmt.Sprint(tt.clients), func(t *testing.T) {
-			const seeds = 4 // the mean is nearer to the targets than a single one
+			seeds := seeds(4, testing.Short()) // the mean is nearer to the targets than a single one
 			var perCommit, rate, slow float64
-			for seed := range uint64(seeds) {
+			for seed := range seeds {
 				plain := simulate(t, far(seed), jitter, tt.clients, 20*time.Second)
 				got := simulate(t, far(seed), ours, tt.clients, 20*time.Second)
 				t.Logf("full jitter: %v", plain)
 				t.Logf("ours:        %v", got)
-				perCommit += got.perCommit / seeds
-				rate += got.rate / plain.rate / seeds
-				slow += float64(got.p99) / float64(plain.p99) / seeds
+				perCommit += got.perCommit / float64(seeds)
+				rate += got.rate / plain.rate / float64(seeds)
+				slow += float64(got.p99) / float64(plain.p99) / float64(seeds)
 				if got.least < tt.least {
 					t.Errorf("the least busy client has %.2f of the mean, want %.2f", got.least, tt.least)
 				}
@@ -268,7 +276,7 @@ func TestContendingWritersNearTheServiceTakeTurns(t *testing.T) {
 		rate    float64 // commits a second
 	}{{8, 3, 4, 430}, {32, 3, 4.5, 360}, {48, 20, 5, 340}, {128, 3, 5, 340}} {
 		t.Run(fmt.Sprint(tt.clients), func(t *testing.T) {
-			for seed := range tt.seeds {
+			for seed := range seeds(tt.seeds, testing.Short()) {
 				got := simulate(t, near(seed), ours, tt.clients, 3*time.Second)
 				t.Log(got)
 				if got.perCommit > tt.atMost || got.rate < tt.rate {
@@ -316,11 +324,14 @@ func TestNoRefusalIsLeftOpen(t *testing.T) {
 				if clients == 256 && r == shell {
 					continue // an emulator needs 13 s for an update then, and the proof of one in 2,000 refusals is gone
 				}
-				if clients == 256 && testing.Short() {
-					continue // three seconds
+				if testing.Short() && clients != 8 && clients != 128 {
+					continue
 				}
 				t.Run(fmt.Sprintf("%s/%s/%d", name, r, clients), func(t *testing.T) {
 					lasts := 20 * time.Second
+					if testing.Short() {
+						lasts = 3 * time.Second
+					}
 					if clients == 256 && name == "far" && r == ours {
 						lasts = 75 * time.Second // 10,000 commits
 					}

@@ -88,7 +88,7 @@ func TestContendingWritersOfALocalServiceTakeTurns(t *testing.T) {
 				t.Skip("SKIP: it takes seconds, and this is a short run")
 			}
 			var perCommit, rate, least []float64 // of each run: one in fifty is much slower, or has an unlucky client
-			for seed := range uint64(3) {
+			for seed := range seeds(3, testing.Short()) {
 				plain := simulate(t, tt.service(seed), jitter, tt.clients, 10*time.Second)
 				t.Logf("full jitter: %v", plain)
 				for _, together := range []bool{true, false} {

@@ -91,7 +91,7 @@ func and(some []bounds, numbers ...int) []bounds {
 const sample = 20
 
 // quick is how many schedules of each bound a short run takes.
-const quick = 100
+const quick = 40
 
 // total is what all programs together were explored to.
 var total explore.Report

@@ -60,10 +60,13 @@ func TestAzuriteAnswersAsRealAccountsDid(t *testing.T) {
 		send: http.DefaultClient.Do, sign: signature(t, account, "bqt"),
 	}
 	defer http.DefaultClient.CloseIdleConnections()
-	asked, seen := 0, make([]int, len(deviations))
+	asked, seen, every := 0, make([]int, len(deviations)), 1 // one of so many scenarios
+	if testing.Short() {
+		every = 4
+	}
 	for _, service := range slices.Sorted(maps.Keys(to.url)) {
-		for _, s := range factsOf(t, Sets[0], service) {
-			if s.Steps[len(s.Steps)-1].At > 4 || slices.ContainsFunc(s.Steps, func(step Step) bool { return compOf(step) == "acl" }) {
+		for n, s := range factsOf(t, Sets[0], service) {
+			if n%every > 0 || s.Steps[len(s.Steps)-1].At > 4 || slices.ContainsFunc(s.Steps, func(step Step) bool { return compOf(step) == "acl" }) {
 				continue
 			}
 			to.shift = time.Since(s.Began)
@@ -89,12 +92,12 @@ func TestAzuriteAnswersAsRealAccountsDid(t *testing.T) {
 	}
 	t.Logf("%d requests", asked)
 	for i, one := range deviations {
-		if seen[i] == 0 {
+		if seen[i] == 0 && every == 1 {
 			t.Errorf("it deviates no longer: %s", one.why)
 		}
 		t.Logf("%d differences: %s", seen[i], one.why)
 	}
-	if asked < 1200 {
+	if asked < 1200/every {
 		t.Errorf("%d requests were compared", asked)
 	}
 }
