@@ -56,6 +56,9 @@ func TestContendersOnAzurite(t *testing.T) {
 	account := azuritetest.Account(t)
 	client := onAzurite(t, account, account.BlobURL)
 	for clients, atMost := range map[int]float64{8: 3.5, 32: 5} {
+		if testing.Short() && clients == 32 {
+			continue // ten seconds
+		}
 		t.Run(fmt.Sprint(clients), func(t *testing.T) {
 			name := fmt.Sprintf("n%d.json", clients)
 			optest.Put(t, client(name), `{"n":0}`)

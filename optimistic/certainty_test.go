@@ -153,7 +153,7 @@ func TestAQuietDayLeavesNothingUnknown(t *testing.T) {
 			began := time.Now()
 			commits := *crowdCommits
 			if testing.Short() {
-				commits /= 4
+				commits /= 8
 			}
 			ok, conflicts, unknown := q.run(t, commits)
 			t.Logf("%d applied, %d conflicts, %d unknown (%v)", ok, conflicts, unknown, time.Since(began).Round(time.Millisecond))
@@ -174,15 +174,11 @@ func TestNothingIsAppliedTwiceInACrowd(t *testing.T) {
 		t.Run(fmt.Sprintf("%d clients, confirm %d", tt.clients, tt.confirm), func(t *testing.T) {
 			commits := *crowdCommits
 			if testing.Short() {
-				commits /= 3
+				commits /= 5
 			}
-			v := workload{
-				seed: *optest.FirstSeed, blobs: 1, writers: tt.clients, operations: commits/tt.clients + 1, confirm: tt.confirm, faults: manyFaults(),
-			}.run(t)
-			for _, violation := range v.Violations {
-				t.Error(violation)
-			}
-			t.Logf("%d operations: %d applied, %d conflicts, %d unknown", v.Operations, v.Success, v.Conflict, v.Unknown)
+			v := optest.Holds(t, 1, workload{
+				blobs: 1, writers: tt.clients, operations: commits/tt.clients + 1, confirm: tt.confirm, faults: manyFaults(),
+			}.play)
 			if v.Unknown*100 > v.Operations {
 				t.Errorf("%d of %d are unknown, want at most 1 %%", v.Unknown, v.Operations)
 			}

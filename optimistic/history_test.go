@@ -117,7 +117,7 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			open, histories := 0, uint64(200)
 			if testing.Short() {
-				histories = 50
+				histories = 15
 			}
 			for n := range histories {
 				seed := *optest.FirstSeed + n

@@ -2,13 +2,10 @@ package optimistic_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
@@ -20,139 +17,48 @@ import (
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
-// ledger is content that shows how many times each operation was applied: every writer has an element of its own and
-// numbers its operations. A change that finds its own number is about to be applied a second time.
-type ledger struct {
-	Last  []int `json:"last"`  // the last operation applied, by writer
-	Twice int   `json:"twice"` // changes that were applied more than once
-}
-
-// workload runs writers against one service with many faults, and checks every operation.
+// workload runs writers against one service with many faults. A blob has an element for each writer, with the last operation that it
+// applied.
 type workload struct {
-	seed       uint64
 	blobs      int
 	writers    int // per blob
 	operations int // per writer
 	wipes      bool
 	noLineage  bool
 	confirm    optimistic.Confirm
-	faults     []aztest.Fault // defaults to some of each kind
+	faults     []aztest.Fault // defaults to optest.Unreliable
 }
 
-func (w workload) run(t *testing.T) (v optest.Verdicts) {
-	synctest.Test(t, func(t *testing.T) {
-		var mu sync.Mutex
-		rng := rand.New(rand.NewPCG(w.seed, 1))
-		s := aztest.New(&aztest.Options{Seed: w.seed, Latency: func() time.Duration {
-			mu.Lock()
-			defer mu.Unlock()
-			return time.Duration(1+rng.IntN(9_000_000)) * time.Nanosecond
-		}})
-		commit := func(r *aztest.Request) bool { return r.Op == "Put Blob" && r.Header.Get("X-Ms-Meta-Foreign") == "" }
-		faults := []aztest.Fault{
-			{Kind: aztest.LoseAnswer, Match: commit, Probability: 0.04},
-			{Kind: aztest.FailAfterCommit, Match: commit, Probability: 0.02},
-			{Kind: aztest.LoseRequest, Match: commit, Probability: 0.02},
-			{Kind: aztest.DelayCommit, Match: commit, Probability: 0.02, Delay: 300 * time.Millisecond},
-			{Kind: aztest.Throttle, Match: commit, Probability: 0.01, RetryAfter: time.Second},
-			{Kind: aztest.AnswerTwice, Match: commit, Probability: 0.02},
-		}
-		if w.faults != nil {
-			faults = w.faults
-		}
-		var wg, foreign sync.WaitGroup
-		stop := make(chan struct{})
-		for b := range w.blobs {
-			name := fmt.Sprintf("ledger-%d.json", b)
-			client := s.BlockBlob("box", name)
-			if _, err := optimistic.Create(t.Context(), blobs.NewJSON[ledger](client), ledger{Last: make([]int, w.writers)}, nil); err != nil {
-				t.Fatal(err)
-			}
-			if w.wipes {
-				foreign.Go(func() { wipe(t, s.BlockBlob("box", name), stop) })
-			}
-			for i := range w.writers {
-				wg.Go(func() {
-					got := w.writer(s.BlockBlob("box", name), i)
-					mu.Lock()
-					defer mu.Unlock()
-					v.Operations += got.Operations
-					v.Success += got.Success
-					v.Conflict += got.Conflict
-					v.Unknown += got.Unknown
-					v.Violations = append(v.Violations, got.Violations...)
-				})
-			}
-		}
-		s.SetFaults(faults...)
-		wg.Wait()
-		close(stop)
-		foreign.Wait()
-		s.SetFaults()
-		s.Flush() // delayed requests must not be applied now, unless their outcome is unknown
-		for b := range w.blobs {
-			final, err := optimistic.Read(t.Context(), blobs.NewJSON[ledger](s.BlockBlob("box", fmt.Sprintf("ledger-%d.json", b))), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if final.Value.Twice > 0 {
-				v.Violations = append(v.Violations, fmt.Sprintf("%d changes were applied twice", final.Value.Twice))
-			}
-		}
-	})
-	return v
-}
-
-// writer applies its operations one after the other, and judges each by what the next one finds.
-func (w workload) writer(client *blockblob.Client, me int) (v optest.Verdicts) {
-	ctx := context.Background()
-	target := blobs.NewJSON[ledger](client)
-	o := &optimistic.UpdateOptions{Attempts: -1, Elapsed: -1, SendOptions: optimistic.SendOptions{ConfirmConflicts: w.confirm}}
-	if w.noLineage {
-		o.NoLineage = true
+func (w workload) play(t *testing.T, seed uint64) optest.Verdicts {
+	s := aztest.New(&aztest.Options{Seed: seed, Latency: optest.Latencies(int64(seed))})
+	p := optest.Property{Service: s, Faults: w.faults, Each: w.operations, OneTry: 7, Naive: w.noLineage}
+	if p.Faults == nil {
+		p.Faults = optest.Unreliable(func(r *aztest.Request) bool { return r.Op == "Put Blob" && r.Header.Get("X-Ms-Meta-Foreign") == "" })
 	}
-	applied, open := 0, 0 // the last operation known to be applied, and one that may be
-	for n := 1; n <= w.operations; n++ {
-		tight := *o
-		if n%7 == 0 {
-			tight.Attempts = 1 // so that conflicts reach the caller, too
+	var foreign sync.WaitGroup
+	stop := make(chan struct{})
+	for b := range w.blobs {
+		name := fmt.Sprintf("ledger-%d.json", b)
+		if _, err := optimistic.Create(t.Context(), blobs.NewJSON[[]int](s.BlockBlob("box", name)), make([]int, w.writers), nil); err != nil {
+			t.Fatal(err)
 		}
-		complain := func(format string, args ...any) {
-			v.Violations = append(v.Violations, fmt.Sprintf("writer %d, operation %d: %s", me, n, fmt.Sprintf(format, args...)))
+		if w.wipes {
+			foreign.Go(func() { wipe(t, s.BlockBlob("box", name), stop) })
 		}
-		var found int
-		_, err := optimistic.Update(ctx, target, func(_ context.Context, l *ledger) error {
-			if found = l.Last[me]; found == n {
-				l.Twice++
-			}
-			l.Last[me] = n
-			return nil
-		}, &tight)
-		v.Operations++
-		if found != applied && (open == 0 || found != open) && found != n {
-			complain("found %d applied last, want %d (or %d)", found, applied, open)
-		}
-		if found == open && open != 0 {
-			applied = open
-		}
-		open = 0
-		switch {
-		case err == nil:
-			v.Success++
-			applied = n
-		case errors.Is(err, optimistic.ErrOutcomeUnknown):
-			v.Unknown++
-			open = n
-			if w.noLineage {
-				// Carry on as a caller does who takes every conflict for a conflict.
-				n--
-			}
-		case errors.Is(err, optimistic.ErrConflict):
-			v.Conflict++
-		default:
-			complain("%v", err)
+		for me := range w.writers {
+			target := blobs.NewJSON[[]int](s.BlockBlob("box", name))
+			p.Writers = append(p.Writers, func(n, attempts int) (found int, err error) {
+				_, err = optimistic.Update(t.Context(), target, func(_ context.Context, last *[]int) error {
+					found, (*last)[me] = (*last)[me], n
+					return nil
+				}, &optimistic.UpdateOptions{Attempts: attempts, Elapsed: -1, SendOptions: optimistic.SendOptions{NoLineage: w.noLineage, ConfirmConflicts: w.confirm}})
+				return found, err
+			})
 		}
 	}
+	v := p.Run()
+	close(stop)
+	foreign.Wait()
 	return v
 }
 
@@ -184,24 +90,14 @@ func wipe(t *testing.T, client *blockblob.Client, stop <-chan struct{}) {
 // writers under lost responses, delayed commits, duplicates and foreign writers that wipe the lineage. Applied at most
 // once always; success means once; conflict means not at all; only unknown may be either.
 func TestNoOperationIsAppliedTwice(t *testing.T) {
-	var all optest.Verdicts
-	seeds, each := uint64(5), 800/optest.RaceScale
+	seeds, each := 5, 800/optest.RaceScale
 	if testing.Short() {
-		seeds, each = 2, min(each, 100)
+		seeds, each = 2, min(each, 40)
 	}
-	for n := range seeds {
-		seed := *optest.FirstSeed + n
-		v := workload{seed: seed, blobs: 8, writers: 4, operations: each, wipes: n > 0, confirm: optimistic.ConfirmAlways}.run(t)
-		for _, violation := range v.Violations {
-			t.Errorf("seed %d: %s", seed, violation)
-		}
-		all.Operations += v.Operations
-		all.Success += v.Success
-		all.Conflict += v.Conflict
-		all.Unknown += v.Unknown
-	}
-	t.Logf("%d operations: %d applied, %d conflicts, %d unknown", all.Operations, all.Success, all.Conflict, all.Unknown)
-	if all.Operations != int(seeds)*8*4*each {
+	all := optest.Holds(t, seeds, func(t *testing.T, seed uint64) optest.Verdicts {
+		return workload{blobs: 8, writers: 4, operations: each, wipes: seed > *optest.FirstSeed, confirm: optimistic.ConfirmAlways}.play(t, seed)
+	})
+	if all.Operations != seeds*8*4*(each+1) {
 		t.Errorf("only %d operations", all.Operations)
 	}
 	if all.Conflict == 0 || all.Unknown == 0 {
@@ -215,8 +111,5 @@ func TestNoOperationIsAppliedTwice(t *testing.T) {
 // TestThePropertyConvictsALoopWithoutLineage switches the lineage off and does what loops without one do: a lost
 // response followed by a conflict is taken for a conflict.
 func TestThePropertyConvictsALoopWithoutLineage(t *testing.T) {
-	v := workload{seed: 1, blobs: 2, writers: 4, operations: 200 / min(optest.RaceScale, 4), noLineage: true}.run(t)
-	if len(v.Violations) == 0 {
-		t.Errorf("%d operations without a lineage, %d unknown: nothing was found", v.Operations, v.Unknown)
-	}
+	optest.Convicts(t, workload{blobs: 2, writers: 4, operations: 200 / min(optest.RaceScale, 4), noLineage: true}.play)
 }

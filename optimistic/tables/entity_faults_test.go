@@ -77,31 +77,27 @@ func rowGone(t *testing.T, client *aztables.Client) int {
 // be either. An insert whose response was lost is not reported that the entity exists.
 func TestEveryEntityWriteUnderEveryFault(t *testing.T) {
 	for _, write := range entityWrites {
-		for name, fault := range optest.Every(aztest.Writes) {
-			t.Run(write.name+"/"+name, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					s, client := optest.Row(t, `{"n":0}`)
-					s.SetFaults(fault)
-					res, err := write.run(t.Context(), client)
-					s.SetFaults()
-					s.Flush()
-					if got := write.applied(t, client); got != 1 {
-						t.Errorf("applied %d times\n%v", got, s.Log())
-					}
-					switch {
-					case err == nil:
-						if write.traceless {
-							return
-						}
-						if _, state := stored(t, client, map[bool]string{true: "new", false: "r"}[write.name == "insert"]); res.ETag != state.ETag && (res.Resolved == 0 || res.ETag != "") {
-							t.Errorf("ETag %s, the entity has %s", res.ETag, state.ETag)
-						}
-					case !write.traceless, !errors.Is(err, optimistic.ErrOutcomeUnknown) && name != "delivered twice":
-						t.Errorf("%+v, %v\n%v", res, err, s.Log())
-					}
-				})
-			})
-		}
+		optest.UnderEvery(t, write.name, aztest.Writes, func(t *testing.T, name string, fault aztest.Fault) {
+			s, client := optest.Row(t, `{"n":0}`)
+			s.SetFaults(fault)
+			res, err := write.run(t.Context(), client)
+			s.SetFaults()
+			s.Flush()
+			if got := write.applied(t, client); got != 1 {
+				t.Errorf("applied %d times\n%v", got, s.Log())
+			}
+			switch {
+			case err == nil:
+				if write.traceless {
+					return
+				}
+				if _, state := stored(t, client, map[bool]string{true: "new", false: "r"}[write.name == "insert"]); res.ETag != state.ETag && (res.Resolved == 0 || res.ETag != "") {
+					t.Errorf("ETag %s, the entity has %s", res.ETag, state.ETag)
+				}
+			case !write.traceless, !errors.Is(err, optimistic.ErrOutcomeUnknown) && name != "delivered twice":
+				t.Errorf("%+v, %v\n%v", res, err, s.Log())
+			}
+		})
 	}
 }
 
@@ -137,141 +133,52 @@ func TestASuccessWithoutAnETagIsResolvedByALook(t *testing.T) {
 	})
 }
 
-// entityWorkload is the property of workload for entities: each writer numbers its operations in a property of its own.
+// entityWorkload is workload for entities, which have a property for each writer.
 type entityWorkload struct {
-	seed              uint64
 	rows, writers     int // writers per row
 	operations        int // per writer
 	noLineage, merges bool
 }
 
-func (w entityWorkload) run(t *testing.T) (v optest.Verdicts) {
-	synctest.Test(t, func(t *testing.T) {
-		var mu sync.Mutex
-		rng := rand.New(rand.NewPCG(w.seed, 11))
-		s := aztest.New(&aztest.Options{Seed: w.seed, Latency: func() time.Duration {
-			mu.Lock()
-			defer mu.Unlock()
-			return time.Duration(1+rng.IntN(9_000_000)) * time.Nanosecond
-		}})
-		for r := range w.rows {
-			if _, err := optimistic.Create(t.Context(), NewEntity[map[string]int](s.Table("ledger"), "p", fmt.Sprint(r)), map[string]int{"twice": 0}, nil); err != nil {
-				t.Fatal(err)
+func (w entityWorkload) play(t *testing.T, seed uint64) optest.Verdicts {
+	s := aztest.New(&aztest.Options{Seed: seed, Latency: optest.Latencies(int64(seed))})
+	p := optest.Property{Service: s, Faults: optest.Unreliable(aztest.Op("Merge Entity", "Update Entity")), Each: w.operations, OneTry: 7, Naive: w.noLineage}
+	for r := range w.rows {
+		if _, err := optimistic.Create(t.Context(), NewEntity[map[string]int](s.Table("ledger"), "p", fmt.Sprint(r)), map[string]int{}, nil); err != nil {
+			t.Fatal(err)
+		}
+		for i := range w.writers {
+			target, me := NewEntity[map[string]int](s.Table("ledger"), "p", fmt.Sprint(r)), fmt.Sprint("w", i)
+			if !w.merges {
+				target.Mode = ReplaceWhole
 			}
-		}
-		s.SetFaults(tableFaults(aztest.Op("Merge Entity", "Update Entity"))...)
-		var wg sync.WaitGroup
-		for r := range w.rows {
-			for i := range w.writers {
-				wg.Go(func() {
-					target := NewEntity[map[string]int](s.Table("ledger"), "p", fmt.Sprint(r))
-					if !w.merges {
-						target.Mode = ReplaceWhole
-					}
-					got := w.writer(target, fmt.Sprint("w", i))
-					mu.Lock()
-					defer mu.Unlock()
-					v.Add(got)
-				})
-			}
-		}
-		wg.Wait()
-		s.SetFaults()
-		s.Flush()
-		for r := range w.rows {
-			final, err := optimistic.Read(t.Context(), NewEntity[map[string]int](s.Table("ledger"), "p", fmt.Sprint(r)), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if n := final.Value["twice"]; n > 0 {
-				v.Violations = append(v.Violations, fmt.Sprintf("row %d: %d changes were applied twice", r, n))
-			}
-		}
-	})
-	return v
-}
-
-func tableFaults(commit func(*aztest.Request) bool) []aztest.Fault {
-	return []aztest.Fault{
-		{Kind: aztest.LoseAnswer, Match: commit, Probability: 0.04},
-		{Kind: aztest.FailAfterCommit, Match: commit, Probability: 0.02},
-		{Kind: aztest.LoseRequest, Match: commit, Probability: 0.02},
-		{Kind: aztest.DelayCommit, Match: commit, Probability: 0.02, Delay: 300 * time.Millisecond},
-		{Kind: aztest.Throttle, Match: commit, Probability: 0.01, RetryAfter: time.Second},
-		{Kind: aztest.AnswerTwice, Match: commit, Probability: 0.02},
-	}
-}
-
-// writer judges each of its operations by what the next one finds.
-func (w entityWorkload) writer(target Entity[map[string]int], me string) (v optest.Verdicts) {
-	applied, open := 0, 0
-	for n := 1; n <= w.operations; n++ {
-		opts := &optimistic.UpdateOptions{Attempts: -1, Elapsed: -1}
-		if n%7 == 0 {
-			opts.Attempts = 1 // so that conflicts reach the caller, too
-		}
-		if w.noLineage {
-			opts.NoLineage = true
-		}
-		found := 0
-		_, err := optimistic.Update(context.Background(), target, func(_ context.Context, m *map[string]int) error {
-			if found = (*m)[me]; found == n {
-				(*m)["twice"]++
-			}
-			(*m)[me] = n
-			return nil
-		}, opts)
-		v.Operations++
-		if found != applied && (open == 0 || found != open) && found != n {
-			v.Violations = append(v.Violations, fmt.Sprintf("%s, operation %d: found %d applied last, want %d (or %d)", me, n, found, applied, open))
-		}
-		if found == open && open != 0 {
-			applied = open
-		}
-		open = 0
-		switch {
-		case err == nil:
-			v.Success++
-			applied = n
-		case errors.Is(err, optimistic.ErrOutcomeUnknown):
-			v.Unknown++
-			open = n
-			if w.noLineage {
-				n-- // as a caller does who takes every conflict for a conflict
-			}
-		case errors.Is(err, optimistic.ErrConflict):
-			v.Conflict++
-		default:
-			v.Violations = append(v.Violations, fmt.Sprintf("%s, operation %d: %v", me, n, err))
+			p.Writers = append(p.Writers, func(n, attempts int) (found int, err error) {
+				_, err = optimistic.Update(t.Context(), target, func(_ context.Context, last *map[string]int) error {
+					found, (*last)[me] = (*last)[me], n
+					return nil
+				}, &optimistic.UpdateOptions{Attempts: attempts, Elapsed: -1, SendOptions: optimistic.SendOptions{NoLineage: w.noLineage}})
+				return found, err
+			})
 		}
 	}
-	return v
+	return p.Run()
 }
 
 func TestNoEntityIsChangedTwice(t *testing.T) {
-	var all optest.Verdicts
 	each := 120 / min(optest.RaceScale, 6)
 	if testing.Short() {
-		each = min(each, 40)
+		each = min(each, 20)
 	}
-	for n := range uint64(2) {
-		seed := *optest.FirstSeed + n
-		v := entityWorkload{seed: seed, rows: 8, writers: 4, operations: each, merges: seed%2 == 0}.run(t)
-		for _, violation := range v.Violations {
-			t.Errorf("seed %d: %s", seed, violation)
-		}
-		all.Add(v)
-	}
-	t.Logf("%d operations: %d applied, %d conflicts, %d unknown", all.Operations, all.Success, all.Conflict, all.Unknown)
+	all := optest.Holds(t, 2, func(t *testing.T, seed uint64) optest.Verdicts {
+		return entityWorkload{rows: 8, writers: 4, operations: each, merges: seed%2 == 0}.play(t, seed)
+	})
 	if all.Conflict == 0 || all.Success < all.Operations*3/4 {
 		t.Errorf("the workload is too tame, or too wild: %+v", all)
 	}
 }
 
 func TestThePropertyOfEntitiesConvictsALoopWithoutLineage(t *testing.T) {
-	if v := (entityWorkload{seed: 1, rows: 2, writers: 4, operations: 60, noLineage: true, merges: true}).run(t); len(v.Violations) == 0 {
-		t.Errorf("%d operations without a lineage, %d unknown: nothing was found", v.Operations, v.Unknown)
-	}
+	optest.Convicts(t, entityWorkload{rows: 2, writers: 4, operations: 60, noLineage: true, merges: true}.play)
 }
 
 // entityHistory runs a few clients on one counter under faults. With dropIfMatch the condition is lost on the way.
@@ -286,7 +193,7 @@ func entityHistory(t *testing.T, seed uint64, dropIfMatch bool) []history.Call {
 			return time.Duration(1+rng.IntN(5_000_000)) * time.Nanosecond
 		}})
 		optest.Insert(t, s.Table("orders"), "r", `{"n":0}`)
-		s.SetFaults(tableFaults(aztest.Op("Merge Entity"))...)
+		s.SetFaults(optest.Unreliable(aztest.Op("Merge Entity"))...)
 		var wg sync.WaitGroup
 		for c := range 4 {
 			wg.Go(func() {
@@ -326,7 +233,11 @@ func entityHistory(t *testing.T, seed uint64, dropIfMatch bool) []history.Call {
 }
 
 func TestHistoriesOfEntitiesAreLinearizable(t *testing.T) {
-	for seed := range uint64(60) {
+	histories := uint64(60)
+	if testing.Short() {
+		histories = 15
+	}
+	for seed := range histories {
 		if err := history.Linearizable(entityHistory(t, seed, false), optest.JudgeTime); err != nil {
 			t.Errorf("seed %d: %v", seed, err)
 		}

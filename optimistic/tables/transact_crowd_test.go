@@ -25,7 +25,7 @@ func TestACrowdOfTransactionsLeavesNothingUnknown(t *testing.T) {
 		optest.Insert(t, s.Table("t"), "total", `{"n":0}`)
 		clients, each := 500, 2 // of fewer, none waits for longer than the least lineage reaches
 		if testing.Short() {
-			clients, each = 144, 4
+			clients, each = 144, 2
 		}
 		var all sync.WaitGroup
 		var mu sync.Mutex

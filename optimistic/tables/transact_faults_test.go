@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -96,45 +95,37 @@ var errAlreadyGone = errors.New("gone already")
 // have an unknown outcome.
 func TestEveryTransactionUnderEveryFault(t *testing.T) {
 	for _, tt := range transactions {
-		for name, fault := range optest.Every(aztest.Writes) {
-			t.Run(tt.name+"/"+name, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					s, client := bank(t)
-					s.SetFaults(fault)
-					res, err := Transact(t.Context(), client, "p", tt.change, &TransactOptions{SendOptions: optest.Recreate})
-					s.SetFaults()
-					s.Flush()
-					if got := balances(t, client, "a", "b", "c", "x"); !slices.Equal(got, tt.want) {
-						t.Errorf("balances %v, want %v\n%v", got, tt.want, s.Log())
-					}
-					open := errors.Is(err, optimistic.ErrOutcomeUnknown) || name == "delivered twice"
-					if err != nil && (!tt.traceless || !open) {
-						t.Errorf("%+v, %v\n%v", res, err, s.Log())
-					}
-					if err == nil && !res.Changed {
-						t.Errorf("%+v\n%v", res, s.Log())
-					}
-				})
-			})
-		}
+		optest.UnderEvery(t, tt.name, aztest.Writes, func(t *testing.T, name string, fault aztest.Fault) {
+			s, client := bank(t)
+			s.SetFaults(fault)
+			res, err := Transact(t.Context(), client, "p", tt.change, &TransactOptions{SendOptions: optest.Recreate})
+			s.SetFaults()
+			s.Flush()
+			if got := balances(t, client, "a", "b", "c", "x"); !slices.Equal(got, tt.want) {
+				t.Errorf("balances %v, want %v\n%v", got, tt.want, s.Log())
+			}
+			open := errors.Is(err, optimistic.ErrOutcomeUnknown) || name == "delivered twice"
+			if err != nil && (!tt.traceless || !open) {
+				t.Errorf("%+v, %v\n%v", res, err, s.Log())
+			}
+			if err == nil && !res.Changed {
+				t.Errorf("%+v\n%v", res, s.Log())
+			}
+		})
 	}
 }
 
 // TestFaultsOfReadsInATransaction: a read can be repeated.
 func TestFaultsOfReadsInATransaction(t *testing.T) {
-	for name, fault := range optest.Every(aztest.Op("Query Entities")) {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s, client := bank(t)
-				s.SetFaults(fault)
-				res, err := Transact(t.Context(), client, "p", move(30), nil)
-				s.SetFaults()
-				if got := balances(t, client, "a", "b"); err != nil || res.Ambiguous != 0 || !slices.Equal(got, []int{70, 130}) {
-					t.Errorf("%+v, %v, %v", res, err, got)
-				}
-			})
-		})
-	}
+	optest.UnderEvery(t, "query", aztest.Op("Query Entities"), func(t *testing.T, _ string, fault aztest.Fault) {
+		s, client := bank(t)
+		s.SetFaults(fault)
+		res, err := Transact(t.Context(), client, "p", move(30), nil)
+		s.SetFaults()
+		if got := balances(t, client, "a", "b"); err != nil || res.Ambiguous != 0 || !slices.Equal(got, []int{70, 130}) {
+			t.Errorf("%+v, %v, %v", res, err, got)
+		}
+	})
 }
 
 // TestALostTransactionIsResolvedByAnyOfItsEntities: others delete or overwrite some of what it wrote before it can look.
@@ -312,138 +303,74 @@ func TestATransactionIsResolvedWhenItsCallerGivesUp(t *testing.T) {
 // transfers is the property for transactions: writers move money between random accounts and number their transfers in
 // a row of their own. No transfer happens twice or by half, and no money is made.
 type transfers struct {
-	seed                 uint64
 	writers, each, among int
 	noLineage            bool
 }
 
-func (w transfers) run(t *testing.T) (v optest.Verdicts) {
-	synctest.Test(t, func(t *testing.T) {
-		var mu sync.Mutex
-		rng := rand.New(rand.NewPCG(w.seed, 17))
-		s := aztest.New(&aztest.Options{Seed: w.seed, Latency: func() time.Duration {
-			mu.Lock()
-			defer mu.Unlock()
-			return time.Duration(1+rng.IntN(9_000_000)) * time.Nanosecond
-		}})
-		for i := range w.among {
-			if _, err := optimistic.Create(t.Context(), NewEntity[account](s.Table("bank"), "p", fmt.Sprint("a", i)), account{Balance: 1000}, nil); err != nil {
-				t.Fatal(err)
-			}
+func (w transfers) play(t *testing.T, seed uint64) optest.Verdicts {
+	s := aztest.New(&aztest.Options{Seed: seed, Latency: optest.Latencies(int64(seed))})
+	p := optest.Property{Service: s, Faults: optest.Unreliable(aztest.Op("Entity Group Transaction")), Each: w.each, OneTry: 3, Naive: w.noLineage}
+	for i := range w.among {
+		if _, err := optimistic.Create(t.Context(), NewEntity[account](s.Table("bank"), "p", fmt.Sprint("a", i)), account{Balance: 1000}, nil); err != nil {
+			t.Fatal(err)
 		}
-		s.SetFaults(tableFaults(aztest.Op("Entity Group Transaction"))...)
-		var wg sync.WaitGroup
-		for i := range w.writers {
-			wg.Go(func() {
-				got := w.writer(s.Table("bank"), i)
-				mu.Lock()
-				defer mu.Unlock()
-				v.Add(got)
-			})
+	}
+	for i := range w.writers {
+		client, rng := s.Table("bank"), rand.New(rand.NewPCG(seed, uint64(i)))
+		p.Writers = append(p.Writers, func(n, attempts int) (found int, err error) {
+			from, to := fmt.Sprint("a", rng.IntN(w.among)), fmt.Sprint("a", rng.IntN(w.among))
+			_, err = Transact(t.Context(), client, "p", transfer(from, to, fmt.Sprint("w", i), n, &found),
+				&TransactOptions{Attempts: attempts, Elapsed: -1, SendOptions: optimistic.SendOptions{NoLineage: w.noLineage}})
+			return found, err
+		})
+	}
+	v, sum := p.Run(), 0
+	for i := range w.among {
+		final, err := optimistic.Read(t.Context(), NewEntity[account](s.Table("bank"), "p", fmt.Sprint("a", i)), nil)
+		if err != nil {
+			t.Fatal(err)
 		}
-		wg.Wait()
-		s.SetFaults()
-		s.Flush()
-		sum := 0
-		for i := range w.among {
-			final, err := optimistic.Read(t.Context(), NewEntity[account](s.Table("bank"), "p", fmt.Sprint("a", i)), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			sum += final.Value.Balance
-		}
-		if sum != 1000*w.among {
-			v.Violations = append(v.Violations, fmt.Sprintf("there is %d, and was %d", sum, 1000*w.among))
-		}
-	})
+		sum += final.Value.Balance
+	}
+	if sum != 1000*w.among {
+		v.Violations = append(v.Violations, fmt.Sprintf("there is %d, and was %d", sum, 1000*w.among))
+	}
 	return v
 }
 
-func (w transfers) writer(client *aztables.Client, me int) (v optest.Verdicts) {
-	rng := rand.New(rand.NewPCG(w.seed, uint64(me)))
-	own := fmt.Sprint("w", me)
-	applied, open := 0, 0
-	for n := 1; n <= w.each; n++ {
-		opts := &TransactOptions{Attempts: -1, Elapsed: -1}
-		if w.noLineage {
-			opts.NoLineage = true
+// transfer moves 1 from an account to another one, and counts it in the row own.
+func transfer(from, to, own string, n int, found *int) func(context.Context, *Tx) error {
+	return func(ctx context.Context, tx *Tx) error {
+		var last optest.Counter
+		if _, err := tx.Get(ctx, own, &last); err != nil {
+			return err
 		}
-		if n%3 == 0 {
-			opts.Attempts = 1 // so that conflicts reach the caller, too
-		}
-		from, to := fmt.Sprint("a", rng.IntN(w.among)), fmt.Sprint("a", rng.IntN(w.among))
-		found := 0
-		_, err := Transact(context.Background(), client, "p", func(ctx context.Context, tx *Tx) error {
-			var last struct {
-				N int `json:"n"`
+		*found = last.N
+		for row, amount := range map[string]int{from: -1, to: +1} {
+			var a account
+			if from == to {
+				amount = 0
 			}
-			if _, err := tx.Get(ctx, own, &last); err != nil {
+			if _, err := tx.Get(ctx, row, &a); err != nil {
 				return err
 			}
-			found, last.N = last.N, n
-			for row, amount := range map[string]int{from: -1, to: +1} {
-				var a account
-				if from == to {
-					amount = 0
-				}
-				if _, err := tx.Get(ctx, row, &a); err != nil {
-					return err
-				}
-				a.Balance += amount
-				if err := tx.Update(row, a); err != nil {
-					return err
-				}
+			a.Balance += amount
+			if err := tx.Update(row, a); err != nil {
+				return err
 			}
-			return tx.Put(own, last)
-		}, opts)
-		v.Operations++
-		switch {
-		case found == n:
-			v.Violations = append(v.Violations, fmt.Sprintf("%s: transfer %d was about to be made twice", own, n))
-		case found != applied && (open == 0 || found != open):
-			v.Violations = append(v.Violations, fmt.Sprintf("%s, transfer %d: found %d made last, want %d (or %d)", own, n, found, applied, open))
 		}
-		if found == open && open != 0 {
-			applied = open
-		}
-		open = 0
-		switch {
-		case err == nil:
-			v.Success++
-			applied = n
-		case errors.Is(err, optimistic.ErrOutcomeUnknown):
-			v.Unknown++
-			if open = n; w.noLineage {
-				n--
-			}
-		case errors.Is(err, optimistic.ErrConflict):
-			v.Conflict++
-		default:
-			v.Violations = append(v.Violations, fmt.Sprintf("%s, transfer %d: %v", own, n, err))
-		}
+		return tx.Put(own, optest.Counter{N: n})
 	}
-	return v
 }
 
 func TestNoTransferIsMadeTwiceOrByHalf(t *testing.T) {
-	var all optest.Verdicts
-	each := map[bool]int{true: 12, false: 40 / min(optest.RaceScale, 6)}[testing.Short() && optest.RaceScale == 1]
-	for n := range uint64(2) {
-		seed := *optest.FirstSeed + n
-		v := transfers{seed: seed, writers: 32, each: each, among: 8}.run(t)
-		for _, violation := range v.Violations {
-			t.Errorf("seed %d: %s", seed, violation)
-		}
-		all.Add(v)
-	}
-	t.Logf("%d transfers: %d made, %d conflicts, %d unknown", all.Operations, all.Success, all.Conflict, all.Unknown)
+	each := map[bool]int{true: 8, false: 40 / min(optest.RaceScale, 6)}[testing.Short() && optest.RaceScale == 1]
+	all := optest.Holds(t, 2, transfers{writers: 32, each: each, among: 8}.play)
 	if all.Conflict == 0 || all.Success < all.Operations/2 {
 		t.Errorf("the workload is too tame, or too wild: %+v", all)
 	}
 }
 
 func TestThePropertyOfTransactionsConvictsALoopWithoutLineage(t *testing.T) {
-	if v := (transfers{seed: 1, writers: 4, each: 60, among: 3, noLineage: true}).run(t); len(v.Violations) == 0 {
-		t.Errorf("%d transfers without a lineage, %d unknown: nothing was found", v.Operations, v.Unknown)
-	}
+	optest.Convicts(t, transfers{writers: 4, each: 60, among: 3, noLineage: true}.play)
 }

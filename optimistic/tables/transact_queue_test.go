@@ -144,41 +144,38 @@ func wipeLog(t *testing.T, s *aztest.Service) { overwrite("log")(t, s.Table("ban
 
 // production is the property: producers put one job at a time and count it in a row that all share, consumers take it. No
 // producer's job counts twice.
-type production struct {
-	seed            uint64
-	producers, each int
-}
+type production struct{ producers, each int }
 
-func (w production) run(t *testing.T) (v optest.Verdicts) {
-	synctest.Test(t, func(t *testing.T) {
-		s := aztest.New(&aztest.Options{Seed: w.seed, Latency: optest.Latencies(int64(w.seed))})
-		if _, err := optimistic.Create(t.Context(), NewEntity[jobs](s.Table("bank"), "p", "log"), jobs{}, nil); err != nil {
-			t.Fatal(err)
-		}
-		s.SetFaults(tableFaults(aztest.Op("Entity Group Transaction"))...)
-		ctx, stop := context.WithCancel(context.Background())
-		var mu sync.Mutex
-		var producers, consumers sync.WaitGroup
-		for i := range w.producers {
-			producers.Go(func() {
-				got := w.produce(s, i)
-				mu.Lock()
-				defer mu.Unlock()
-				v.Add(got)
-			})
-		}
-		for i := range 3 {
-			consumers.Go(func() { w.consume(ctx, s, i) })
-		}
-		producers.Wait()
-		stop()
-		consumers.Wait()
-	})
+func (w production) play(t *testing.T, seed uint64) optest.Verdicts {
+	s := aztest.New(&aztest.Options{Seed: seed, Latency: optest.Latencies(int64(seed))})
+	if _, err := optimistic.Create(t.Context(), NewEntity[jobs](s.Table("bank"), "p", "log"), jobs{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	p := optest.Property{Service: s, Faults: optest.Unreliable(aztest.Op("Entity Group Transaction")), Each: w.each, OneTry: w.each + 1}
+	for i := range w.producers {
+		client := s.Table("bank")
+		p.Writers = append(p.Writers, func(n, attempts int) (found int, err error) {
+			res, err := Transact(t.Context(), client, "p", putJob(fmt.Sprint("producer", i), n, &found),
+				&TransactOptions{Attempts: attempts, Elapsed: -1, SendOptions: optimistic.SendOptions{TryTimeout: time.Second}})
+			if err == nil && !res.Changed {
+				err = optimistic.ErrSkip // another job waits
+			}
+			return found, err
+		})
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var consumers sync.WaitGroup
+	for i := range 3 {
+		consumers.Go(func() { consume(ctx, s, rand.New(rand.NewPCG(seed, uint64(100+i)))) })
+	}
+	v := p.Run()
+	stop()
+	consumers.Wait()
 	return v
 }
 
-func (w production) consume(ctx context.Context, s *aztest.Service, me int) {
-	client, rng := s.Table("bank"), rand.New(rand.NewPCG(w.seed, uint64(100+me)))
+func consume(ctx context.Context, s *aztest.Service, rng *rand.Rand) {
+	client := s.Table("bank")
 	for ctx.Err() == nil {
 		_, _ = Transact(ctx, client, "p", func(ctx context.Context, tx *Tx) error {
 			if waits, err := tx.Get(ctx, "job", nil); err != nil || !waits {
@@ -190,55 +187,12 @@ func (w production) consume(ctx context.Context, s *aztest.Service, me int) {
 	}
 }
 
-func (w production) produce(s *aztest.Service, i int) (v optest.Verdicts) {
-	client, me := s.Table("bank"), fmt.Sprint("producer", i)
-	applied, open := 0, 0
-	for n := 1; n <= w.each; {
-		found := 0
-		o := &TransactOptions{Attempts: -1, Elapsed: -1, SendOptions: optimistic.SendOptions{TryTimeout: time.Second}}
-		res, err := Transact(context.Background(), client, "p", putJob(me, n, &found), o)
-		if found != applied && (open == 0 || found != open) {
-			v.Violations = append(v.Violations, fmt.Sprintf("%s, job %d: found %d put last, want %d (or %d): %+v, %v", me, n, found, applied, open, res, err))
-		}
-		if found == open && open != 0 {
-			applied = open
-		}
-		open = 0
-		switch {
-		case err == nil && !res.Changed:
-			continue // another job waits
-		case err == nil:
-			v.Success++
-			applied = n
-		case errors.Is(err, optimistic.ErrOutcomeUnknown):
-			v.Unknown++
-			open = n
-		case errors.Is(err, optimistic.ErrConflict):
-			v.Conflict++
-		default:
-			v.Violations = append(v.Violations, fmt.Sprintf("%s, job %d: %v", me, n, err))
-		}
-		v.Operations++
-		n++
-	}
-	return v
-}
-
 func TestNoJobIsPutTwice(t *testing.T) {
-	var all optest.Verdicts
-	seeds := uint64(3)
+	seeds, each := 3, 100/min(optest.RaceScale, 4)
 	if testing.Short() {
-		seeds = 1
+		seeds, each = 1, min(each, 40)
 	}
-	for n := range seeds {
-		seed := *optest.FirstSeed + n
-		v := production{seed: seed, producers: 6, each: 100 / min(optest.RaceScale, 4)}.run(t)
-		for _, violation := range v.Violations {
-			t.Errorf("seed %d: %s", seed, violation)
-		}
-		all.Add(v)
-	}
-	t.Logf("%d jobs: %d put, %d conflicts, %d unknown", all.Operations, all.Success, all.Conflict, all.Unknown)
+	all := optest.Holds(t, seeds, production{producers: 6, each: each}.play)
 	if all.Success < all.Operations/2 {
 		t.Errorf("too wild: %+v", all)
 	}

@@ -68,18 +68,3 @@ func (DropCondition) Do(r *policy.Request) (*http.Response, error) {
 
 // FirstSeed varies the faults of the long tests: go test ./optimistic -args -seed 1000.
 var FirstSeed = flag.Uint64("seed", 0, "first seed of the long tests")
-
-// Verdicts counts the outcomes in a run of a property test.
-type Verdicts struct {
-	Operations, Success, Conflict, Unknown int
-	Violations                             []string
-}
-
-// Add adds the counts of other.
-func (v *Verdicts) Add(other Verdicts) {
-	v.Operations += other.Operations
-	v.Success += other.Success
-	v.Conflict += other.Conflict
-	v.Unknown += other.Unknown
-	v.Violations = append(v.Violations, other.Violations...)
-}
