@@ -172,12 +172,10 @@ func TestAnOpenOutcomeStaysOnItsShard(t *testing.T) {
 	})
 }
 
-// played runs a few processes that add 1 and sum under faults, and returns their calls and results. Of additions of 1
-// every sum is one that the counter had in between, so the judge of a plain number judges the shards.
-func played(t *testing.T, seed uint64, broken bool) []history.Call {
-	var r optest.Recorder
-	synctest.Test(t, func(t *testing.T) {
-		s := aztest.New(&aztest.Options{Seed: seed, Latency: optest.Latencies(int64(seed))})
+// played is a history of additions and sums. Of additions of 1 every sum is one that the counter had in between, so the judge of a plain
+// number judges the shards.
+func played(broken bool) optest.Played {
+	return optest.Played{Changes: history.Add, Match: aztest.Op("Put Blob"), Make: func(t *testing.T, s *aztest.Service) func() optest.Does {
 		at := inBlobs(s)
 		made(t, at, 2)
 		if broken {
@@ -186,42 +184,17 @@ func played(t *testing.T, seed uint64, broken bool) []history.Call {
 				return blobs.NewJSON[sharded.Part](box.NewBlockBlobClient(name))
 			}
 		}
-		commit := aztest.Op("Put Blob")
-		s.SetFaults(
-			aztest.Fault{Kind: aztest.LoseAnswer, Match: commit, Probability: 0.1},
-			aztest.Fault{Kind: aztest.FailAfterCommit, Match: commit, Probability: 0.05},
-			aztest.Fault{Kind: aztest.DelayCommit, Match: commit, Probability: 0.05, Delay: 100 * time.Millisecond},
-			aztest.Fault{Kind: aztest.AnswerTwice, Match: commit, Probability: 0.05},
-		)
-		var wg sync.WaitGroup
-		for i := range 4 {
-			wg.Go(func() {
-				c := open(t, at)
-				for n := range 6 {
-					in := history.Call{Client: i, Kind: history.Add, Value: 1}
-					if (n+i)%3 == 2 {
-						in.Kind = history.Read
-					}
-					if err := r.Do(in, func() (int, error) {
-						if in.Kind == history.Read {
-							sum, err := c.Get(t.Context())
-							return int(sum.Value), err
-						}
-						return 0, optest.ErrorOf(c.Add(t.Context(), 1, nil))
-					}); err != nil {
-						t.Errorf("process %d: %v", i, err)
-					}
+		return func() optest.Does {
+			c := open(t, at)
+			return func(ctx context.Context, call history.Call) (int, error) {
+				if call.Kind == history.Read {
+					sum, err := c.Get(ctx)
+					return int(sum.Value), err
 				}
-			})
+				return 0, optest.ErrorOf(c.Add(ctx, 1, nil))
+			}
 		}
-		wg.Wait()
-		s.SetFaults()
-		s.Flush()
-		if err := r.Do(history.Call{Client: 99, Kind: history.Read}, func() (int, error) { return int(total(t, open(t, at))), nil }); err != nil {
-			t.Error(err)
-		}
-	})
-	return r.Calls
+	}}
 }
 
 // unconditional returns a client whose pipeline takes the condition off every write.
@@ -242,32 +215,8 @@ func unconditional(t *testing.T, s *aztest.Service) *container.Client {
 
 // TestHistoriesOfACounterAreExplained judges the sums that processes saw under faults.
 func TestHistoriesOfACounterAreExplained(t *testing.T) {
-	open, histories := 0, uint64(100/optest.RaceScale)
-	for n := range histories {
-		seed := *optest.FirstSeed + n
-		calls := played(t, seed, false)
-		for _, c := range calls {
-			if c.To == history.Open {
-				open++
-			}
-		}
-		if err := history.Linearizable(calls, optest.JudgeTime); err != nil {
-			t.Errorf("seed %d: %v", seed, err)
-		}
-	}
-	t.Logf("%d histories, %d additions with an unknown outcome", histories, open)
+	played(false).Explained(t, 100/optest.RaceScale)
 }
 
 // TestTheJudgeConvictsALostCondition plants the bug that the judge is there for.
-func TestTheJudgeConvictsALostCondition(t *testing.T) {
-	convicted := 0
-	const histories = 10
-	for seed := range uint64(histories) {
-		if optest.Convicted(played(t, seed, true)) {
-			convicted++
-		}
-	}
-	if convicted < histories*7/10 {
-		t.Errorf("%d of %d histories without conditions were convicted", convicted, histories)
-	}
-}
+func TestTheJudgeConvictsALostCondition(t *testing.T) { played(true).Convicted(t) }

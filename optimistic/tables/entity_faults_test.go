@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
-	"sync"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/aztables"
@@ -181,81 +178,29 @@ func TestThePropertyOfEntitiesConvictsALoopWithoutLineage(t *testing.T) {
 	optest.Convicts(t, entityWorkload{rows: 2, writers: 4, operations: 60, noLineage: true, merges: true}.play)
 }
 
-// entityHistory runs a few clients on one counter under faults. With dropIfMatch the condition is lost on the way.
-func entityHistory(t *testing.T, seed uint64, dropIfMatch bool) []history.Call {
-	var r optest.Recorder
-	synctest.Test(t, func(t *testing.T) {
-		var mu sync.Mutex
-		rng := rand.New(rand.NewPCG(seed, 13))
-		s := aztest.New(&aztest.Options{Seed: seed, Latency: func() time.Duration {
-			mu.Lock()
-			defer mu.Unlock()
-			return time.Duration(1+rng.IntN(5_000_000)) * time.Nanosecond
-		}})
+// entityHistory is a history of an entity. With dropIfMatch the condition is lost on the way.
+func entityHistory(dropIfMatch bool) optest.Played {
+	return optest.Played{Changes: history.Add, Match: aztest.Op("Merge Entity"), Make: func(t *testing.T, s *aztest.Service) func() optest.Does {
 		optest.Insert(t, s.Table("orders"), "r", `{"n":0}`)
-		s.SetFaults(optest.Unreliable(aztest.Op("Merge Entity"))...)
-		var wg sync.WaitGroup
-		for c := range 4 {
-			wg.Go(func() {
-				target := NewEntity[optest.Counter](s.Table("orders"), "p", "r")
-				if dropIfMatch {
-					target.Client = tableVia(t, s, "orders", optest.DropCondition{})
-				}
-				for n := range 8 {
-					in := history.Call{Client: c, Kind: history.Add, Value: 1}
-					if (n+c)%4 == 3 {
-						in.Kind = history.Read
-					}
-					if err := r.Do(in, func() (int, error) {
-						if in.Kind == history.Read {
-							v, err := optimistic.Read(context.Background(), target, nil)
-							if err != nil {
-								return 0, err
-							}
-							return v.Value.N, nil
-						}
-						_, err := optimistic.Update(context.Background(), target, optest.Increment, &optimistic.UpdateOptions{Attempts: 6})
-						return 0, err
-					}); err != nil {
-						t.Errorf("client %d: %v", c, err)
-					}
-				}
-			})
+		return func() optest.Does {
+			target := NewEntity[optest.Counter](s.Table("orders"), "p", "r")
+			if dropIfMatch {
+				target.Client = tableVia(t, s, "orders", optest.DropCondition{})
+			}
+			return optest.Counting(target)
 		}
-		wg.Wait()
-		s.SetFaults()
-		s.Flush()
-		if err := r.Do(history.Call{Client: 99, Kind: history.Read}, func() (int, error) { return optest.Number(t, s.Table("orders"), "r"), nil }); err != nil {
-			t.Error(err)
-		}
-	})
-	return r.Calls
+	}}
 }
 
 func TestHistoriesOfEntitiesAreLinearizable(t *testing.T) {
-	histories := uint64(60)
+	histories := 60
 	if testing.Short() {
 		histories = 15
 	}
-	for seed := range histories {
-		if err := history.Linearizable(entityHistory(t, seed, false), optest.JudgeTime); err != nil {
-			t.Errorf("seed %d: %v", seed, err)
-		}
-	}
+	entityHistory(false).Explained(t, histories)
 }
 
-func TestTheJudgeConvictsAnEntityWithoutCondition(t *testing.T) {
-	convicted := 0
-	const histories = 10
-	for seed := range uint64(histories) {
-		if optest.Convicted(entityHistory(t, seed, true)) {
-			convicted++
-		}
-	}
-	if convicted < histories*8/10 {
-		t.Errorf("%d of %d histories without If-Match were convicted", convicted, histories)
-	}
-}
+func TestTheJudgeConvictsAnEntityWithoutCondition(t *testing.T) { entityHistory(true).Convicted(t) }
 
 // tableVia returns a client whose requests, each try of them, pass through p.
 func tableVia(t *testing.T, s *aztest.Service, name string, p policy.Policy) *aztables.Client {
