@@ -17,7 +17,7 @@ import (
 func TestUpdateAllocatesLittleMoreThanItsRequests(t *testing.T) {
 	runs := 20
 	if testing.Short() {
-		runs = 5
+		runs = 10
 	}
 	s := aztest.New(nil)
 	for _, p := range pairs(s, testing.Short()) {

@@ -51,6 +51,9 @@ func (c crowd) String() string {
 // gather lets n processes take turns for a while, after a time of settling. dies is the share of the calls that die while they wait.
 func gather(t *testing.T, seed uint64, n int, section, settle, span time.Duration, dies float64, take func(ctx context.Context, k *pessimistic.Locker, i int) (*pessimistic.Hold, error)) (out crowd) {
 	t.Helper()
+	if testing.Short() {
+		span /= 2
+	}
 	synctest.Test(t, func(t *testing.T) {
 		w := pesstest.New(t, pesstest.WithLatency(seed))
 		ctx, stop := context.WithTimeout(t.Context(), settle+span)
