@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -76,9 +77,10 @@ func TestTurnsAndTenTagsUnderEveryFault(t *testing.T) {
 // property has writers that each count in a number of their own.
 func (r rig) property(t *testing.T, each int, faults ...aztest.Fault) optest.Verdicts {
 	p := optest.Property{Service: r.Service, Faults: faults, Each: each, OneTry: 5}
+	var conflicts atomic.Int64 // also those that an update deals with itself
 	for me := range slots {
 		p.Writers = append(p.Writers, func(n, attempts int) (found int, err error) {
-			_, err = r.update(t.Context(), func(numbers []int) {
+			res, err := r.update(t.Context(), func(numbers []int) {
 				found, numbers[me] = numbers[me], n
 			}, &optimistic.UpdateOptions{
 				// The waits are short, because tags and pages remember only 14 writes, and a duplicate can be recognized only
@@ -86,10 +88,13 @@ func (r rig) property(t *testing.T, each int, faults ...aztest.Fault) optest.Ver
 				Attempts: attempts, Elapsed: -1, Backoff: retry.Backoff{Base: 5 * time.Millisecond, Cap: 40 * time.Millisecond},
 				SendOptions: optimistic.SendOptions{Pause: retry.Backoff{Base: 10 * time.Millisecond, Cap: 50 * time.Millisecond}},
 			})
+			conflicts.Add(int64(res.Conflicts))
 			return found, err
 		})
 	}
-	return p.Run()
+	v := p.Run()
+	v.Conflict = int(conflicts.Load())
+	return v
 }
 
 // TestNoTargetAppliesAnOperationTwice is the promise as a property, for each target that makes it.
