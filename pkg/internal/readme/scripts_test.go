@@ -76,7 +76,7 @@ func leavesOutRaces(t *testing.T, file string) bool {
 	return constraint.Match(text) && strings.Contains(string(text), "\nfunc Test")
 }
 
-// asks reports whether a function of a file, other than a benchmark, calls testing.Short.
+// asks reports whether a function of a file, other than a benchmark, calls testing.Short, or outages.Each, which calls it.
 func asks(t *testing.T, file string) (found bool) {
 	f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
 	if err != nil {
@@ -88,9 +88,9 @@ func asks(t *testing.T, file string) (found bool) {
 			continue
 		}
 		ast.Inspect(decl, func(n ast.Node) bool {
-			if s, ok := n.(*ast.SelectorExpr); ok && s.Sel.Name == "Short" {
-				if x, ok := s.X.(*ast.Ident); ok && x.Name == "testing" {
-					found = true
+			if s, ok := n.(*ast.SelectorExpr); ok {
+				if x, ok := s.X.(*ast.Ident); ok {
+					found = found || x.Name == "testing" && s.Sel.Name == "Short" || x.Name == "outages" && s.Sel.Name == "Each"
 				}
 			}
 			return !found
