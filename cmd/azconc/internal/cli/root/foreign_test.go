@@ -116,6 +116,7 @@ func recorded(s policy.Transporter, into *sync.Map) transport {
 // service's. go's client would follow 301 and 302 and turn a PUT into a GET, so that a write that never happened was reported as
 // done; and the SDK takes a login page for an empty list, which blob list did not survive.
 func TestNoCommandBelievesAStranger(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob(filepath.Join("testdata", "results", "*.txt"))
 	if err != nil {
 		t.Fatal(err)

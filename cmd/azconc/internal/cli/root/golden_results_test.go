@@ -55,6 +55,7 @@ var untranscribed = map[string]string{
 //
 // All other lines are what is compared, and -update rewrites them.
 func TestGoldenResults(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob(filepath.Join("testdata", "results", "*.txt"))
 	if err != nil || len(files) == 0 {
 		t.Fatal("no transcripts", err)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -57,9 +58,16 @@ func commands() []*cobra.Command {
 	return all
 }
 
+var tree = sync.OnceValue(func() *cobra.Command { return commands()[0] })
+
+// finding is locked while a command is found: cobra then adds its parents' flags to it.
+var finding sync.Mutex
+
 // leaf finds the command that args run.
 func leaf(args []string) *cobra.Command {
-	cmd, _, err := commands()[0].Find(args)
+	finding.Lock()
+	defer finding.Unlock()
+	cmd, _, err := tree().Find(args)
 	if err != nil {
 		return nil
 	}

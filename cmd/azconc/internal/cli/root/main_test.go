@@ -2,6 +2,7 @@ package root
 
 import (
 	"os"
+	"runtime/debug"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -13,5 +14,6 @@ func TestMain(m *testing.M) {
 	if proc.Watchdog(os.Args) {
 		return
 	}
+	debug.SetGCPercent(800) // thousands of command lines make little that lasts, and much that does not
 	goleak.VerifyTestMain(m)
 }

@@ -97,7 +97,7 @@ func TestEachGoCallNeedsTheRightsOfItsVerb(t *testing.T) {
 			if len(needs) == 0 {
 				t.Fatal("the table of rights has no", c.verb)
 			}
-			wire := prepared(t, rightsRow{}, needs).wire
+			wire, _ := prepared(t, rightsRow{}).limit(t, needs)
 			o := azcore.ClientOptions{Transport: wire, Retry: policy.RetryOptions{MaxRetries: -1}}
 			jobs, err := container.NewClientWithNoCredential("http://127.0.0.1:10000/"+aztest.Account+"/jobs", &container.ClientOptions{ClientOptions: o})
 			if err != nil {
