@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/azconc/azconc/pkg/azurite/azuritetest"
 )
 
 // noChange is in a plan for a state that is as the configuration says.
@@ -21,9 +23,9 @@ func TestOpenTofuGoesFromAzurermToAzconcAndBack(t *testing.T) {
 	for name, service := range map[string]func(*testing.T, *infra) http.Handler{
 		"in memory": func(_ *testing.T, i *infra) http.Handler { return hosted(i.service.BlobHandler()) },
 		"azurite": func(t *testing.T, i *infra) http.Handler { // it verifies the signatures
-			server := startAzurite(t)
-			i.env = append(i.env, "AZURE_STORAGE_CONNECTION_STRING="+connectionTo(server.BlobURL, server.TableURL))
-			to, err := url.Parse(server.BlobURL)
+			account := azuritetest.Account(t)
+			i.env = append(i.env, "AZURE_STORAGE_CONNECTION_STRING="+account.ConnectionString())
+			to, err := url.Parse(account.BlobURL)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -4,7 +4,6 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
-	"strings"
 	"testing"
 
 	"github.com/azconc/azconc/pkg/aztest"
@@ -12,8 +11,11 @@ import (
 	"github.com/azconc/azconc/pkg/azurite/azuritetest"
 )
 
-func connectionTo(blobs, tables string) string {
-	return aztest.ConnectionString(strings.TrimSuffix(blobs, "/")) + "TableEndpoint=" + strings.TrimSuffix(tables, "/") + ";"
+// lossy returns the connection string of an account whose blobs and tables are behind a way that loses responses.
+func lossy(t *testing.T, account azurite.Account) string {
+	t.Helper()
+	account.BlobURL, account.TableURL = lossyWay(t, account.BlobURL), lossyWay(t, account.TableURL)
+	return account.ConnectionString()
 }
 
 // lossyWay puts a proxy that loses one response in five in front of a service, and returns its URL.
@@ -30,21 +32,6 @@ func lossyWay(t *testing.T, service string) string {
 	front := httptest.NewServer(proxy.Handler())
 	t.Cleanup(front.Close)
 	return front.URL + path
-}
-
-func startAzurite(t *testing.T) azurite.Account {
-	t.Helper()
-	needAzurite(t)
-	server, err := azurite.Start(t.Context(), nil)
-	if err != nil {
-		t.Fatalf("start Azurite: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := server.Stop(); err != nil {
-			t.Errorf("stop Azurite: %v", err)
-		}
-	})
-	return server.Account()
 }
 
 // needAzurite skips a test if AZCONC_SKIP_AZURITE is set. Otherwise a missing Azurite is a failure.

@@ -32,7 +32,11 @@ var (
 // longer than their messages are hidden, while Azurite is restarted. In every mode each message is handled, and none is poison;
 // with an inbox each has one effect. More of it: go test -run Storm . -args -storm-messages 1000 -storm-seed 2
 func TestAStormOfConsumers(t *testing.T) {
+	t.Parallel()
 	needAzurite(t)
+	if testing.Short() {
+		*stormMessages = min(*stormMessages, 32)
+	}
 	for _, mode := range []struct {
 		name  string
 		args  []string
@@ -42,6 +46,7 @@ func TestAStormOfConsumers(t *testing.T) {
 		{"inbox", []string{"--inbox", "effects/eu"}, true},
 	} {
 		t.Run(mode.name, func(t *testing.T) {
+			t.Parallel()
 			s := newStorm(t)
 			s.send()
 			s.blow(append([]string{"queue", "consume", "orders", "--concurrency", "4", "--visibility", "3s", "--quiet", "--poison", "orders-poison",

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/azconc/azconc/pkg/azurite/azuritetest"
 )
 
 const processes = 8
@@ -20,9 +22,9 @@ const processes = 8
 // runsEach is how many updates each of the processes makes.
 func runsEach() int {
 	if testing.Short() {
-		return 6
+		return 5
 	}
-	return 15
+	return 16
 }
 
 // counter is a number that processes increment, in a blob or in an entity. Their attempts have a bound of their own: 30 seconds, the default,
@@ -46,41 +48,32 @@ var counters = map[string]counter{
 	},
 }
 
-// TestUpdatesOfEightProcessesAllCount is the promise of blob update and table update, made to processes that know
-// nothing of each other.
-func TestUpdatesOfEightProcessesAllCount(t *testing.T) {
-	server := startAzurite(t)
-	for name, c := range counters {
+// TestUpdatesOfManyProcessesAllCount is the promise of blob update and table update, made to loops that start a process for every update and
+// know nothing of each other: without a fault, each gets a success for each, whatever their number.
+func TestUpdatesOfManyProcessesAllCount(t *testing.T) {
+	t.Parallel()
+	for name, loops := range map[string]int{"blob": 32, "table": processes} {
 		t.Run(name, func(t *testing.T) {
-			connection := connectionTo(server.BlobURL, server.TableURL)
-			got := contend(t, c, connection, connection, processes, runsEach())
-			if got.ok != processes*runsEach() || got.n != got.ok {
-				t.Errorf("%+v, want %d updates, each applied once", got, processes*runsEach())
+			t.Parallel()
+			connection := azuritetest.Account(t).ConnectionString()
+			updates := max(2, runsEach()*processes/loops)
+			got := contend(t, counters[name], connection, connection, loops, updates)
+			if got.unknown > 0 || got.ok != loops*updates || got.n != got.ok {
+				t.Errorf("%+v, want %d updates, each applied once, and none unknown", got, loops*updates)
 			}
 		})
-	}
-}
-
-// TestThirtyTwoShellLoopsLeaveNothingUnknown: without a fault, loops that start a process for every update get a success for
-// each, whatever their number.
-func TestThirtyTwoShellLoopsLeaveNothingUnknown(t *testing.T) {
-	const loops, updates = 32, 3
-	server := startAzurite(t)
-	connection := connectionTo(server.BlobURL, server.TableURL)
-	got := contend(t, counters["blob"], connection, connection, loops, updates)
-	if got.unknown > 0 || got.ok != loops*updates || got.n != got.ok {
-		t.Errorf("%+v, want %d updates, each applied once, and none unknown", got, loops*updates)
 	}
 }
 
 // TestLostResponsesNeitherLoseNorRepeatAnUpdate loses one response in five from a real server. Exit code 0 means
 // applied once; only a 5 leaves it open.
 func TestLostResponsesNeitherLoseNorRepeatAnUpdate(t *testing.T) {
-	server := startAzurite(t)
+	t.Parallel()
 	for name, c := range counters {
 		t.Run(name, func(t *testing.T) {
-			lossy := connectionTo(lossyWay(t, server.BlobURL), lossyWay(t, server.TableURL))
-			got := contend(t, c, connectionTo(server.BlobURL, server.TableURL), lossy, processes, runsEach())
+			t.Parallel()
+			account := azuritetest.Account(t)
+			got := contend(t, c, account.ConnectionString(), lossy(t, account), processes, runsEach())
 			if got.n < got.ok || got.n > got.ok+got.unknown || got.ok+got.unknown != processes*runsEach() {
 				t.Errorf("%+v, want every exit 0 applied once, and nothing but 0 and 5", got)
 			}

@@ -19,7 +19,9 @@ func TestTheDemoShowsTheBugAndTheCure(t *testing.T) {
 			t.Parallel()
 			args, environ := []string{"demo", "-o", "json", "--scene", played}, os.Environ()
 			if engine != "" {
-				needAzurite(t)
+				if needAzurite(t); testing.Short() {
+					t.Skip("SKIP: the scenes take longer there, and this is a short run")
+				}
 				args = append(args, "--engine", engine)
 			} else {
 				environ = append(environ, "PATH="+t.TempDir())

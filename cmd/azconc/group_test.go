@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/azconc/azconc/pkg/azurite/azuritetest"
 )
 
 // witness is the worker of a part. It notes when the one before it still lives, and ignores TERM on part 7.
@@ -54,8 +56,7 @@ func (s shell) evenly(name string, members int) {
 // Members come, are ended by TERM and by KILL, and no part has two workers; one of them ignores TERM.
 func TestGroupRun(t *testing.T) {
 	t.Parallel()
-	server := startAzurite(t)
-	s := newShell(t, connectionTo(server.BlobURL, server.TableURL))
+	s := newShell(t, azuritetest.Account(t).ConnectionString())
 	if code, _, said := s.run("container", "create", "jobs"); code != 0 {
 		t.Fatal(said)
 	}
@@ -103,8 +104,7 @@ func TestGroupRun(t *testing.T) {
 // A command that fails at once is no hot loop.
 func TestACommandOfAPartThatFailsIsRunAgainAfterAPause(t *testing.T) {
 	t.Parallel()
-	server := startAzurite(t)
-	s := newShell(t, connectionTo(server.BlobURL, server.TableURL))
+	s := newShell(t, azuritetest.Account(t).ConnectionString())
 	if code, _, said := s.run("container", "create", "jobs"); code != 0 {
 		t.Fatal(said)
 	}

@@ -16,6 +16,10 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/root"
+	"github.com/azconc/azconc/pkg/azurite/azuritetest"
 )
 
 // shell is azconc processes against one Azurite.
@@ -42,9 +46,14 @@ func (s shell) command(args ...string) (*exec.Cmd, *bytes.Buffer) {
 	return cmd, said
 }
 
-// run returns the exit code, and what was printed to both streams.
+// run returns the exit code, and what was printed to both streams. What starts no command of its own needs no process.
 func (s shell) run(args ...string) (code int, out, said string) {
 	s.t.Helper()
+	if !slices.Contains(args, "--") {
+		streams, _, text, stderr := cli.TestStreams()
+		code = root.Run(s.t.Context(), args, streams, s.env)
+		return code, text.String(), stderr.String()
+	}
 	cmd, stderr := s.command(args...)
 	text, err := cmd.Output()
 	return codeOf(err), string(text), stderr.String()
@@ -78,8 +87,7 @@ func (s shell) lines(name string) []string {
 
 func TestLockRun(t *testing.T) {
 	t.Parallel()
-	server := startAzurite(t)
-	connection := connectionTo(server.BlobURL, server.TableURL)
+	connection := azuritetest.Account(t).ConnectionString()
 	if code, _, said := newShell(t, connection).run("container", "create", "locks"); code != 0 {
 		t.Fatal(said)
 	}

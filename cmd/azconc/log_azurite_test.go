@@ -8,14 +8,16 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/azconc/azconc/pkg/azurite/azuritetest"
 )
 
 // TestALogOfManyProcesses: writers that are a process for each record append to one log of Azurite, over a way that loses a fifth of the
 // responses, and some of them are killed. Each record that was acknowledged is printed once, in its writer's order, and by one that
 // follows too.
 func TestALogOfManyProcesses(t *testing.T) {
-	account := startAzurite(t)
-	s := newShell(t, connectionTo(account.BlobURL, account.TableURL))
+	account := azuritetest.Account(t)
+	s := newShell(t, account.ConnectionString())
 	if code, _, said := s.run("container", "create", "logs"); code != 0 {
 		t.Fatal(said)
 	}
@@ -29,7 +31,7 @@ func TestALogOfManyProcesses(t *testing.T) {
 	if err := follower.Start(); err != nil {
 		t.Fatal(err)
 	}
-	lossy := newShell(t, connectionTo(lossyWay(t, account.BlobURL), account.TableURL))
+	lossy := newShell(t, lossy(t, account))
 	const records = 8
 	var mu sync.Mutex
 	acked := map[string]string{} // positions by record

@@ -9,16 +9,18 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
+
+	"github.com/azconc/azconc/pkg/azurite/azuritetest"
 )
 
 func TestMain(m *testing.M) {
 	// Every azconc is a process of its own; with -race it would sleep a second before it ends.
 	os.Setenv("GORACE", "atexit_sleep_ms=0")
-	testscript.Main(leakChecked{m}, map[string]func(){"azconc": main, "tfclient": tfClient})
+	testscript.Main(leakChecked{azuritetest.StopAfter(m)}, map[string]func(){"azconc": main, "tfclient": tfClient})
 }
 
 // leakChecked is goleak.VerifyTestMain for a testing.M that testscript runs.
-type leakChecked struct{ m *testing.M }
+type leakChecked struct{ m *azuritetest.M }
 
 func (l leakChecked) Run() int {
 	heedSignals()

@@ -16,6 +16,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/azconc/azconc/pkg/azurite/azuritetest"
 )
 
 // TestAGibibyteGoesThroughInBoundedMemory sends 1 GiB through put and get, as streams, and looks at what the processes
@@ -25,7 +27,7 @@ func TestAGibibyteGoesThroughInBoundedMemory(t *testing.T) {
 		t.Skip("SKIP: it takes half a minute, and this is a short run")
 	}
 	const size = 1 << 30
-	server := startAzurite(t)
+	account := azuritetest.Account(t)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	azconc := filepath.Join(t.TempDir(), "azconc")
@@ -36,7 +38,7 @@ func TestAGibibyteGoesThroughInBoundedMemory(t *testing.T) {
 		t.Helper()
 		var stderr bytes.Buffer
 		cmd := exec.CommandContext(ctx, azconc, args...)
-		cmd.Env = append(os.Environ(), "AZURE_STORAGE_CONNECTION_STRING="+connectionTo(server.BlobURL, server.TableURL))
+		cmd.Env = append(os.Environ(), "AZURE_STORAGE_CONNECTION_STRING="+account.ConnectionString())
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, &stderr
 		if err := cmd.Run(); err != nil {
 			t.Fatalf("azconc %v: %v\n%s", args, err, &stderr)

@@ -21,6 +21,7 @@ import (
 // document. The first time the filter runs, another writer comes in between: it runs again, on what that one has stored. The
 // service is in memory, in a process of its own.
 func TestLongContentIsUpdatedInBoundedMemory(t *testing.T) {
+	t.Parallel()
 	const size = 32 << 20
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/azconc/azconc/pkg/azurite/azuritetest"
 )
 
 // onState is a shell with a state "aa", in memory or in Azurite.
@@ -53,7 +55,7 @@ var adas = base64.StdEncoding.EncodeToString([]byte(`{"ID":"6d6b9d1c-8f3e-4b1c-9
 func TestATerraformKilledAtEveryRequest(t *testing.T) {
 	for name, service := range map[string]func(*testing.T) string{
 		"in memory": inMemory,
-		"azurite":   func(t *testing.T) string { s := startAzurite(t); return connectionTo(s.BlobURL, s.TableURL) },
+		"azurite":   func(t *testing.T) string { return azuritetest.Account(t).ConnectionString() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/azconc/azconc/pkg/azurite/azuritetest"
 )
 
 // waiterBesideALoop has a loop that acquires a lock again and again, a process for each turn, and a waiter that comes during the first. It
@@ -29,7 +31,8 @@ exit $code
 // TestAWaiterHasItsTurnBesideAShellLoop, on Azurite: such a loop once had 31 turns while the waiter gave up. On a machine that is too
 // busy to start the waiter's next request within a second, others have another turn.
 func TestAWaiterHasItsTurnBesideAShellLoop(t *testing.T) {
-	server := startAzurite(t)
+	t.Parallel()
+	account := azuritetest.Account(t)
 	azconc, err := exec.LookPath("azconc")
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +43,7 @@ func TestAWaiterHasItsTurnBesideAShellLoop(t *testing.T) {
 	shell.Dir, shell.WaitDelay = t.TempDir(), 5*time.Second
 	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	shell.Cancel = func() error { return syscall.Kill(-shell.Process.Pid, syscall.SIGKILL) }
-	shell.Env = append(os.Environ(), "AZURE_STORAGE_CONNECTION_STRING="+connectionTo(server.BlobURL, server.TableURL),
+	shell.Env = append(os.Environ(), "AZURE_STORAGE_CONNECTION_STRING="+account.ConnectionString(),
 		"PATH="+filepath.Dir(azconc)+string(os.PathListSeparator)+os.Getenv("PATH"))
 	out, err := shell.Output()
 	turns := strings.Join(strings.Fields(string(out)), " ")
