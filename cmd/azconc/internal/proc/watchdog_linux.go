@@ -283,8 +283,8 @@ func (w *watchdog) look() {
 	w.left = left - ahead
 	var all []process
 	if left <= w.near() {
-		all = w.outrun()
-		w.left = left - margin(all, w.late)
+		all = w.outrun() // which takes a second where the processors are not free
+		w.left = time.Duration(w.Deadline-boottime()) - margin(all, w.late)
 	} else if !w.at.IsZero() {
 		all = w.descendants()
 	}
