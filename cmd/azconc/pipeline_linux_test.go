@@ -156,7 +156,7 @@ func TestACancelledJobFreesTheLock(t *testing.T) {
 					}
 				}
 				<-ended
-				if code, _, said := s.run("lock", "run", "locks/ci", "--wait", "2m", "--", "true"); code != 0 { // a killed azconc leaves its lease to end
+				if code, _, said := s.run("lock", "run", "locks/ci", "--wait", "90s", "--", "true"); code != 0 { // a killed azconc leaves its lease to end
 					t.Errorf("the lock is not free: %d %s", code, said)
 				}
 				s.allGone(pids)

@@ -132,7 +132,7 @@ func (s *session) together(overlay, pkg string, group []int) {
 			s.seats <- struct{}{}
 			defer func() { <-s.seats }()
 			m, began := s.mutants[n], time.Now()
-			cmd := exec.Command(binary, "-test.paniconexit0", "-test.timeout", "3m", "-test.run", m.run)
+			cmd := exec.Command(binary, "-test.paniconexit0", "-test.failfast", "-test.timeout", "3m", "-test.run", m.run)
 			cmd.Dir, cmd.Env = pkg, append(os.Environ(), selects+"="+strconv.Itoa(n))
 			convicted, err := m.convict(cmd)
 			s.report(m, convicted, err, began)
@@ -180,7 +180,7 @@ func (m mutant) try(dir string) (string, error) {
 	if err := errors.Join(os.Mkdir(dir, 0o700), writeOverlay(dir, overlay, map[string]string{m.file: source[:from] + m.replacement() + source[to:]})); err != nil {
 		return "", err
 	}
-	return m.convict(exec.Command("go", "test", "-overlay", overlay, "-vet", "off", "-count", "1", "-timeout", "3m", "-run", m.run, m.pkg))
+	return m.convict(exec.Command("go", "test", "-overlay", overlay, "-vet", "off", "-count", "1", "-failfast", "-timeout", "3m", "-run", m.run, m.pkg))
 }
 
 var (
