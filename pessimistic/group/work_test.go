@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -102,6 +103,26 @@ func TestWorkThatEndsIsBegunAgainAfterAPause(t *testing.T) {
 				t.Errorf("work that returns %v was called %d times in 10 minutes, not %d to %d", c.err, calls, c.least, c.most)
 			}
 			_ = stop()
+		}
+	})
+}
+
+// Work that called runtime.Goexit left its part held, and renewed, with nobody at work, for as long as the process lived.
+func TestWorkThatExitsItsGoroutineFreesItsPart(t *testing.T) {
+	pesstest.InBubble(t, func(t *testing.T, w *pesstest.World) {
+		var called atomic.Int64
+		stop := running(groupOf(w, 1, nil), func(ctx context.Context, part int, h *pessimistic.Hold) error {
+			if called.Add(1) == 1 {
+				runtime.Goexit()
+			}
+			return obedient(ctx, part, h)
+		})
+		bubble.Sleep(15 * time.Second) // two looks
+		if got := called.Load(); got != 2 {
+			t.Errorf("the work was called %d times", got)
+		}
+		if err := stop(); !errors.Is(err, errTerm) {
+			t.Errorf("Run = %v", err)
 		}
 	})
 }
