@@ -99,7 +99,7 @@ var bans = []ban{
 		"a service in memory must never reach production code; engine serves it as an emulator, which keeps nothing and says so"},
 	{"./pkg/azurite", []string{"pkg/azurite", "cmd/azconc/internal/cli"}, false,
 		"a library does not start processes; azconc dev and the demo do"},
-	{"testing", []string{"pkg/aztest", "pkg/azurite/azuritetest", "cmd/azconc/internal/cli/clitest", "optimistic/internal/optest", "pessimistic/internal/pesstest"}, false,
+	{"testing", []string{"pkg/aztest", "pkg/azurite/azuritetest", "optimistic/internal/optest", "pessimistic/internal/pesstest"}, false,
 		"package testing belongs into tests and into what is made for them"},
 }
 

@@ -17,22 +17,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
-	"github.com/azconc/azconc/cmd/azconc/internal/cli/clitest"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/pkg/aztest"
 )
-
-func TestUsage(t *testing.T) {
-	clitest.CheckUsage(t, NewCmd, []clitest.UsageCase{
-		{Args: []string{"--workload", "blobs"}, Err: `--workload "blobs" is none of blob, lock`},
-		{Args: []string{"--clients", "0"}, Err: "--clients 0 is not between 1 and 64"},
-		{Args: []string{"--clients", "8,8"}, Err: "--clients has 8 twice"},
-		{Args: []string{"--for", "0s"}, Err: "--for"},
-		{Args: []string{"--max-requests", "0"}, Err: "--max-requests"},
-		{Args: []string{"here"}, Err: "unexpected argument"},
-	})
-}
 
 // ran holds the output of azconc bench.
 type ran struct {

@@ -18,7 +18,6 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
-	"github.com/azconc/azconc/cmd/azconc/internal/cli/clitest"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden manifests")
@@ -285,25 +284,6 @@ func TestMistakesInManifestsAreFound(t *testing.T) {
 			t.Errorf("%v is not found", trigger)
 		}
 	}
-}
-
-func TestManifestFlags(t *testing.T) {
-	base := []string{"consume", "orders", "--exec", "./handle"}
-	var cases []clitest.UsageCase
-	for flags, err := range map[string]string{
-		"--manifest helm --image i": `--manifest "helm"`,
-		"--image i":                 "--image needs --manifest",
-		"--manifest keda --image i": "without an account",
-		"--secret s":                "--secret needs --manifest",
-		"--max-replicas 3":          "--max-replicas needs --manifest",
-		"--manifest keda --image i --secret s --identity j":                                                   "--secret cannot be given",
-		"--manifest aca-job --image i --account-name c --secret s --identity j --client-id c --environment e": "--secret cannot be given",
-		"--manifest keda --image i --account-name c --min-replicas 3 --max-replicas 2":                        "--min-replicas 3",
-		"--manifest keda --image i --account-name c --max-replicas 0":                                         "--max-replicas 0",
-	} {
-		cases = append(cases, clitest.UsageCase{Args: append(slices.Clone(base), strings.Fields(flags)...), Err: err})
-	}
-	clitest.CheckUsage(t, NewCmd, cases)
 }
 
 // A manifest dropped --metrics, and refused the endpoints of national clouds, which KEDA knows.

@@ -1,4 +1,4 @@
-package monitor
+package root
 
 import (
 	"context"
@@ -20,6 +20,7 @@ import (
 	"github.com/prometheus/common/model"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/monitor"
 	"github.com/azconc/azconc/idempotent"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/optimistic/blobs"
@@ -81,7 +82,7 @@ func queries(t *testing.T) map[string]string {
 // stormed returns what is scraped after a storm in which everything happens that the dashboard and the alerts are about.
 func stormed(t *testing.T) map[string]*dto.MetricFamily {
 	t.Helper()
-	_, m, err := Open(t.Context(), Options{Command: "test", Address: "127.0.0.1:0", Getenv: func(string) string { return "" }})
+	_, m, err := monitor.Open(t.Context(), monitor.Options{Command: "test", Address: "127.0.0.1:0", Getenv: func(string) string { return "" }})
 	if err != nil {
 		t.Fatal(err)
 	}

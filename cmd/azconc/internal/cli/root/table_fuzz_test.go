@@ -1,9 +1,11 @@
-package table
+package root
 
 import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/table"
 )
 
 // FuzzOperations gives any text as the writes of a transaction. Each that is accepted names a row and a known operation, and
@@ -13,7 +15,7 @@ func FuzzOperations(f *testing.F) {
 	f.Add([]byte(`{"op":"expect","row":"x","if_match":"*"}`))
 	f.Add([]byte(`[{"op":"put"}]`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		ops, err := ParseOperations("stdin", "eu", data)
+		ops, err := table.ParseOperations("stdin", "eu", data)
 		if err != nil {
 			if !strings.Contains(err.Error(), "stdin") {
 				t.Errorf("%q: the error does not name the source: %v", data, err)
@@ -31,7 +33,7 @@ func FuzzOperations(f *testing.F) {
 			}
 			again = append(append(again, line...), '\n')
 		}
-		back, err := ParseOperations("stdin", "eu", again)
+		back, err := table.ParseOperations("stdin", "eu", again)
 		if err != nil || len(back) != len(ops) {
 			t.Errorf("%q is written as %q: %v", data, again, err)
 		}

@@ -1,4 +1,4 @@
-package report
+package cli_test
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/report"
 )
 
 type blob struct {
@@ -57,7 +58,7 @@ type entities struct {
 // write returns what is printed for the flags: "-o FORM", "--query EXPRESSION" or both.
 func write(t *testing.T, form, query string, result any) (out string, err error) {
 	t.Helper()
-	o, err := Parse(cmp.Or(form, Text), form != "", query)
+	o, err := report.Parse(cmp.Or(form, report.Text), form != "", query)
 	if err != nil {
 		return "", err
 	}

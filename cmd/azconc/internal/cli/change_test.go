@@ -1,7 +1,6 @@
-package change
+package cli_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"strings"
@@ -9,15 +8,29 @@ import (
 	"time"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/change"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 )
 
-func applied(t *testing.T, c Change, base string) (string, error) {
+// parsed returns the change of flags that can be parsed.
+func parsed(t *testing.T, flags change.ChangeFlags, env ...string) change.Change {
 	t.Helper()
-	if e, ok := c.(*Exec); ok {
-		e.stderr = new(bytes.Buffer)
+	c, err := flags.Parse(env)
+	if err != nil {
+		t.Fatal(err)
 	}
-	out, err := c.Apply(t.Context(), BaseContent{Resource: "jobs/a", Exists: base != "", ETag: `"1"`, Attempt: 1, Data: []byte(base)})
+	s, _, _, _ := cli.TestStreams()
+	f := cli.NewFactory(s, nil)
+	defer f.Close()
+	if err := change.Prepare(t.Context(), f, c); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func applied(t *testing.T, c change.Change, base string) (string, error) {
+	t.Helper()
+	out, err := c.Apply(t.Context(), change.BaseContent{Resource: "jobs/a", Exists: base != "", ETag: `"1"`, Attempt: 1, Data: []byte(base)})
 	return string(out), err
 }
 
@@ -34,11 +47,7 @@ func TestJQKeepsIntegersExact(t *testing.T) {
 		{`.n = $ENV.WHO`, `{}`, `{"n":"me"}`},
 		{`.h = "<&>"`, `{}`, `{"h":"<&>"}`},
 	} {
-		jq, err := newJQChange(c.expr, cli.Env{"WHO=me"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, err := applied(t, jq, c.base); err != nil || got != c.want {
+		if got, err := applied(t, parsed(t, change.ChangeFlags{JQ: c.expr}, "WHO=me"), c.base); err != nil || got != c.want {
 			t.Errorf("%s on %s = %s, %v, want %s", c.expr, c.base, got, err, c.want)
 		}
 	}
@@ -56,11 +65,7 @@ func TestAJQThatCannotBeAppliedIsAFilterFailure(t *testing.T) {
 		{`error("no")`, `{}`, "no"},
 		{"1, error(\"late\")", `{}`, "late"},
 	} {
-		jq, err := newJQChange(c.expr, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = applied(t, jq, c.base)
+		_, err := applied(t, parsed(t, change.ChangeFlags{JQ: c.expr}), c.base)
 		if err == nil || fail.Judge(err).Code != fail.ExitFilter || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s on %s: %v, want a filter failure about %q", c.expr, c.base, err, c.want)
 		}
@@ -85,20 +90,12 @@ func TestSetMakesObjectsAndMindsArrays(t *testing.T) {
 		{[]string{"a=1"}, "", `{"a":1}`},
 		{[]string{"a=1"}, "{ \"a\": 1 }", "{ \"a\": 1 }"},
 	} {
-		set, err := newSetChange(c.set)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, err := applied(t, set, c.base); err != nil || got != c.want {
+		if got, err := applied(t, parsed(t, change.ChangeFlags{Set: c.set}), c.base); err != nil || got != c.want {
 			t.Errorf("--set %v on %s = %s, %v, want %s", c.set, c.base, got, err, c.want)
 		}
 	}
 	for _, c := range []struct{ set, base string }{{"a.b=1", `{"a":1}`}, {"l.x=1", `{"l":[]}`}, {"l.5=1", `{"l":[]}`}, {"c[0]=1", `{"c":{}}`}, {"c[1]=1", `{}`}, {"a=1", `[]`}, {"a=1", `nope`}} {
-		set, err := newSetChange([]string{c.set})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := applied(t, set, c.base); err == nil || fail.Judge(err).Code != fail.ExitFilter {
+		if _, err := applied(t, parsed(t, change.ChangeFlags{Set: []string{c.set}}), c.base); err == nil || fail.Judge(err).Code != fail.ExitFilter {
 			t.Errorf("--set %s on %s: %v, want a filter failure", c.set, c.base, err)
 		}
 	}
@@ -106,7 +103,7 @@ func TestSetMakesObjectsAndMindsArrays(t *testing.T) {
 
 func TestAPathThatIsNoneIsRefused(t *testing.T) {
 	for _, set := range []string{"c[=1", "c[x]=1", "c[0]d=1", "c]=1", "c[-1]=1", "a..b=1", "a.=1", ".a=1", "a.[0]=1", "=1", "c[99999999999999999999]=1"} {
-		c, err := newSetChange([]string{set})
+		c, err := (&change.ChangeFlags{Set: []string{set}}).Parse(nil)
 		if set == "c]=1" { // which needs no backslash
 			if got, err := applied(t, c, `{}`); err != nil || got != `{"c]":1}` {
 				t.Errorf("--set %s: %s, %v", set, got, err)
@@ -120,16 +117,9 @@ func TestAPathThatIsNoneIsRefused(t *testing.T) {
 }
 
 func TestADocumentThatIsTooLongIsRefused(t *testing.T) {
-	long := `"` + strings.Repeat("x", MaxDocument) + `"`
-	jq, err := newJQChange(".", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	set, err := newSetChange([]string{"a=1"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []Change{jq, set} {
+	long := `"` + strings.Repeat("x", change.MaxDocument) + `"`
+	for _, flags := range []change.ChangeFlags{{JQ: "."}, {Set: []string{"a=1"}}} {
+		c := parsed(t, flags)
 		if _, err := applied(t, c, long); fail.Judge(err).Code != fail.ExitFilter || !strings.Contains(err.Error(), "16.0 MiB") {
 			t.Errorf("%T: %v, want a filter failure with the limit", c, err)
 		}
@@ -137,35 +127,34 @@ func TestADocumentThatIsTooLongIsRefused(t *testing.T) {
 }
 
 func TestAnExecFilterGetsContentAndFacts(t *testing.T) {
-	env := cli.Env{"PATH=/usr/bin:/bin", "AZCONC_ETAG=mine"}
-	got, err := applied(t, &Exec{env: env, command: `tr a-z A-Z; printf %s "$AZCONC_RESOURCE $AZCONC_ETAG $AZCONC_ATTEMPT"`}, "abc ")
+	exec := func(command string) change.Change {
+		return parsed(t, change.ChangeFlags{Exec: command}, "PATH=/usr/bin:/bin", "AZCONC_ETAG=mine")
+	}
+	got, err := applied(t, exec(`tr a-z A-Z; printf %s "$AZCONC_RESOURCE $AZCONC_ETAG $AZCONC_ATTEMPT"`), "abc ")
 	if err != nil || got != `ABC jobs/a "1" 1` {
 		t.Errorf("filter = %q, %v", got, err)
 	}
 	// A filter that does not read all of its input is no failure.
-	got, err = applied(t, &Exec{env: env, command: "echo x"}, strings.Repeat("y", 1<<20))
+	got, err = applied(t, exec("echo x"), strings.Repeat("y", 1<<20))
 	if err != nil || got != "x\n" {
 		t.Errorf("filter = %q, %v", got, err)
 	}
 	// A pipeline whose first command fails succeeds with no output.
-	_, err = applied(t, &Exec{env: env, command: "false | cat"}, "abc")
+	_, err = applied(t, exec("false | cat"), "abc")
 	if fail.Judge(err).Code != fail.ExitFilter || !strings.Contains(fail.HintOf(err), "--allow-empty") {
 		t.Errorf("filter that prints nothing: %v", err)
 	}
-	for _, c := range []struct {
-		change *Exec
-		base   string
-	}{{&Exec{env: env, command: "false | cat", allowEmpty: true}, "abc"}, {&Exec{env: env, command: "cat"}, ""}} {
-		if got, err := applied(t, c.change, c.base); err != nil || got != "" {
-			t.Errorf("%s on %q = %q, %v", c.change.command, c.base, got, err)
+	for base, c := range map[string]change.ChangeFlags{"abc": {Exec: "false | cat", AllowEmpty: true}, "": {Exec: "cat"}} {
+		if got, err := applied(t, parsed(t, c, "PATH=/usr/bin:/bin"), base); err != nil || got != "" {
+			t.Errorf("%s on %q = %q, %v", c.Exec, base, got, err)
 		}
 	}
-	_, err = applied(t, &Exec{env: env, command: "echo half; echo why >&2; exit 3"}, "abc")
+	_, err = applied(t, exec("echo half; echo why >&2; exit 3"), "abc")
 	failed, ok := errors.AsType[*fail.FilterError](err)
 	if !ok || failed.Status != 3 || failed.Stderr != "why" || fail.Judge(err).Code != fail.ExitFilter {
 		t.Errorf("filter that fails: %#v", err)
 	}
-	if _, err = applied(t, &Exec{env: env, command: "kill -9 $$"}, "abc"); fail.Judge(err).Code != fail.ExitFilter || !strings.Contains(err.Error(), "killed") {
+	if _, err = applied(t, exec("kill -9 $$"), "abc"); fail.Judge(err).Code != fail.ExitFilter || !strings.Contains(err.Error(), "killed") {
 		t.Errorf("filter that is killed: %v", err)
 	}
 }
@@ -173,8 +162,8 @@ func TestAnExecFilterGetsContentAndFacts(t *testing.T) {
 func TestAFilterEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, &fail.TimeoutError{After: 50 * time.Millisecond})
 	defer cancel()
-	c := &Exec{env: cli.Env{"PATH=/usr/bin:/bin"}, command: "sleep 600 & sleep 600; wait", stderr: new(bytes.Buffer)}
-	if _, err := c.Apply(ctx, BaseContent{}); fail.Judge(err).Code != fail.ExitTimeout {
+	c := parsed(t, change.ChangeFlags{Exec: "sleep 600 & sleep 600; wait"}, "PATH=/usr/bin:/bin")
+	if _, err := c.Apply(ctx, change.BaseContent{}); fail.Judge(err).Code != fail.ExitTimeout {
 		t.Errorf("a filter that takes too long: %v, want the cause", err)
 	}
 }

@@ -1,11 +1,15 @@
-package ref
+package cli_test
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 )
+
+var snapshotTime = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{7}Z$`)
 
 // FuzzNames gives any text as the name of a resource, with a signature behind it. A name that is accepted is legal and is
 // read again the same; the signature is in no name and in no error.
@@ -36,32 +40,32 @@ func FuzzNames(f *testing.F) {
 				t.Errorf("%s: %q is shown as %q", what, signed, shown)
 			}
 		}
-		r, err := ParseBlob(signed)
+		r, err := ref.ParseBlob(signed)
 		shows("blob", r.String(), err)
 		if err == nil {
-			if ValidContainer(r.Container) != nil || r.Blob == "" {
+			if ref.ValidContainer(r.Container) != nil || r.Blob == "" {
 				t.Errorf("%q is %+v", signed, r)
 			}
-			plain := Blob{Container: r.Container, Blob: r.Blob, Snapshot: r.Snapshot}
-			if again, err := ParseBlob(plain.String()); r.Version == "" && snapshotTime.MatchString(r.Snapshot) && (err != nil || again != plain) {
+			plain := ref.Blob{Container: r.Container, Blob: r.Blob, Snapshot: r.Snapshot}
+			if again, err := ref.ParseBlob(plain.String()); r.Version == "" && snapshotTime.MatchString(r.Snapshot) && (err != nil || again != plain) {
 				t.Errorf("%q is %+v, and %q is %+v, %v", signed, r, plain.String(), again, err)
 			}
 		}
-		c, err := ParseContainer(signed)
+		c, err := ref.ParseContainer(signed)
 		shows("container", c.String(), err)
-		file, err := ParseFile(text)
+		file, err := ref.ParseFile(text)
 		shows("file", file.String(), err)
 		if err == nil {
-			if again, err := ParseFile(file.String()); err != nil || again != file {
+			if again, err := ref.ParseFile(file.String()); err != nil || again != file {
 				t.Errorf("%q is %+v, and again %+v, %v", text, file, again, err)
 			}
 		}
 		for parts := 1; parts <= 3; parts++ {
-			x, err := ParseTable(text, parts)
+			x, err := ref.ParseTable(text, parts)
 			if err != nil {
 				continue
 			}
-			if again, err := ParseTable(x.String(), parts); err != nil || again != x {
+			if again, err := ref.ParseTable(x.String(), parts); err != nil || again != x {
 				t.Errorf("%q is %+v, and again %+v, %v", text, x, again, err)
 			}
 		}

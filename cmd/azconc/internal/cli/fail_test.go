@@ -1,4 +1,4 @@
-package fail
+package cli_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/optimistic"
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pessimistic/files"
@@ -22,7 +23,7 @@ func answer(status int, code string) error {
 }
 
 func TestEveryErrorHasItsExitCode(t *testing.T) {
-	timeout := &TimeoutError{}
+	timeout := &fail.TimeoutError{}
 	for _, c := range []struct {
 		name    string
 		err     error
@@ -31,11 +32,11 @@ func TestEveryErrorHasItsExitCode(t *testing.T) {
 	}{
 		{"none", nil, 0, "ok"},
 		{"any", errors.New("x"), 1, "failed"},
-		{"usage", fmt.Errorf("x: %w", WithHint(Usagef("x"), "y")), 2, "usage"},
+		{"usage", fmt.Errorf("x: %w", fail.WithHint(fail.Usagef("x"), "y")), 2, "usage"},
 		{"not found", &optimistic.NotFoundError{}, 3, "not_found"},
 		{"service: no blob", answer(404, "BlobNotFound"), 3, "not_found"},
 		{"service: no container", answer(404, "ContainerNotFound"), 3, "not_found"},
-		{"conflict", Tally(&optimistic.ConflictError{Reason: azerr.Changed}, optimistic.Result{}), 4, "conflict"},
+		{"conflict", fail.Tally(&optimistic.ConflictError{Reason: azerr.Changed}, optimistic.Result{}), 4, "conflict"},
 		{"service: condition", answer(412, "ConditionNotMet"), 4, "conflict"},
 		{"not modified", answer(304, "ConditionNotMet"), 4, "not_modified"},
 		{"unknown", &optimistic.UnknownError{}, 5, "unknown"},
@@ -44,7 +45,7 @@ func TestEveryErrorHasItsExitCode(t *testing.T) {
 		{"service: no lease id", answer(412, "LeaseIdMissing"), 6, "held"},
 		{"exists", &optimistic.ConflictError{Reason: azerr.Exists}, 7, "exists"},
 		{"service: exists", answer(409, "ContainerAlreadyExists"), 7, "exists"},
-		{"filter", Tally(&FilterError{What: "x"}, optimistic.Result{}), 8, "filter_failed"},
+		{"filter", fail.Tally(&fail.FilterError{What: "x"}, optimistic.Result{}), 8, "filter_failed"},
 		{"lease lost", answer(412, "LeaseLost"), 9, "lost"},
 		{"a lock that another holds", &pessimistic.HeldError{}, 6, "held"},
 		{"a lock that was lost", &pessimistic.LostError{}, 9, "lost"},
@@ -59,10 +60,10 @@ func TestEveryErrorHasItsExitCode(t *testing.T) {
 		{"unauthenticated", answer(403, "AuthenticationFailed"), 77, "unauthorised"},
 		{"timeout", timeout, 124, "timed_out"},
 		{"timeout after conflicts", errors.Join(timeout, &optimistic.ConflictError{}), 124, "timed_out"},
-		{"interrupted", &SignalError{Signal: syscall.SIGINT}, 130, "interrupted"},
-		{"terminated", &SignalError{Signal: syscall.SIGTERM}, 143, "interrupted"},
+		{"interrupted", &fail.SignalError{Signal: syscall.SIGINT}, 130, "interrupted"},
+		{"terminated", &fail.SignalError{Signal: syscall.SIGTERM}, 143, "interrupted"},
 	} {
-		if got := Judge(c.err); got != (Verdict{Code: c.code, Outcome: c.outcome}) {
+		if got := fail.Judge(c.err); got != (fail.Verdict{Code: c.code, Outcome: c.outcome}) {
 			t.Errorf("%s: %+v, want %d %s", c.name, got, c.code, c.outcome)
 		}
 	}
@@ -70,12 +71,37 @@ func TestEveryErrorHasItsExitCode(t *testing.T) {
 
 func TestTheReasonWhyAContextEndedComesFirst(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	cancel(&SignalError{Signal: syscall.SIGINT})
-	if err := Ended(ctx, fmt.Errorf("read: %w", context.Canceled)); Judge(err).Code != 130 || err.Error() != "interrupted" {
+	cancel(&fail.SignalError{Signal: syscall.SIGINT})
+	if err := fail.Ended(ctx, fmt.Errorf("read: %w", context.Canceled)); fail.Judge(err).Code != 130 || err.Error() != "interrupted" {
 		t.Errorf("ended = %v", err)
 	}
 	other := errors.New("something else")
-	if err := Ended(ctx, other); err != other {
+	if err := fail.Ended(ctx, other); err != other {
 		t.Errorf("ended = %v, want the error as it is: it is not about the context", err)
+	}
+}
+
+// noToken is an error that the SDK marks as one of credentials.
+type noToken struct{}
+
+func (noToken) Error() string { return "the tenant is unknown" }
+func (noToken) NonRetriable() {}
+
+// TestASignInThatFailsIsExplainedOnce: the library's error has an explanation of its own.
+func TestASignInThatFailsIsExplainedOnce(t *testing.T) {
+	err := azerr.Op("read", "jobs/a", noToken{})
+	v := fail.Judge(err)
+	message, hint := fail.Message(err, v, "blob get", "jobs/a"), fail.Hint(err, v, "blob get", "jobs/a")
+	if v.Code != fail.ExitUnauthorised || message != "not authorised: sign-in failed: read jobs/a: the tenant is unknown" ||
+		hint != "sign in with az login, or give a key or a SAS: see azconc help environment" {
+		t.Errorf("exit %d, %q, hint %q", v.Code, message, hint)
+	}
+}
+
+// TestAnErrorKeepsItsSemicolons: the way out is cut from the message alone, where the hint says it.
+func TestAnErrorKeepsItsSemicolons(t *testing.T) {
+	err := errors.New("first; second")
+	if got := fail.Message(err, fail.Judge(err), "blob copy", "jobs/a"); got != "first; second" {
+		t.Errorf("message = %q", got)
 	}
 }
