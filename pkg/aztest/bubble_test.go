@@ -1,15 +1,17 @@
-package bubble
+package aztest_test
 
 import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
 
 func TestSleepIsForBubbles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		Sleep(10 * 365 * 24 * time.Hour)
+		bubble.Sleep(10 * 365 * 24 * time.Hour)
 		if passed := time.Since(began); passed != 10*365*24*time.Hour {
 			t.Errorf("%v have passed", passed)
 		}
@@ -19,5 +21,5 @@ func TestSleepIsForBubbles(t *testing.T) {
 			t.Error("it sleeps outside of one")
 		}
 	}()
-	Sleep(0)
+	bubble.Sleep(0)
 }
