@@ -1,4 +1,4 @@
-package emulator_test
+package aztest_test
 
 import (
 	"bytes"

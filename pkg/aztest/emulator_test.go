@@ -1,4 +1,4 @@
-package emulator_test
+package aztest_test
 
 import (
 	"context"
@@ -17,13 +17,10 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azfile/service"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
-	"go.uber.org/goleak"
 
 	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/emulator"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func start(t *testing.T, opts *emulator.Options) *emulator.Server {
 	t.Helper()
