@@ -22,11 +22,11 @@ func On[R, C any](f *Factory, cmd *cobra.Command, parse func(string) (R, error),
 		if len(args) == 0 { // of a verb that takes any number
 			return fail.Usagef("%s is missing", positional(cmd.Use)[0])
 		}
-		on, err := parse(args[0])
-		if err != nil {
+		if err := flags.Check(cmd.Flags()); err != nil {
 			return err
 		}
-		if err := flags.Check(cmd.Flags()); err != nil {
+		on, err := parse(args[0])
+		if err != nil {
 			return err
 		}
 		client, err := open(on)

@@ -54,14 +54,12 @@ must not exist.`,
 	var contentType string
 	var o pages.CreateOptions
 	size := set.Int64("size", 0, "length in `bytes`, a multiple of 512")
+	flags.Required(set, "size", "")
 	flags.Int(set, &o.SequenceNumber, "sequence", 0, "sequence `number` to begin with")
 	flags.Header(set, &contentType, "content-type", "Content-Type of the blob (default by its name)")
 	flags.Metadata(set, &o.Metadata, "`name=value` to store with it")
 	flags.WriteConditions(set, &o.Conditions, flags.CondAll)
 	parse := cli.Checked(ref.ParseWritable, func() error {
-		if !set.Changed("size") {
-			return fail.Usagef("--size is missing")
-		}
 		return wholePages(fmt.Sprintf("--size %d", *size), "multiple", *size, 0)
 	})
 	return cli.On(f, cmd, parse, pageBlob(f), func(ctx context.Context, on ref.Blob, client *pageblob.Client) (cli.Result, error) {
@@ -77,6 +75,7 @@ func writingPages(f *cli.Factory, cmd *cobra.Command, done string, check func() 
 	var o pages.PutOptions
 	var equal, atMost, less int64
 	offset := set.Int64("offset", 0, "where to begin, in `bytes`, a multiple of 512")
+	flags.Required(set, "offset", "")
 	flags.Int(set, &equal, "if-sequence-eq", 0, "only if the sequence number is this `number`")
 	flags.Int(set, &atMost, "if-sequence-le", 0, "only if the sequence number is at most this `number`, such as your fence")
 	flags.Int(set, &less, "if-sequence-lt", 0, "only if the sequence number is less than this `number`")
@@ -138,6 +137,7 @@ func newPageClearCmd(f *cli.Factory) *cobra.Command {
 		Example: "  azconc blob page clear jobs/disk --offset 4096 --size 512",
 	}
 	size := cmd.Flags().Int64("size", 0, "how many `bytes`, a multiple of 512")
+	flags.Required(cmd.Flags(), "size", "")
 	check := func() error { return wholePages(fmt.Sprintf("--size %d", *size), "positive multiple", *size, 1) }
 	return writingPages(f, cmd, "cleared", check, func(ctx context.Context, client *pageblob.Client, offset int64, o *pages.PutOptions) (optimistic.Result, error) {
 		return pages.Clear(ctx, client, offset, *size, o)

@@ -96,11 +96,8 @@ the counter's name. The names of the others begin with a hash.`,
 		Example: `  azconc counter create jobs/visits --shards 16`,
 	}
 	shards := 16
-	flags.Int(cmd.Flags(), &shards, "shards", 1, "number of blobs, at most 1000, which stays as it is")
+	flags.Between(cmd.Flags(), &shards, "shards", sharded.MaxShards, "number of blobs, at most 1000, which stays as it is")
 	return verb(f, cmd, func(ctx context.Context, name ref.Blob, c *sharded.Counter) (cli.Result, error) {
-		if shards > sharded.MaxShards {
-			return nil, fail.Usagef("--shards %d is more than %d", shards, sharded.MaxShards)
-		}
 		ch, err := c.Create(ctx, shards)
 		outcome := "created"
 		if !ch.Changed {

@@ -90,6 +90,17 @@ func Int[T int | int64](set *pflag.FlagSet, to *T, name string, least T, usage s
 	})
 }
 
+// Between adds a flag that takes a whole number from 1 to most.
+func Between(set *pflag.FlagSet, to *int, name string, most int, usage string) {
+	add(set, to, name, "", "int", usage, func(text string) (int, error) {
+		n, err := strconv.ParseInt(text, 0, strconv.IntSize)
+		if err == nil && (n < 1 || int(n) > most) {
+			err = fail.Usagef("--%s %d is not between 1 and %d", name, n, most)
+		}
+		return int(n), err
+	})
+}
+
 // Size adds a flag that takes a positive number of bytes, as 1048576 or 1MiB.
 func Size(set *pflag.FlagSet, to *int64, name, usage string) {
 	add(set, to, name, "", "int64", usage, func(text string) (int64, error) {
@@ -193,7 +204,7 @@ func Check(set *pflag.FlagSet) (err error) {
 		v, checks := f.Value.(interface{ done() error })
 		switch {
 		case err != nil:
-		case needed && f.Value.String() == "":
+		case needed && (!f.Changed || f.Value.String() == ""):
 			err = fail.WithHint(fail.Usagef("--%s is missing", f.Name), hint[0])
 		case checks:
 			err = v.done()

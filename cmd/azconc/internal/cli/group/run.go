@@ -53,7 +53,7 @@ Requests: at rest, a list every 5 s, and a renewal of each lease every third of 
 	r := &runner{f: f}
 	set := cmd.Flags()
 	r.KillAfter = 30 * time.Second
-	flags.Int(set, &r.parts, "parts", 1, "how many parts there are, 1 to 256; the same for all members")
+	flags.Between(set, &r.parts, "parts", 256, "how many parts there are, 1 to 256; the same for all members")
 	flags.Required(set, "parts", "")
 	lease.AddDuration(set, &r.Locker.Duration, "1m", "how long the parts of a member that dies stay with it: 15s to 60s")
 	flags.Duration(set, &r.KillAfter, "drain", true, "time between TERM and KILL")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
+	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/ref"
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pessimistic/election"
@@ -88,19 +89,12 @@ list --prefix shows who holds them.
 		Example: `  azconc semaphore run jobs/encoders --slots 3 -- ./encode.sh movie.mp4
   azconc lock list jobs --prefix encoders/slot/`,
 	}
-	slots := cmd.Flags().Int("slots", 0, "how many may run at a time")
-	parse := cli.Checked(ParseLock, func() error {
-		switch {
-		case !cmd.Flags().Changed("slots"):
-			return fail.Usagef("--slots is missing")
-		case *slots < 1 || *slots > 1000:
-			return fail.Usagef("--slots %d is not between 1 and 1000", *slots)
-		}
-		return nil
-	})
+	var slots int
+	flags.Between(cmd.Flags(), &slots, "slots", 1000, "how many may run at a time")
+	flags.Required(cmd.Flags(), "slots", "")
 	u := &UnderFlags{}
-	return u.Verb(f, cmd, parse, func(ctx context.Context, on ref.Blob, k *pessimistic.Locker) error {
-		s, err := shared.NewSemaphore(k, on.Blob, *slots)
+	return u.Verb(f, cmd, ParseLock, func(ctx context.Context, on ref.Blob, k *pessimistic.Locker) error {
+		s, err := shared.NewSemaphore(k, on.Blob, slots)
 		if err != nil {
 			return &fail.UsageError{Err: err}
 		}

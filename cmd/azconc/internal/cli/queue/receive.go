@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
-	"github.com/azconc/azconc/cmd/azconc/internal/cli/fail"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/flags"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/show"
 	"github.com/azconc/azconc/idempotent"
@@ -31,15 +30,8 @@ type reading struct {
 
 func (o *reading) add(set *pflag.FlagSet, what string) {
 	o.most = 1
-	flags.Int(set, &o.most, "max", 1, "how many messages to "+what+", up to 32")
+	flags.Between(set, &o.most, "max", maxPeek, "how many messages to "+what+", up to 32")
 	flags.OneOf(set, &o.encoding, "encoding", "format of the messages; auto decodes an envelope, and base64 whose content is UTF-8", "auto", "base64", "text")
-}
-
-func (o *reading) parse(arg string) (string, error) {
-	if o.most > maxPeek {
-		return "", fail.Usagef("--max %d is more than %d", o.most, maxPeek)
-	}
-	return ParseName(arg)
 }
 
 type receiveResult struct {
@@ -85,7 +77,7 @@ the request, which receives other messages, if there are any; "ambiguous" in the
 	o.add(cmd.Flags(), "receive")
 	visibility := 30 * time.Second
 	flags.Within(cmd.Flags(), &visibility, "visibility", time.Second, 7*show.Day, "for how long they are hidden: 1s to 7 days, in whole seconds")
-	return cli.On(f, cmd, o.parse, f.Queue, func(ctx context.Context, on string, queue *azqueue.QueueClient) (cli.Result, error) {
+	return cli.On(f, cmd, ParseName, f.Queue, func(ctx context.Context, on string, queue *azqueue.QueueClient) (cli.Result, error) {
 		messages, lost, err := manual.Receive(ctx, queue, o.most, visibility, &manual.Options{Hooks: f.Monitor.Hooks()})
 		var all []messageShown
 		for _, m := range messages {
@@ -109,7 +101,7 @@ func newPeekCmd(f *cli.Factory) *cobra.Command {
 	}
 	var o reading
 	o.add(cmd.Flags(), "look at")
-	return cli.On(f, cmd, o.parse, f.Queue, func(ctx context.Context, on string, queue *azqueue.QueueClient) (cli.Result, error) {
+	return cli.On(f, cmd, ParseName, f.Queue, func(ctx context.Context, on string, queue *azqueue.QueueClient) (cli.Result, error) {
 		answer, err := queue.PeekMessages(ctx, &azqueue.PeekMessagesOptions{NumberOfMessages: new(int32(o.most))})
 		var all []messageShown
 		for _, m := range answer.Messages {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -161,6 +162,29 @@ func TestATextThatNoHeaderCarriesIsRefused(t *testing.T) {
 	r := runOn(t.Context(), silent(t), nil, nil, "table", "merge", "jobs/eu/17", "--set", "n=1", "--if-match", "W/\"a\nb\"")
 	if r.code != fail.ExitUsage || !strings.Contains(r.stderr, "not a table's ETag") {
 		t.Errorf("an ETag of two lines: exit %d, %s", r.code, r.stderr)
+	}
+}
+
+var optional = regexp.MustCompile(`\[[^\]]*\]|\{[^}]*\}`)
+
+// A flag that the usage demands is missed by its name, also if it takes a number: no part of the value is guessed.
+func TestAFlagThatTheUsageDemandsIsMissed(t *testing.T) {
+	seen := 0
+	eachFlag(func(cmd *cobra.Command, f *pflag.Flag) {
+		if !strings.Contains(optional.ReplaceAllString(cmd.Use, ""), " --"+f.Name+" ") {
+			return
+		}
+		seen++
+		example, _, _ := strings.Cut(strings.Trim(cmd.Example, " RECEIPT=$()"), "\n")
+		example = example[strings.LastIndex(example, "azconc "):]
+		args := strings.Fields(strings.ReplaceAll(regexp.MustCompile(` --`+f.Name+` ("[^"]*"|\S+)`).ReplaceAllString(example, ""), "'", ""))
+		r := runOn(t.Context(), silent(t), nil, nil, args[1:]...)
+		if r.code != fail.ExitUsage || !strings.Contains(r.stderr, "--"+f.Name+" is missing") {
+			t.Errorf("azconc %q: exit %d, %s", args, r.code, r.stderr)
+		}
+	})
+	if seen < 10 {
+		t.Errorf("the walk finds only %d", seen)
 	}
 }
 

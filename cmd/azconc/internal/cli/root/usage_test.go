@@ -89,8 +89,8 @@ func TestAMistakeIsNamedBeforeAnythingIsSent(t *testing.T) {
 		{"blob page create jobs/a --size 0", taken},
 		{"blob page create jobs/a --size 100", "--size 100 is not a multiple of 512"},
 		{"blob page put jobs/a --offset 100 -f x", "--offset 100 is not a multiple of 512"},
-		{"blob page clear jobs/a", "--size 0 is not a positive multiple of 512"},
-		{"blob page clear jobs/a --size 512", taken},
+		{"blob page clear jobs/a --offset 0 --size 0", "--size 0 is not a positive multiple of 512"},
+		{"blob page clear jobs/a --offset 0 --size 512", taken},
 
 		{"container create Jobs", "not a container's name"},
 		{"container create", "<container> is missing"},
