@@ -19,7 +19,7 @@ func TestResultsAreDeletedWhenTheyAreOld(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			for i := range 120 { // more than a transaction holds
+			for i := range 105 { // more than a transaction holds
 				store(fmt.Sprint("old", i))
 			}
 			pass(48 * time.Hour)
@@ -32,9 +32,9 @@ func TestResultsAreDeletedWhenTheyAreOld(t *testing.T) {
 				r.service.SetFaults(aztest.Fault{Kind: kind, Match: aztest.Op("Entity Group Transaction"), Count: 1})
 			}
 			n, err := o.GC(t.Context(), 24*time.Hour)
-			known := 120
+			known := 105
 			if kind == aztest.LoseAnswer || kind == aztest.FailAfterCommit {
-				known = 20
+				known = 5
 			}
 			if err != nil || n != known || kind == "" && r.service.Requests() != 3 {
 				t.Errorf("%s: deleted %d, %v in %v", kind, n, err, r.ops())

@@ -24,8 +24,11 @@ func tableDown(r *rig, kind aztest.FaultKind, lasts time.Duration) {
 
 // A table that did not answer for four seconds when the work was done freed the key, and the next process did the work again.
 func TestAResultIsStoredForAsLongAsTheLockIsHeld(t *testing.T) {
-	for _, kind := range []aztest.FaultKind{aztest.Refuse, aztest.LoseRequest, aztest.LoseAnswer, aztest.Throttle, aztest.Hang} {
-		for _, lasts := range []time.Duration{200 * time.Millisecond, time.Second, 3 * time.Second, 10 * time.Second, 30 * time.Second, 10 * time.Minute} {
+	for i, kind := range []aztest.FaultKind{aztest.Refuse, aztest.LoseRequest, aztest.LoseAnswer, aztest.Throttle, aztest.Hang} {
+		for k, lasts := range []time.Duration{200 * time.Millisecond, time.Second, 3 * time.Second, 10 * time.Second, 30 * time.Second, 10 * time.Minute} {
+			if testing.Short() && (i+k)%2 > 0 {
+				continue
+			}
 			inBubble(t, func(t *testing.T, r *rig) {
 				runs := 0
 				work := func(context.Context, *pessimistic.Hold) ([]byte, error) {
