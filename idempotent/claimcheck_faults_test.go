@@ -35,7 +35,7 @@ func TestEveryFaultAtEveryRequestOfAClaimedMessage(t *testing.T) {
 	for _, m := range settling {
 		for name, fault := range faults {
 			for k := range 12 {
-				if testing.Short() && (k+len(name)+len(m.name))%3 > 0 {
+				if testing.Short() && (k+len(name)+len(m.name))%5 > 0 {
 					continue
 				}
 				t.Run(fmt.Sprintf("%s/%s/%d", m.name, name, k), func(t *testing.T) {

@@ -24,7 +24,7 @@ import (
 func TestFiveHundredMessagesSentTwiceHaveFiveHundredEffects(t *testing.T) {
 	n := 500
 	if testing.Short() {
-		n = 60
+		n = 30
 	}
 	account := azuritetest.Account(t)
 	first := newOnAzurite(t, account)

@@ -29,7 +29,7 @@ func idle(t *testing.T, poll retry.Backoff, messages, hours int) (waits []time.D
 		over := make(chan error, 1)
 		go func() { over <- c.Run(ctx) }()
 		for i := range messages {
-			bubble.Sleep(5*time.Minute + time.Duration(i)*137*time.Millisecond)
+			bubble.Sleep(2*time.Minute + time.Duration(i)*137*time.Millisecond)
 			began := time.Now()
 			r.send(fmt.Sprint(i))
 			waits = append(waits, (<-handled).Sub(began))
@@ -59,7 +59,7 @@ func TestAMessageToAnIdleConsumerWaitsAtMostFiveSeconds(t *testing.T) {
 	} {
 		hours := 24
 		if testing.Short() && tt.limit == 0 {
-			hours, tt.messages = 6, 60
+			hours, tt.messages = 3, 60
 		}
 		waits, day := idle(t, retry.Backoff{Cap: tt.limit}, tt.messages, hours)
 		n := len(waits)

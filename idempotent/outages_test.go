@@ -24,7 +24,7 @@ func TestAnOutageAtAnyRequestOfAConsumerRepeatsAndLosesNothing(t *testing.T) {
 // consumeInOutage has a consumer handle messages in an outage of its own requests.
 func (r *rig) consumeInOutage(outage *outages.Outage, mode mode) {
 	t := r.t
-	const messages = 6
+	const messages = 4
 	for i := range messages {
 		r.send(fmt.Sprint("m", i))
 	}

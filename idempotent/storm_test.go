@@ -23,7 +23,7 @@ var stormSeed = flag.Uint64("seed", 0, "one more seed for the storms")
 // cut off and started again, responses that are lost, outages of the table and of the queue, handlers that fail, poison and
 // redrive. Each mode keeps its promise: see the table in the README.
 func TestStorms(t *testing.T) {
-	n, seeds := 400, 16
+	n, seeds := 400, 2*len(modes)
 	if underRace || testing.Short() {
 		n, seeds = 50, len(modes)
 	}
