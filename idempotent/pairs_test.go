@@ -223,9 +223,9 @@ func (i *Inbox) appliedIn(partition string) func(context.Context, *Message) (boo
 // TestOptionsInPairsAndALostAnswerAtEachRequest: each request of a feature alone, and of two every second, another one in each pair. An outage of
 // three seconds begins with every third of these requests, too. With -short it is a sixth of them, with the race detector of every sixth pair.
 func TestOptionsInPairsAndALostAnswerAtEachRequest(t *testing.T) {
-	cases, least := 0, 700
+	cases, least := 0, 1200
 	if testing.Short() {
-		least = 120
+		least = 250
 	}
 	if underRace {
 		least = 15
