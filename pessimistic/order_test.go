@@ -191,7 +191,7 @@ func TestWaitersHaveTheirTurnsInOrder(t *testing.T) {
 		{"a shell loop of 0.2 s and a waiter", 0, 30 * sec, []contender{{shell: true, section: sec / 5}, {shell: true, section: sec / 5, first: sec}},
 			2, .9, 19, 100 * time.Millisecond, sec, 3},
 		{"nine shells, 2 s", 0, 200 * sec, same(9, contender{shell: true, section: 2 * sec, rest: 20 * time.Millisecond}), 10, .8, 21, 300 * time.Millisecond, sec, .4},
-		{"a mixture", 0, 300 * sec, mixture, 8, .8, 27, 400 * time.Millisecond, 4 * sec, .25},
+		{"a mixture", 0, 300 * sec, mixture, 8, .8, 27, 400 * time.Millisecond, 6 * sec, .25},
 		{"1 waiter, 5 s, a new lock", 0, 300 * sec, same(2, contender{section: 5 * sec, rest: sec}), 2, .9, 18, 300 * time.Millisecond, sec, .15},
 		{"4 waiters, 5 s, a new lock", 0, 300 * sec, same(5, contender{section: 5 * sec, rest: sec}), 5, .9, 27, 300 * time.Millisecond, sec, .15},
 		{"8 waiters, 5 s, a new lock", 0, 300 * sec, same(9, contender{section: 5 * sec, rest: sec}), 9, .8, 31, 300 * time.Millisecond, sec, .15},

@@ -72,7 +72,8 @@ func (l *local) request(s *store, serve func() bool, write bool) {
 }
 
 // TestContendingWritersOfALocalServiceTakeTurns holds the waits against full jitter where the work of the service is
-// what takes the time. All clients are goroutines of one process, or each has a process of its own.
+// what takes the time. All clients are goroutines of one process, or each has a process of its own. The order of goroutines is drawn here:
+// of the commits, 8 clients of a blob have 0.96 ± 0.06, of an entity 0.67 ± 0.03, and the bounds are six deviations away or more.
 func TestContendingWritersOfALocalServiceTakeTurns(t *testing.T) {
 	for _, tt := range []struct {
 		name                string
@@ -80,8 +81,8 @@ func TestContendingWritersOfALocalServiceTakeTurns(t *testing.T) {
 		clients             int
 		atMost, rate, least float64
 	}{
-		{"blob", localBlob, 8, 4, 0.85, 0.5}, {"blob", localBlob, 32, 4.5, 1, 0.5}, {"blob", localBlob, 128, 5, 1, 0.2},
-		{"entity", localEntity, 8, 4, 0.6, 0.5}, {"entity", localEntity, 32, 4.5, 0.8, 0.5},
+		{"blob", localBlob, 8, 4, 0.6, 0.5}, {"blob", localBlob, 32, 4.5, 1, 0.5}, {"blob", localBlob, 128, 5, 1, 0.2},
+		{"entity", localEntity, 8, 4, 0.45, 0.5}, {"entity", localEntity, 32, 4.5, 0.8, 0.5},
 	} {
 		t.Run(fmt.Sprintf("%s/%d", tt.name, tt.clients), func(t *testing.T) {
 			if testing.Short() && (tt.clients == 128 || tt.name == "entity" && tt.clients == 32) {
@@ -89,12 +90,12 @@ func TestContendingWritersOfALocalServiceTakeTurns(t *testing.T) {
 			}
 			var perCommit, rate, least []float64 // of each run: one in fifty is much slower, or has an unlucky client
 			for seed := range seeds(3, testing.Short()) {
-				plain := simulate(t, tt.service(seed), jitter, tt.clients, 10*time.Second)
+				plain := simulate(t, tt.service(seed), jitter, tt.clients, 5*time.Second)
 				t.Logf("full jitter: %v", plain)
 				for _, together := range []bool{true, false} {
 					s := tt.service(seed)
 					s.together = together
-					got := simulate(t, s, ours, tt.clients, 10*time.Second)
+					got := simulate(t, s, ours, tt.clients, 5*time.Second)
 					t.Logf("ours:        %v (in one process: %v)", got, together)
 					perCommit = append(perCommit, got.perCommit)
 					rate = append(rate, got.rate/plain.rate)
