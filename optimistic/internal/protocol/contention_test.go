@@ -238,13 +238,13 @@ func simulate(t *testing.T, s *store, r rule, n int, lasts time.Duration) (o out
 }
 
 // TestContendingWritersTakeTurns holds the waits against full jitter, in the same simulation. The numbers are ratios and
-// counts of requests, so no machine changes them. From seed to seed 8 clients need 3.46 ± 0.02 requests and have 0.74 ± 0.01 of the
-// commits, 32 of them 4.1 ± 0.03 and 0.67 ± 0.003, and 128 of them 4.5 ± 0.06 and 0.613 ± 0.002: the bounds are five deviations away.
+// counts of requests, so no machine changes them, and a seed gives the same ones in every run. From seed to seed 8 clients need 3.46 ± 0.02
+// requests and have 0.74 ± 0.01 of the commits, 32 of them 4.1 ± 0.03 and 0.67 ± 0.003, and 128 of them 4.5 ± 0.06 and 0.613 ± 0.002.
 func TestContendingWritersTakeTurns(t *testing.T) {
 	for _, tt := range []struct {
 		clients                       int
 		atMost, rate, least, slowness float64
-	}{{8, 3.6, 0.68, 0.5, 0.5}, {32, 4.3, 0.65, 0.5, 0.5}, {128, 5.5, 0.6, 0.3, 0.5}} {
+	}{{8, 3.6, 0.7, 0.5, 0.5}, {32, 4.3, 0.65, 0.5, 0.5}, {128, 5.5, 0.6, 0.3, 0.5}} {
 		t.Run(fmt.Sprint(tt.clients), func(t *testing.T) {
 			seeds := seeds(4, testing.Short()) // the mean is nearer to the targets than a single one
 			var perCommit, rate, slow float64
