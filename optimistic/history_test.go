@@ -47,9 +47,9 @@ func unconditional(t *testing.T, s *aztest.Service) *blockblob.Client {
 
 // TestHistoriesAreLinearizable judges the results of clients under faults.
 func TestHistoriesAreLinearizable(t *testing.T) {
-	histories := 200
+	histories := 80
 	if testing.Short() {
-		histories = 15
+		histories = 10
 	}
 	for name, changes := range map[string]history.Kind{"counter": history.Add, "register": history.Set} {
 		t.Run(name, func(t *testing.T) { played(changes, false).Explained(t, histories) })

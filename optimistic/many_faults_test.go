@@ -124,7 +124,7 @@ func readTally(t *testing.T, kind string, s *aztest.Service) map[string]int {
 // TestNothingIsAppliedTwiceUnderManyFaults: every operation counts under a key of its own, so that its effect shows.
 func TestNothingIsAppliedTwiceUnderManyFaults(t *testing.T) {
 	for kind, open := range tallied {
-		crowds, operations := []int{12, 32}, 240 // an entity has room for 250 properties
+		crowds, operations := []int{12, 32}, 160 // an entity has room for 250 properties
 		if testing.Short() {
 			crowds, operations = crowds[:1], 96
 		}

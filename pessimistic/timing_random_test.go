@@ -12,7 +12,7 @@ import (
 func TestTheWorkStopsInTimeWhateverGoesWrong(t *testing.T) {
 	seeds := uint64(60)
 	if testing.Short() {
-		seeds = 20
+		seeds = 10
 	}
 	for seed := range seeds {
 		tr := mixture(seed)

@@ -215,7 +215,11 @@ func unconditional(t *testing.T, s *aztest.Service) *container.Client {
 
 // TestHistoriesOfACounterAreExplained judges the sums that processes saw under faults.
 func TestHistoriesOfACounterAreExplained(t *testing.T) {
-	played(false).Explained(t, 100/optest.RaceScale)
+	histories := 60
+	if testing.Short() {
+		histories = 20
+	}
+	played(false).Explained(t, histories)
 }
 
 // TestTheJudgeConvictsALostCondition plants the bug that the judge is there for.

@@ -162,7 +162,7 @@ func (w entityWorkload) play(t *testing.T, seed uint64) optest.Verdicts {
 }
 
 func TestNoEntityIsChangedTwice(t *testing.T) {
-	each := 120 / min(optest.RaceScale, 6)
+	each := 120 / min(optest.RaceScale, 15)
 	if testing.Short() {
 		each = min(each, 20)
 	}
@@ -193,9 +193,9 @@ func entityHistory(dropIfMatch bool) optest.Played {
 }
 
 func TestHistoriesOfEntitiesAreLinearizable(t *testing.T) {
-	histories := 60
+	histories := 40
 	if testing.Short() {
-		histories = 15
+		histories = 10
 	}
 	entityHistory(false).Explained(t, histories)
 }

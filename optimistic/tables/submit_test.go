@@ -56,9 +56,9 @@ func TestATruncatedResponseLeavesTheOutcomeOpen(t *testing.T) {
 // respond is a transport that gives one response.
 type respond string
 
-func (text respond) Do(r *http.Request) (*http.Response, error) {
+func (text *respond) Do(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusAccepted, Header: http.Header{"Content-Type": {"multipart/mixed; boundary=batchresponse_1"}, "X-Ms-Request-Id": {"1"}},
-		Body: io.NopCloser(strings.NewReader(string(text))), Request: r}, nil
+		Body: io.NopCloser(strings.NewReader(string(*text))), Request: r}, nil
 }
 
 // successes is the service's response to operations that have all succeeded.
@@ -86,12 +86,14 @@ func TestOnlyTheWholeResponseIsASuccess(t *testing.T) {
 			broken = append(broken, whole[:end])
 		}
 	}
+	var response respond
+	client, err := aztables.NewClientWithNoCredential("https://account.table.core.windows.net/orders", &aztables.ClientOptions{
+		ClientOptions: policy.ClientOptions{Transport: &response, Retry: policy.RetryOptions{MaxRetries: -1}}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	submit := func(text string) ([]azcore.ETag, error) {
-		client, err := aztables.NewClientWithNoCredential("https://account.table.core.windows.net/orders", &aztables.ClientOptions{
-			ClientOptions: policy.ClientOptions{Transport: respond(text), Retry: policy.RetryOptions{MaxRetries: -1}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		response = respond(text)
 		return Submit(t.Context(), client, adds("a", "b", "c"))
 	}
 	for _, text := range broken {

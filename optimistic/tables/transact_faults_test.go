@@ -364,7 +364,7 @@ func transfer(from, to, own string, n int, found *int) func(context.Context, *Tx
 }
 
 func TestNoTransferIsMadeTwiceOrByHalf(t *testing.T) {
-	each := map[bool]int{true: 8, false: 40 / min(optest.RaceScale, 6)}[testing.Short() && optest.RaceScale == 1]
+	each := map[bool]int{true: 8, false: 40 / min(optest.RaceScale, 10)}[testing.Short() && optest.RaceScale == 1]
 	all := optest.Holds(t, 2, transfers{writers: 32, each: each, among: 8}.play)
 	if all.Conflict == 0 || all.Success < all.Operations/2 {
 		t.Errorf("the workload is too tame, or too wild: %+v", all)

@@ -188,7 +188,7 @@ func consume(ctx context.Context, s *aztest.Service, rng *rand.Rand) {
 }
 
 func TestNoJobIsPutTwice(t *testing.T) {
-	seeds, each := 3, 100/min(optest.RaceScale, 4)
+	seeds, each := 3, 100/min(optest.RaceScale, 10)
 	if testing.Short() {
 		seeds, each = 1, min(each, 40)
 	}

@@ -57,7 +57,7 @@ func overlaps(v *pesstest.Visits) (n int) {
 func TestNeverMoreThanNHoldASemaphore(t *testing.T) {
 	crowded, runs := 0, uint64(20)
 	if testing.Short() {
-		runs = 5
+		runs = 3
 	}
 	for seed := range runs {
 		var v pesstest.Visits
@@ -136,7 +136,7 @@ func readersAndWriters(t *testing.T, seed uint64) *pesstest.Visits {
 func TestAWriterIsAloneAndReadersAreNot(t *testing.T) {
 	together, runs := 0, uint64(20)
 	if testing.Short() {
-		runs = 5
+		runs = 3
 	}
 	for seed := range runs {
 		v := readersAndWriters(t, seed)

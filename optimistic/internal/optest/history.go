@@ -102,9 +102,10 @@ func (p Played) play(t *testing.T, seed uint64) (calls []history.Call) {
 // judgeTime is more than the judge needs for one of these histories.
 const judgeTime = 20 * time.Second
 
-// Explained judges so many histories: an order of the calls has to explain their results.
+// Explained judges so many histories, and a few with the race detector: an order of the calls has to explain their results.
 func (p Played) Explained(t *testing.T, histories int) {
 	t.Helper()
+	histories = max(3, histories/RaceScale)
 	open := 0
 	for n := range uint64(histories) {
 		calls := p.play(t, *FirstSeed+n)
@@ -123,7 +124,7 @@ func (p Played) Explained(t *testing.T, histories int) {
 // Convicted judges histories with a mistake: no order explains most of them.
 func (p Played) Convicted(t *testing.T) {
 	t.Helper()
-	const histories = 20
+	histories := 20 / min(RaceScale, 2)
 	convicted := 0
 	for seed := range uint64(histories) {
 		if err := history.Linearizable(p.play(t, seed), judgeTime); err != nil && !errors.Is(err, history.ErrUndecided) {

@@ -88,10 +88,10 @@ func and(some []bounds, numbers ...int) []bounds {
 
 // sample is how many schedules of each bound are run with the race detector: a schedule takes ten times as long with it, and
 // is not repeated, because the race detector changes the order in which goroutines run.
-const sample = 20
+const sample = 8
 
 // quick is how many schedules of each bound a short run takes.
-const quick = 40
+const quick = 20
 
 // total is what all programs together were explored to.
 var total explore.Report
