@@ -13,6 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/azconc/azconc/pessimistic/internal/pesstest"
+	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
 )
 
@@ -135,5 +137,24 @@ func TestWorkThatHangsKeepsNoPartIdle(t *testing.T) {
 		}
 		bubble.Sleep(10 * time.Minute)
 		v.within(alive, "when the work has returned")
+	})
+}
+
+// An outage of any kind costs parts, and never a member.
+func TestAGroupSurvivesAnOutage(t *testing.T) {
+	pesstest.InOutages(t, func(t *testing.T, w *pesstest.World, fault aztest.Fault, outage time.Duration) {
+		v := newTown(t, w, 1, 6)
+		defer v.end()
+		for range 3 {
+			v.join()
+		}
+		v.within(alive, "three")
+		w.Faults.SetFaults(fault)
+		bubble.Sleep(3 * outage)
+		w.Faults.SetFaults()
+		v.within(duration+pesstest.Slack+10*time.Second, "the outage")
+		if err := v.exclusive(); err != nil {
+			t.Error(err)
+		}
 	})
 }

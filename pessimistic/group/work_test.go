@@ -14,7 +14,6 @@ import (
 
 	"github.com/azconc/azconc/pessimistic"
 	"github.com/azconc/azconc/pessimistic/internal/pesstest"
-	"github.com/azconc/azconc/pkg/aztest"
 	"github.com/azconc/azconc/pkg/aztest/bubble"
 	"github.com/azconc/azconc/pkg/lease"
 	"github.com/azconc/azconc/pkg/retry"
@@ -353,25 +352,6 @@ func TestAGroupThatCannotBeIsRefused(t *testing.T) {
 		}
 		if err := groupOf(w, 1, nil).Run(t.Context(), obedient); !errors.Is(err, pessimistic.ErrNotFound) {
 			t.Errorf("Run without a container = %v", err)
-		}
-	})
-}
-
-// An outage of any kind costs parts, and never a member.
-func TestAGroupSurvivesAnOutage(t *testing.T) {
-	pesstest.InOutages(t, func(t *testing.T, w *pesstest.World, fault aztest.Fault, outage time.Duration) {
-		v := newTown(t, w, 1, 6)
-		defer v.end()
-		for range 3 {
-			v.join()
-		}
-		v.within(alive, "three")
-		w.Faults.SetFaults(fault)
-		bubble.Sleep(3 * outage)
-		w.Faults.SetFaults()
-		v.within(duration+pesstest.Slack+10*time.Second, "the outage")
-		if err := v.exclusive(); err != nil {
-			t.Error(err)
 		}
 	})
 }

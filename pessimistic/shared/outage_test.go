@@ -1,3 +1,8 @@
+//go:build !race
+
+// Many requests in simulated time, each of which takes ten times as long with the race detector: scripts/test runs this file
+// without it.
+
 package shared
 
 import (
