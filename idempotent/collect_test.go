@@ -89,19 +89,19 @@ func dated(n int) string {
 	return fmt.Sprintf("%08x-%04x-7000-8000-%012x", ms>>16, ms&0xffff, n)
 }
 
-// TestMarkersAreBoundedByRetentionNotByAge: for 30 days, with -short 15 of half as many messages, a consumer handles messages under ids that have a date and ids that have none.
+// TestMarkersAreBoundedByRetentionNotByAge: for 30 days, 12 with -short, a consumer handles messages under ids that have a date and ids that have none.
 // There are never more markers than those of the days for which they are kept, and two days; the collection costs at most a hundredth
 // of the requests, and deletes no marker before its day.
 func TestMarkersAreBoundedByRetentionNotByAge(t *testing.T) {
-	until, perDay := 30, 200
+	until := 30
 	if testing.Short() {
-		until, perDay = 15, 100
+		until = 12
 	}
 	if underRace {
 		until = 4
 	}
 	inBubble(t, func(t *testing.T, r *rig) {
-		const keep = 24 * time.Hour
+		const perDay, keep = 200, 24 * time.Hour
 		const days = int((keep + 7*24*time.Hour + markers.Slack) / (24 * time.Hour))
 		var spent collecting
 		stop := r.begin(r.markersFor(&spent, &MarkersOptions{Keep: keep}))
@@ -115,7 +115,7 @@ func TestMarkersAreBoundedByRetentionNotByAge(t *testing.T) {
 				}
 				r.send(id)
 				if i%20 == 19 {
-					pass(24 * time.Hour / time.Duration(perDay) * 20)
+					pass(24 * time.Hour / perDay * 20)
 				}
 			}
 			total += r.service.Requests()
