@@ -188,7 +188,7 @@ func TestProcessesDoNotCountAsManyClients(t *testing.T) {
 				return func() blobs.Blob[optest.Counter] { return blobs.NewJSON[optest.Counter](s.BlockBlob("box", "n.json")) }
 			})
 			t.Logf("%d loops: a conflict costs %v with a client each, %v with a process for each update (%d conflicts)", n, lasting, processes, met)
-			if met < 100 {
+			if met < 40 { // 2 loops have 110 ± 15
 				t.Errorf("the workload is too tame: %d conflicts", met)
 			}
 			if processes > lasting*2 {
