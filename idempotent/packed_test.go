@@ -1,3 +1,7 @@
+//go:build !race
+
+// Megabytes are compressed in one goroutine, which takes ten times as long with the race detector: scripts/test runs this file without it.
+
 package idempotent
 
 import (
