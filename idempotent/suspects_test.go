@@ -36,7 +36,7 @@ func TestTwoKillsHoldNothingUp(t *testing.T) {
 				continue
 			}
 			inBubble(t, func(t *testing.T, r *rig) {
-				const messages, work = 32, 4 * time.Minute
+				const messages, work = 32, 10 * time.Minute
 				for i := range messages {
 					r.sendAs(as, fmt.Sprint("m", i))
 				}

@@ -150,6 +150,12 @@ func appendTo(ctx context.Context, client *appendblob.Client, id string, data []
 	}
 	a.Next, a.Refused, a.Surrender = a.next, a.refused, a.surrender
 	err = a.Run(ctx)
+	if a.sent && (errors.Is(err, ErrFull) || errors.Is(err, ErrSealed)) {
+		// It may be the response to a second delivery, by an intermediary, of a block that was the last one that the blob took.
+		if landed, unread := a.landed(ctx, false); landed || unread != nil {
+			err = unread
+		}
+	}
 	res := AppendResult{Result: optimistic.Result(a.Finish())}
 	if err == nil {
 		res.Offset, res.End, res.ID = a.at, a.at+int64(len(data)), id
@@ -170,6 +176,7 @@ type appending struct {
 	at      int64 // the position
 	known   bool  // and whether it is the end, as far as is known
 	full    bool  // the service has said that the blob takes no more blocks
+	sent    bool  // the latest round has sent the append
 	created bool
 	version azcore.ETag // of the blob at the latest look
 	twin    bool        // the bytes are there, but another appender may have written them
@@ -177,10 +184,11 @@ type appending struct {
 
 // next finds the position, and returns the append at it.
 func (a *appending) next(ctx context.Context, open *protocol.Refusal) (*protocol.Change, error) {
+	a.sent = false
 	if open != nil {
 		a.known = false
-		if a.landed(ctx) {
-			return nil, nil
+		if landed, err := a.landed(ctx, true); landed || err != nil {
+			return nil, err
 		}
 	}
 	if !a.known {
@@ -213,28 +221,32 @@ func (a *appending) refused(w protocol.Change, err error) (open *protocol.Refusa
 }
 
 func (a *appending) surrender(ctx context.Context, open *protocol.Refusal) error {
-	if a.landed(ctx) {
-		return nil
+	if landed, err := a.landed(ctx, true); landed || err != nil {
+		return err
 	}
 	return open.Conflict
 }
 
 // landed reports whether the position is taken by our own block, which an intermediary may have delivered twice. One read
-// of the bytes there shows that, and the new end as well. It proves nothing if others may append the same bytes.
-func (a *appending) landed(ctx context.Context) bool {
+// of the bytes there shows that, and the new end as well, for which it asks if the blob ends there. It proves nothing if others may append
+// the same bytes, or without the right to read.
+func (a *appending) landed(ctx context.Context, goesOn bool) (bool, error) {
 	if !a.unique {
-		return false
+		return false, nil
 	}
-	now, err := protocol.Again(ctx, a.Call, func(ctx context.Context) (tail, error) { return a.tail(ctx, a.at) })
-	if err == nil && now.ours {
+	now, err := protocol.Again(ctx, a.Call, func(ctx context.Context) (tail, error) { return a.tail(ctx, a.at, goesOn) })
+	switch {
+	case anyblob.Unreadable(err), azerr.Has(err, "InvalidRange"):
+	case err != nil:
+		return false, a.Unknown(a.write(a.at), "what is at its position could not be read", err)
+	case now.ours:
 		a.Resolved(ctx)
 		a.settle("")
-		return true
-	}
-	if err == nil && now.exists {
+		return true, nil
+	case now.exists:
 		a.at, a.known = now.end, true
 	}
-	return false
+	return false, nil
 }
 
 // over reports whether an error ends the append. Only a taken position is worth another attempt.
@@ -265,6 +277,7 @@ func (a *appending) write(at int64) protocol.Change {
 	w.Send = func(ctx context.Context) (azcore.ETag, error) {
 		protocol.AllowFor(ctx, int64(len(a.data)))
 		o := opts
+		a.sent = true
 		resp, err := wire.Request(ctx, "Append Block", func(ctx context.Context) (appendblob.AppendBlockResponse, error) {
 			return a.client.AppendBlock(ctx, anyblob.Lend(a.data), &o)
 		})

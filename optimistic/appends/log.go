@@ -105,8 +105,8 @@ func NewLog(client *container.Client, name string, opts *LogOptions) (*Log, erro
 //
 // After an error the record was not appended, unless it is ErrOutcomeUnknown. A log that has 999,999 blobs is ErrFull.
 //
-// Cost: 1 request, and 2 more per conflict. 1 or 2 more for the first record, to find the last blob or to begin the first. 2 or 3
-// more to begin another one, and 2 to find that other writers have begun one.
+// Cost: 1 request, and 2 more per conflict. 1 or 2 more for the first record, to find the last blob or to begin the first. 2
+// more to begin another one, or 4 if it was the service that said that the blob is full, and 3 to find that other writers have begun one.
 func (l *Log) Append(ctx context.Context, data []byte) (_ LogResult, err error) {
 	id := protocol.NewWriteID()
 	framed := frame(id, data)

@@ -82,7 +82,7 @@ func TestWhatALogSends(t *testing.T) {
 		bubble.Sleep(time.Hour)
 		write(t, s, one, record[4:], seal, put, add) // by its age: nobody has told it of the record of young
 		write(t, s, late, record[5:], seal, put, list, add)
-		if res := write(t, s, young, record[6:], add, list, add); res.Position.Blob != 3 {
+		if res := write(t, s, young, record[6:], add, get, list, add); res.Position.Blob != 3 {
 			t.Errorf("a late writer is at %s", res.Position)
 		}
 		s.Reset()
@@ -120,7 +120,7 @@ func TestALogGoesOnWhenABlobIsFull(t *testing.T) {
 			return r.Op == add && r.Resource == "box/app/000001"
 		}})
 	}
-	for i, want := range []struct{ requests, at int }{{4, 2}, {3, 2}, {1, 2}} {
+	for i, want := range []struct{ requests, at int }{{5, 2}, {4, 2}, {1, 2}} {
 		w := l
 		if i == 0 {
 			w = other
@@ -256,5 +256,37 @@ func TestOldBlobsMayBeDeleted(t *testing.T) {
 	}
 	if _, err := elsewhere.Append(t.Context(), []byte("x")); !errors.Is(err, optimistic.ErrNotFound) {
 		t.Errorf("no container: err = %v", err)
+	}
+}
+
+// TestARecordThatFillsABlobIsNotAppendedTwice: an intermediary delivers the record twice, of which the first is the last block that the blob
+// takes, and passes the second response on: the blob is full. The record was appended to the next blob, too.
+func TestARecordThatFillsABlobIsNotAppendedTwice(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIP: a blob has to be filled, and this is a short run")
+	}
+	for _, readable := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			s := aztest.New(&aztest.Options{WithoutLog: true})
+			s.BlockBlob("box", "any")
+			l := newLog(t, s, nil)
+			fill(t, s, l, 49_998)
+			if _, err := l.Append(t.Context(), []byte("last but one")); err != nil {
+				t.Fatal(err)
+			}
+			twice := aztest.Fault{Kind: aztest.AnswerTwice, Match: aztest.Writes, Count: 1}
+			if s.SetFaults(twice); !readable {
+				s.SetFaults(twice, aztest.Fault{Kind: aztest.Answer, Status: 503, Code: "ServerBusy", Match: aztest.Op(get)})
+			}
+			res, err := l.Append(t.Context(), []byte("record"))
+			s.SetFaults()
+			if readable && (err != nil || res.Position.Blob != 1 || res.Requests != 2) || !readable && !errors.Is(err, optimistic.ErrOutcomeUnknown) {
+				t.Errorf("readable %v: %+v, %v", readable, res, err)
+			}
+			all, _ := readAll(t, l, Position{})
+			if n := len(all); n != 50_000 || all[n-1] != "record" || all[n-2] == "record" {
+				t.Errorf("readable %v: %d records, the last of which are %q", readable, n, all[n-2:])
+			}
+		})
 	}
 }

@@ -21,7 +21,7 @@ import (
 
 // look returns the outcome of the append at a position, in the terms of protocol.Call.Judge.
 func (a *appending) look(ctx context.Context, at int64) (protocol.State, error) {
-	t, err := a.tail(ctx, at)
+	t, err := a.tail(ctx, at, true)
 	if err != nil || !t.exists {
 		return protocol.State{}, err
 	}
@@ -46,14 +46,15 @@ type tail struct {
 	ours           bool // the data is at the position
 }
 
-// tail reads the bytes at a position, with one request, or two if the blob ends before it.
-func (a *appending) tail(ctx context.Context, at int64) (tail, error) {
+// tail reads the bytes at a position, with one request. If the blob ends before it and goesOn is set, it asks for the end; otherwise it returns the
+// refusal.
+func (a *appending) tail(ctx context.Context, at int64, goesOn bool) (tail, error) {
 	client := a.client.BlobClient()
 	resp, err := anyblob.Get(ctx, client, blob.HTTPRange{Offset: at, Count: int64(len(a.data))}, optimistic.Conditions{})
 	switch {
 	case azerr.Has(err, "BlobNotFound"):
 		return tail{}, nil
-	case azerr.Has(err, "InvalidRange"):
+	case azerr.Has(err, "InvalidRange") && goesOn:
 		props, err := anyblob.Properties(ctx, client)
 		if azerr.Has(err, "BlobNotFound") {
 			return tail{}, nil
