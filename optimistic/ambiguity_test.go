@@ -359,8 +359,9 @@ func TestThePathDecidesWhatTheLineageLeavesOpen(t *testing.T) {
 }
 
 // TestARefusalThatArrivesAsTheCallEndsIsJudged: the write was applied and delivered again. The caller gave up while the refusal
-// of the second delivery was read, and got the error that nothing was applied.
+// of the second delivery was read, and got the error that nothing was applied. It still does where conflicts are believed.
 func TestARefusalThatArrivesAsTheCallEndsIsJudged(t *testing.T) {
+	const loopback, elsewhere = "http://127.0.0.1:10000/", "http://storage.internal:10000/"
 	for name, write := range map[string]func(context.Context, *blockblob.Client, optimistic.SendOptions) (optimistic.Result, error){
 		"update": func(ctx context.Context, client *blockblob.Client, o optimistic.SendOptions) (optimistic.Result, error) {
 			return optimistic.Update(ctx, blobs.NewJSON[optest.Counter](client), optest.Increment, &optimistic.UpdateOptions{SendOptions: o})
@@ -369,22 +370,32 @@ func TestARefusalThatArrivesAsTheCallEndsIsJudged(t *testing.T) {
 			return optimistic.Create(ctx, blobs.NewJSON[optest.Counter](client), optest.Counter{N: 1}, &optimistic.WriteOptions{SendOptions: o})
 		},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			s, client := optest.Quiet(t, map[string]string{"update": `{"n":0}`}[name])
-			s.SetFaults(aztest.Fault{Kind: aztest.AnswerTwice, Match: aztest.Writes, Count: 1})
-			ctx, cancel := context.WithCancel(t.Context())
-			o := optimistic.SendOptions{Hooks: observe.Hooks{Span: func(ctx context.Context, span observe.Span) (context.Context, func(error)) {
-				return ctx, func(error) {
-					if span.Name == "Put Blob" {
-						cancel()
+		for _, tt := range []struct {
+			endpoint string
+			confirm  optimistic.Confirm
+			judged   bool
+		}{
+			{elsewhere, optimistic.ConfirmByPath, true},
+			{loopback, optimistic.ConfirmAlways, true},
+			{loopback, optimistic.ConfirmByPath, false},
+		} {
+			synctest.Test(t, func(t *testing.T) {
+				s, client := optest.Quiet(t, map[string]string{"update": `{"n":0}`}[name])
+				s.SetFaults(aztest.Fault{Kind: aztest.AnswerTwice, Match: aztest.Writes, Count: 1})
+				ctx, cancel := context.WithCancel(t.Context())
+				o := optimistic.SendOptions{ConfirmConflicts: tt.confirm, Hooks: observe.Hooks{Span: func(ctx context.Context, span observe.Span) (context.Context, func(error)) {
+					return ctx, func(error) {
+						if span.Name == "Put Blob" {
+							cancel()
+						}
 					}
+				}}}
+				res, err := write(ctx, clientAt(t, s, tt.endpoint), o)
+				if (err == nil) != tt.judged || res.Changed != tt.judged || errors.Is(err, optimistic.ErrOutcomeUnknown) || optest.Count(t, client) != 1 {
+					t.Errorf("%s at %s, %v: %+v, %v, n = %d", name, tt.endpoint, tt.confirm, res, err, optest.Count(t, client))
 				}
-			}}}
-			res, err := write(ctx, clientAt(t, s, "http://storage.internal:10000/"), o)
-			if err != nil || !res.Changed || optest.Count(t, client) != 1 {
-				t.Errorf("%s: %+v, %v, n = %d", name, res, err, optest.Count(t, client))
-			}
-		})
+			})
+		}
 	}
 }
 

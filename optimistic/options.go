@@ -75,8 +75,9 @@ type SendOptions struct {
 }
 
 // Confirm says whether a conflict needs a proof. An intermediary that terminates the connection may deliver a write twice,
-// and pass on the refusal of the second delivery although the first was applied. What the lineage proves decides in every
-// case. Confirm decides about the conflicts for which it proves nothing.
+// and pass on the refusal of the second delivery although the first was applied. What a read after the conflict finds in the
+// lineage decides in every case. Confirm decides about the conflicts for which it proves nothing, and about those of a call that
+// ends before that read.
 type Confirm uint8
 
 // The values of Confirm.

@@ -64,14 +64,16 @@ var settingsOf = []setting{
 // idle reports whether nothing is to be written.
 func (s setting) idle() bool { return s.name == "lost" || s.name == "broken" }
 
-// fault is what the network does: something once, to the first write, or an outage that begins with one of the requests.
+// fault is what the network does: something once, to the first write, or an outage that begins with one of the requests. Or the caller
+// gives up at one of them.
 type fault struct {
-	name   string
-	kind   aztest.FaultKind
-	delay  time.Duration
-	count  int // defaults to 1
-	outage aztest.FaultKind
-	rare   aztest.Fault // of a kind that meets nothing but ways to write: see rarely
+	name    string
+	kind    aztest.FaultKind
+	delay   time.Duration
+	count   int // defaults to 1
+	outage  aztest.FaultKind
+	givesUp bool         // once a request has been answered
+	rare    aztest.Fault // of a kind that meets nothing but ways to write: see rarely
 }
 
 var faults = []fault{
@@ -85,7 +87,12 @@ var faults = []fault{
 	{name: "busy", kind: aztest.Throttle, count: 10},
 	{name: "outage of answers", outage: aztest.LoseAnswer},
 	{name: "outage of requests", outage: aztest.Refuse},
+	{name: "given up", givesUp: true},
+	{name: "doubled and given up", kind: aztest.AnswerTwice, delay: 10 * time.Millisecond, givesUp: true},
 }
+
+// doubled reports whether the first write is delivered twice, and the answer to the second delivery is passed on.
+func (f *fault) doubled() bool { return f.kind == aztest.AnswerTwice && f.rare.Kind == "" }
 
 // rarely are the faults that every write is tested with, besides those above. Nothing happens beside them.
 func rarely() (all []fault) {

@@ -24,6 +24,7 @@ type event struct {
 	loses     bool   // it is not possible under a lease
 	exists    bool   // it needs the resource
 	locked    bool   // it needs a lock
+	copies    bool   // what the resource remembers is that of another one, or of an earlier version
 }
 
 func rerun(k *trial) bool {
@@ -119,7 +120,7 @@ var foreignEvents = []event{
 
 var copyEvents = []event{
 	{name: "copied meanwhile", meanwhile: copied, moves: true, removes: true, loses: true, exists: true},
-	{name: "copied, rerun", after: then(copied, rerun), loses: true},
+	{name: "copied, rerun", after: then(copied, rerun), loses: true, copies: true},
 }
 
 var overwriteEvents = []event{
@@ -158,6 +159,9 @@ func deletedTwice(k *trial) bool {
 
 var counterEvents = []event{
 	{name: "deleted meanwhile, and once more later", meanwhile: deletedTwice, moves: true, removes: true, loses: true, exists: true, after: func(k *trial) bool {
+		if k.late == nil { // the call has ended before its first write
+			return false
+		}
 		k.late()
 		return true
 	}},

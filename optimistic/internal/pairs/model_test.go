@@ -115,7 +115,7 @@ func (m *model) stored(now map[string]string, by *told) {
 			}
 		}
 	}
-	if by != nil && m.ended[by] && m.k.fault.name != "doubled" {
+	if by != nil && m.ended[by] && !m.k.fault.doubled() {
 		m.complain("a request of %s of %s changed what is there after its end", by.way.name, by.mark)
 	}
 	if by != nil && by.dry {
@@ -182,10 +182,10 @@ func (m *model) unexpected(d *told) string {
 	case d.err == nil:
 	case errors.Is(d.err, optimistic.ErrOutcomeUnknown):
 		silent := d.way.traceless || d.bare || d.way.lastWins && meanwhile
-		gone := meanwhile && (k.event.removes || k.event.facet == "tags" && d.way.facet == "content")     // tags guard the content, and are no version
-		creates := d.create || d.way.creates || d.way.blind && d.holder != nil                            // there is no fence yet, so it is created
-		doubt := faulty && (silent || gone || creates && (k.fault.name != "doubled" || k.event.loses)) || // without a trace, the second delivery may have met the first one
-			d.always && (gone || m.forgot > 0)
+		gone := meanwhile && (k.event.removes || k.event.facet == "tags" && d.way.facet == "content")                 // tags guard the content, and are no version
+		creates := d.create || d.way.creates || d.way.blind && d.holder != nil                                        // there is no fence yet, so it is created
+		doubt := faulty && (silent || gone || k.fault.givesUp || creates && (!k.fault.doubled() || k.event.loses)) || // without a trace, the second delivery may have met the first one
+			d.always && (gone || k.event.copies || m.forgot > 0)
 		if !doubt || k.fault.name == "busy" {
 			return "it is known"
 		}
@@ -196,13 +196,13 @@ func (m *model) unexpected(d *told) string {
 	case errors.Is(d.err, optimistic.ErrConflict), errors.Is(d.err, optimistic.ErrNotFound):
 		bound := d.named() || d.create || d.way.creates || d.tags != ""
 		preempted := meanwhile && (k.event.moves && d.way.final || k.event.loses)
-		if _, done := m.done[d.id]; done && d.id != "" {
+		if _, done := m.done[d.id]; done && d.id != "" && !(faulty && k.fault.givesUp) { // who gives up may not have looked
 			return "the operation was carried out"
 		}
 		if !absent && !bound && !preempted {
 			return "there is no conflict"
 		}
-	case !absent && !(faulty && k.fault.name == "busy"):
+	case !absent && !(faulty && (k.fault.name == "busy" || k.fault.givesUp)):
 		return "it failed"
 	}
 	return ""
@@ -215,7 +215,7 @@ func (m *model) count(mark string, t *tally) {
 	if t.blind || t.way.lastWins {
 		least = min(least, 1) // again is no change
 	}
-	if t.blind && k.fault.name != "quiet" && (t.way.lastWins || k.call.bare || k.fault.name == "doubled" || k.event.removes) {
+	if t.blind && k.fault.name != "quiet" && (t.way.lastWins || k.call.bare || k.fault.doubled() || k.event.removes) {
 		most++ // over what came between, as it says
 	}
 	if t.id != "" {

@@ -35,16 +35,16 @@ type trial struct {
 func (k combination) possible() bool {
 	absent := k.way.creates || k.setting.name == "create"
 	late := strings.HasSuffix(k.fault.name, "later")
-	again := late || k.fault.name == "doubled"
+	again := late || k.fault.doubled()
 	quiet, beside := k.fault.name == "quiet", k.event.name != "nothing"
 	switch {
 	case !k.way.accepts(k.setting.name):
 		return false
 	case k.fault.rare.Kind != "" && (beside || k.setting.name != "plain" && !k.way.creates):
 		return false
-	case k.fault.name == "doubled" && (k.way.traceless || k.setting.name == "no lineage"):
+	case k.fault.doubled() && (k.way.traceless || k.setting.name == "no lineage"):
 		return false // it looks like two writes
-	case k.fault.name == "doubled" && k.event.meanwhile != nil && k.way.name == "Copy":
+	case k.fault.doubled() && (k.event.meanwhile != nil || k.fault.givesUp) && k.way.name == "Copy":
 		return false // a copy says so
 	case again && absent && k.event.removes:
 		return false // it is two
@@ -66,7 +66,7 @@ func (k combination) possible() bool {
 	return true
 }
 
-// run runs the case, with an outage from each of its requests on, and returns what is wrong in the first run in which something is.
+// run runs the case, with an outage, or a caller that gives up, at each of its requests, and returns what is wrong in the first run in which something is.
 func (k combination) run(t *testing.T, number int) (wrong []string, last *world, runs int) {
 	for at, more := 1, true; more && len(wrong) == 0; at++ {
 		more = false
@@ -91,14 +91,14 @@ func (k *trial) once(t *testing.T, name string, at int) (wrong []string, more bo
 	if !k.setting.ready(k.w, k.way, &k.call) {
 		return nil, false
 	}
-	if k.fault.name == "doubled" {
+	if k.fault.doubled() {
 		k.call.always = true // what repeats requests is on the path, so it is none whose conflicts are believed
 	}
 	var meanwhile func()
 	if k.event.meanwhile != nil {
 		meanwhile = func() { k.exists = k.event.meanwhile(k) }
 	}
-	p, outage := k.w.staged(*k.fault, at, k.way.skip, meanwhile)
+	p, begun := k.w.staged(*k.fault, at, k.way.skip, meanwhile)
 	k.process = p
 	k.first = k.w.do(p, k.way, k.call)
 	if k.event.after != nil && !k.event.after(k) || !k.exists {
@@ -109,11 +109,11 @@ func (k *trial) once(t *testing.T, name string, at int) (wrong []string, more bo
 	wrong = k.judge(first)
 	if len(wrong) > 0 {
 		wrong[0] += k.w.story()
-		if outage != nil {
-			wrong[0] += fmt.Sprintf("\n\t\t(the outage began with request %d)", at)
+		if k.fault.outage != "" || k.fault.givesUp {
+			wrong[0] += fmt.Sprintf("\n\t\t(at request %d)", at)
 		}
 	}
-	return wrong, outage != nil && !outage.End().IsZero()
+	return wrong, begun()
 }
 
 // probe looks what the operation became, and whether the resource can be written as before, which shall not take longer than before.

@@ -80,6 +80,7 @@ func (w *world) do(p *port, way *way, c call) *told {
 	p.call = d
 	ctx, cancel := context.WithTimeout(w.ctx(), 10*time.Minute)
 	defer cancel()
+	p.giveUp = cancel
 	began := time.Now()
 	d.res, d.err = way.run(ctx, p, c)
 	d.res.Elapsed = time.Since(began)
@@ -94,6 +95,7 @@ type port struct {
 	call      *told          // under way, or the last one
 	kept      map[string]any // Documents and counters
 	flush     func()         // delivers what the network holds back
+	giveUp    func()         // ends the context of the call under way
 }
 
 // keep returns what the process keeps under a name.
@@ -148,6 +150,9 @@ type stage struct {
 	quiet     bool   // there are no faults
 	skip      int    // writes that prepare the one that matters
 	injector  *aztest.Injector
+	mu        sync.Mutex
+	left      int    // requests until the caller gives up
+	giveUp    func() // nil if it does not
 }
 
 func (s *stage) happen() {
@@ -167,19 +172,28 @@ func (s *stage) Do(r *http.Request) (*http.Response, error) {
 		s.happen()
 		s.skip--
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.left--; s.left == 0 && s.giveUp != nil {
+		s.giveUp()
+	}
 	return resp, err
 }
 
-// staged returns a process with a fault in its network. outage is nil if the fault is none.
-func (w *world) staged(f fault, at, skip int, meanwhile func()) (*port, *outages.Outage) {
+// staged returns a process with a fault in its network. begun reports whether what the fault does at one of the requests has happened.
+func (w *world) staged(f fault, at, skip int, meanwhile func()) (_ *port, begun func() bool) {
 	p := &port{w: w, kept: map[string]any{}}
-	st := &stage{meanwhile: meanwhile, quiet: f.kind == "" && f.outage == "", skip: skip}
+	st := &stage{meanwhile: meanwhile, quiet: f.kind == "" && f.outage == "", skip: skip, left: at}
 	st.injector = aztest.Inject(tap{p, st.happen}, 1)
-	var o *outages.Outage
+	begun = func() bool { return f.givesUp && st.left <= 0 }
+	if f.givesUp {
+		st.giveUp = func() { p.giveUp() }
+	}
 	switch {
 	case f.outage != "":
-		o = &outages.Outage{Kind: f.outage, Lasts: 200 * time.Millisecond, At: at}
+		o := &outages.Outage{Kind: f.outage, Lasts: 200 * time.Millisecond, At: at}
 		st.injector.SetFaults(o.Fault())
+		begun = func() bool { return !o.End().IsZero() }
 	case f.rare.Kind != "":
 		f.rare.Skip = skip
 		st.injector.SetFaults(f.rare)
@@ -187,7 +201,7 @@ func (w *world) staged(f fault, at, skip int, meanwhile func()) (*port, *outages
 		st.injector.SetFaults(aztest.Fault{Kind: f.kind, Match: commits, Skip: skip, Count: max(f.count, 1), Delay: f.delay})
 	}
 	p.transport, p.flush = st, st.injector.Flush
-	return p, o
+	return p, begun
 }
 
 func (p *port) options() policy.ClientOptions { return policy.ClientOptions{Transport: p.transport} }
