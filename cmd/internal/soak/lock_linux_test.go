@@ -77,11 +77,11 @@ func (l *lane) write(ctx context.Context, kind, name string, h *pessimistic.Hold
 	case kind == "entity":
 		_, err = tables.Transact(ctx, l.site.table("fenced"), name, func(ctx context.Context, tx *tables.Tx) error {
 			return changeRow(ctx, tx, "r", change)
-		}, &tables.TransactOptions{Holder: h})
+		}, &tables.TransactOptions{Holder: h, SendOptions: proven})
 	case l.Plant.has(noFence):
-		_, err = optimistic.Update(ctx, fencedBlob(l.site, name), change, &optimistic.UpdateOptions{Create: true})
+		_, err = optimistic.Update(ctx, fencedBlob(l.site, name), change, &optimistic.UpdateOptions{Create: true, SendOptions: proven})
 	default:
-		_, err = optimistic.Update(ctx, blobs.Fenced(h, fencedBlob(l.site, name)), change, &optimistic.UpdateOptions{Create: true})
+		_, err = optimistic.Update(ctx, blobs.Fenced(h, fencedBlob(l.site, name)), change, &optimistic.UpdateOptions{Create: true, SendOptions: proven})
 	}
 	l.done(ctx, n, err)
 }

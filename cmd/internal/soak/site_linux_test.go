@@ -77,6 +77,9 @@ func (s *site) prepare(ctx context.Context) error {
 	return err
 }
 
+// proven is how workers write: the network repeats requests on the loopback interface, where conflicts are believed otherwise.
+var proven = optimistic.SendOptions{ConfirmConflicts: optimistic.ConfirmAlways}
+
 // stored returns what a target has: the zero value if there is nothing.
 func stored[T any](ctx context.Context, target optimistic.Target[T]) (value T, err error) {
 	v, err := optimistic.Read(ctx, target, nil)

@@ -45,7 +45,7 @@ func tallies(s *site) map[string]optimistic.Target[tally] {
 // workTallies counts with Update, Document, Transact and OperationID.
 func workTallies(ctx context.Context, w *worker) {
 	targets := tallies(w.site)
-	o := optimistic.UpdateOptions{Create: true}
+	o := optimistic.UpdateOptions{Create: true, SendOptions: proven}
 	document, err := optimistic.NewDocument(targets["document"], &optimistic.DocumentOptions{Update: o})
 	must(err)
 	w.repeat(ctx, "tally", len(tallyLanes), 200*time.Millisecond, func(l *lane) {
@@ -72,7 +72,7 @@ func workTallies(ctx context.Context, w *worker) {
 					return err
 				}
 				return changeRow(ctx, tx, "transaction", change)
-			}, nil)
+			}, &tables.TransactOptions{SendOptions: proven})
 		default:
 			_, err = optimistic.Update(ctx, targets[of], change, &o)
 		}
@@ -85,7 +85,7 @@ func (l *lane) operation(ctx context.Context, target optimistic.Target[tally]) {
 	id := fmt.Sprint("op-", now()/int64(operationLife))
 	n := l.journal.begin(note{Kind: "operation", Lane: l.name, Of: id})
 	_, err := optimistic.Update(ctx, target, func(_ context.Context, t *tally) error { return t.add(id) },
-		&optimistic.UpdateOptions{OperationID: id, Create: true})
+		&optimistic.UpdateOptions{OperationID: id, Create: true, SendOptions: proven})
 	l.done(ctx, n, err)
 }
 
