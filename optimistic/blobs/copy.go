@@ -76,9 +76,10 @@ var ErrCopyFailed = errors.New("copy failed")
 // The metadata contain the lineage. It resolves lost responses, and distinguishes the copy from one that another client
 // has started. A copy is started at most once, and ErrConflict means that it was not started.
 //
-// There is an exception: a request that an intermediary silently delivers twice, if the call ends before the look that follows
-// the refusal of the second delivery, or if another client writes to the destination or to the source before that look. The copy
-// then looks like a conflict; a changed source is copied again.
+// There are two exceptions, in which a copy that was started looks like a conflict. A request is silently delivered twice by an
+// intermediary, and the call ends before the look that follows the refusal of the second delivery, or another client writes to the
+// destination or to the source before that look; a changed source is then copied again. Or the response to a copy that only creates
+// is lost, and a program outside azconc copies another blob with a lineage to the destination before the look.
 //
 // Errors are those of Update. Reason is SourceChanged if a condition on the source failed, or if the source changed
 // before each of 12 starts. With Wait, a copy that fails or is aborted is ErrCopyFailed, with the result set.
@@ -198,7 +199,7 @@ func (c *copying) write(source optimistic.Conditions, metadata map[string]string
 			return protocol.State{}, err
 		}
 		_, lineage := meta.Split(props.Metadata)
-		return protocol.State{Exists: true, ETag: ptr.Value(props.ETag), Lineage: lineage, Copied: props.CopyID != nil}, nil
+		return protocol.State{Exists: true, ETag: ptr.Value(props.ETag), Lineage: lineage}, nil
 	}
 	opts := blob.StartCopyFromURLOptions{
 		Metadata: stamped, BlobTags: c.o.Tags, Tier: c.o.Tier, AccessConditions: anyblob.AccessConditions(c.o.Conditions),

@@ -44,6 +44,5 @@ entity: Upsert, merge/plain/hang/nothing
 blob: JSON, Update/plain/busy/nothing
 blob: Create/create/answer lost/overwritten by a copy meanwhile
 blob: JSON, Update/lost/quiet/nothing
-blob: Copy/create/answer lost/overwritten by a copy meanwhile
 entity: Transact, Get and Update/lost/quiet/nothing
 `), "\n")

@@ -46,6 +46,8 @@ func (k combination) possible() bool {
 		return false // it looks like two writes
 	case k.fault.doubled() && (k.event.meanwhile != nil || k.fault.givesUp) && k.way.name == "Copy":
 		return false // a copy says so
+	case k.way.name == "Copy" && absent && k.event.name == "overwritten by a copy meanwhile":
+		return false // so it does here
 	case again && absent && k.event.removes:
 		return false // it is two
 	case late && (k.way.blind || k.way.lastWins || strings.HasSuffix(k.setting.name, "*") || k.way.place.turns && k.setting.name == "lease"):
