@@ -129,8 +129,8 @@ func TestADocumentOutrunsSeparateUpdates(t *testing.T) {
 	if folded < 20*separate {
 		t.Errorf("%d updates through the document, %d without: want 20 times as many", folded, separate)
 	}
-	if perFold := float64(requests) / (float64(folded) / 64); perFold > 2 {
-		t.Errorf("%.2f requests per fold of 64, want at most 2", perFold)
+	if perFold := float64(requests) / (float64(folded) / 64); perFold > 2.1 { // the first and the last are of fewer
+		t.Errorf("%.2f requests per fold of 64, want at most 2.1", perFold)
 	}
 }
 

@@ -96,8 +96,8 @@ func TestTheExamplesOfTheHelpRun(t *testing.T) {
 			}
 		}
 		ran++
-		if again := had[name]; testing.Short() && again {
-			return // the first of a command stands for the others
+		if testing.Short() && (had[name] || ran%4 != 0) {
+			return // an example of one command in four or so stands for the others
 		}
 		had[name] = true
 		t.Run(name, func(t *testing.T) {

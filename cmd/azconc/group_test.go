@@ -19,7 +19,7 @@ const witness = `echo $$ >> pids
 before=$(cat "part-$AZCONC_PART" 2>/dev/null) && kill -0 "$before" 2>/dev/null && echo "$AZCONC_PART:$before:$$" >> overlaps
 echo $$ > "part-$AZCONC_PART"
 echo "$AZCONC_PART/$AZCONC_PARTS" >> begun
-while :; do sleep 0.1; done`
+while :; do sleep 1; done`
 
 // groupShown is what azconc group show -o json prints.
 type groupShown struct {

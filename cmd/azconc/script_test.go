@@ -26,11 +26,24 @@ import (
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
+// shortScripts are those of a short run: one for each kind of resource and of pattern.
+var shortScripts = []string{"blob", "conditions", "lease", "lock", "once", "queue", "table", "update"}
+
 // TestScripts runs testdata/*.txtar. Each script has a service of its own, over loopback; every azconc is a process.
 func TestScripts(t *testing.T) {
 	t.Parallel()
+	scripts, err := filepath.Glob(filepath.Join("testdata", "*.txtar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if testing.Short() {
+		scripts = nil
+		for _, name := range shortScripts {
+			scripts = append(scripts, filepath.Join("testdata", name+".txtar"))
+		}
+	}
 	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata",
+		Files:               scripts,
 		RequireExplicitExec: true,
 		Setup: func(env *testscript.Env) error {
 			service := aztest.New(nil)

@@ -7,6 +7,7 @@ package root
 import (
 	"bytes"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -151,11 +152,14 @@ func TestNoCommandBelievesAStranger(t *testing.T) {
 					tr.step(t, step)
 				}
 			})
-			for _, a := range all {
+			for i, a := range all {
 				within(t, func(t *testing.T) {
 					var wg sync.WaitGroup
-					for name, stranger := range strangers {
-						wg.Go(func() { a.mustFail(t, name, stranger, timeout) })
+					for n, name := range slices.Sorted(maps.Keys(strangers)) {
+						if testing.Short() && (i+n)%4 != 0 {
+							continue // one in four answers each command
+						}
+						wg.Go(func() { a.mustFail(t, name, strangers[name], timeout) })
 					}
 					wg.Wait()
 				})
