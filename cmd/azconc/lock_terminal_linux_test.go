@@ -35,6 +35,13 @@ func openTerminal(t *testing.T) (keyboard, screen *os.File) {
 		t.Skipf("SKIP: no terminals here: %v", err)
 	}
 	t.Cleanup(func() { screen.Close() })
+	t.Cleanup(func() {
+		if fd := int(keyboard.Fd()); t.Failed() && unix.SetNonblock(fd, true) == nil {
+			shown := make([]byte, 4096)
+			n, _ := unix.Read(fd, shown)
+			t.Logf("the terminal shows %q", shown[:max(n, 0)])
+		}
+	})
 	return keyboard, screen
 }
 
