@@ -19,6 +19,9 @@ import (
 
 // TestAHandlerThatPrintsMuchNeedsNoMemory: 300 MB on stdout took 1.07 GB, and as much on stderr, without a newline, ten minutes.
 func TestAHandlerThatPrintsMuchNeedsNoMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIP: 100 MiB are printed, and this is a short run")
+	}
 	const (
 		size  = 100 << 20
 		limit = 100 << 20

@@ -18,6 +18,9 @@ func TestDevScripts(t *testing.T) {
 	if os.Getenv(azuritetest.SkipVariable) == "1" {
 		t.Skipf("%s=1: not tested against Azurite", azuritetest.SkipVariable)
 	}
+	if testing.Short() {
+		t.Skip("SKIP: scripts/test itself starts Azurite by azconc dev run, and this is a short run")
+	}
 	// Scripts have no home, hence no cache.
 	dir, err := azurite.Install(t.Context(), nil)
 	if err != nil {

@@ -22,6 +22,9 @@ import (
 // service is in memory, in a process of its own.
 func TestLongContentIsUpdatedInBoundedMemory(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("SKIP: 32 MiB are updated in each way, and this is a short run")
+	}
 	const size = 32 << 20
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()

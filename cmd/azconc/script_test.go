@@ -27,7 +27,7 @@ import (
 )
 
 // shortScripts are those of a short run: one for each kind of resource and of pattern.
-var shortScripts = []string{"blob", "lease", "lock", "once", "queue", "table", "update"}
+var shortScripts = []string{"blob", "lease", "lock", "once", "queue", "table"}
 
 // TestScripts runs testdata/*.txtar. Each script has a service of its own, over loopback; every azconc is a process.
 func TestScripts(t *testing.T) {
