@@ -3,6 +3,7 @@
 package main
 
 import (
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -10,13 +11,15 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
 )
 
-// until waits for something, and looks no more than a fifth of the time, as a look may start a process.
+// until waits for something, and looks no more than a fifth of the time, as a look may start a process. If it never comes, until shows the
+// processes: one of them may be stopped, or have ended.
 func until(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	began, looked := time.Now(), time.Now()
 	for !is() {
 		if time.Since(began) > patience {
-			t.Fatalf("it does not come to pass that %s", what)
+			all, _ := exec.Command("ps", "-eo", "pid,ppid,pgid,tty,stat,etime,args").Output()
+			t.Fatalf("it does not come to pass that %s, with these processes:\n%s", what, all)
 		}
 		<-time.After(10*time.Millisecond + 4*time.Since(looked))
 		looked = time.Now()
