@@ -56,7 +56,7 @@ func TestUpdatesOfManyProcessesAllCount(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if testing.Short() && name != "blob" {
-				t.Skip("SKIP: the writes of an entity are the same, and this is a short run")
+				t.Skip("SKIP: a blob stands for both, and this is a short run")
 			}
 			connection := azuritetest.Account(t).ConnectionString()
 			if testing.Short() {
@@ -79,7 +79,7 @@ func TestLostResponsesNeitherLoseNorRepeatAnUpdate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if testing.Short() && name != "blob" {
-				t.Skip("SKIP: the writes of an entity are the same, and this is a short run")
+				t.Skip("SKIP: a blob stands for both, and this is a short run")
 			}
 			account := azuritetest.Account(t)
 			got := contend(t, c, account.ConnectionString(), lossy(t, account), processes, runsEach())

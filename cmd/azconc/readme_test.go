@@ -50,7 +50,7 @@ until [ -s "$STATE/up.sh" ]; do sleep 0.1; done
 func TestANewcomerCanFollowTheReadmes(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("SKIP: who reads the README does what it says, and this is a short run")
+		t.Skip("SKIP: it runs each line of two pages, and this is a short run")
 	}
 	repository, err := exec.Command("git", "rev-parse", "--show-toplevel").Output()
 	if err != nil {

@@ -26,7 +26,7 @@ import (
 	"github.com/azconc/azconc/pkg/aztest"
 )
 
-// shortScripts are those of a short run: one for each kind of resource and of pattern.
+// shortScripts are those of a short run, which stand for the others.
 var shortScripts = []string{"blob", "lease", "lock", "once", "queue", "table"}
 
 // TestScripts runs testdata/*.txtar. Each script has a service of its own, over loopback; every azconc is a process.

@@ -60,7 +60,7 @@ func TestATerraformKilledAtEveryRequest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if testing.Short() && name == "azurite" {
-				t.Skip("SKIP: a service in memory answers alike, and this is a short run")
+				t.Skip("SKIP: a service in memory stands for both, and this is a short run")
 			}
 			s := onState(t, service(t))
 			for n := 1; n <= 5; n++ {

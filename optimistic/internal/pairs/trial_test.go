@@ -68,7 +68,8 @@ func (k combination) possible() bool {
 	return true
 }
 
-// run runs the case, with an outage, or a caller that gives up, at each of its requests, and returns what is wrong in the first run in which something is.
+// run runs the case, with an outage, or a caller that gives up, at each of its requests, and returns what is wrong in the first run in
+// which something is.
 func (k combination) run(t *testing.T, number int) (wrong []string, last *world, runs int) {
 	for at, more := 1, true; more && len(wrong) == 0; at++ {
 		more = false
