@@ -223,17 +223,33 @@ func (r *run) end(after time.Duration) {
 // wake lets a watchdog go on that was stopped.
 func (r *run) wake() { _ = r.watchdog.Process.Signal(syscall.SIGCONT) }
 
-// order writes an order. If the watchdog does not read its orders, order closes the pipe, so that the watchdog ends
-// everything as soon as it continues.
+// order writes an order. The pipe holds over a thousand. If the watchdog has read none of them, order closes the pipe, so that the watchdog
+// ends everything as soon as it continues. It does not wait, not even for a while: this process may be the one that stands still.
 func (r *run) order(o any) {
 	line, err := json.Marshal(o)
 	if err == nil {
-		_ = r.orders.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
-		_, err = r.orders.Write(append(line, '\n'))
+		err = writeNow(r.orders, append(line, '\n'))
 	}
 	if err != nil {
 		_ = r.orders.Close()
 	}
+}
+
+// writeNow writes to a pipe, or fails at once if it is full.
+func writeNow(pipe *os.File, data []byte) error {
+	conn, err := pipe.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	err = conn.Write(func(fd uintptr) bool {
+		var n int
+		if n, failed = unix.Write(int(fd), data); failed == nil && n < len(data) {
+			failed = io.ErrShortWrite
+		}
+		return true
+	})
+	return cmp.Or(err, failed)
 }
 
 // takeOver kills the watchdog. Its descendants become azconc's.

@@ -74,6 +74,9 @@ func TestGoldenResults(t *testing.T) {
 					tr.step(t, step)
 				}
 				golden(t, filepath.Join("results", filepath.Base(file)), []byte(strings.TrimSpace(tr.out.String())+"\n"))
+				if t.Failed() {
+					t.Logf("what the commands said that failed:\n%s", &tr.said)
+				}
 			}
 			if filepath.Base(file) == "processes.txt" { // they handle signals, which a bubble does not allow
 				compare(t)
@@ -98,6 +101,7 @@ type transcript struct {
 	wire    policy.Transporter // in front of the service; nil for none
 	after   func(args []string, stdin string, r ran)
 	out     bytes.Buffer
+	said    bytes.Buffer // by commands that failed
 }
 
 var (
@@ -195,8 +199,8 @@ func (tr *transcript) run(t *testing.T, command, stdin string) map[string]string
 	if cmd := leaf(args); cmd != nil && r.code == 0 {
 		tr.ran[cmd.CommandPath()] = true
 	}
-	if r.code != 0 && t.Failed() {
-		t.Log(r.stderr)
+	if r.code != 0 {
+		fmt.Fprintf(&tr.said, "$ %s\n%s%s\n", command, r.out, r.stderr)
 	}
 	return values
 }
