@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
@@ -10,6 +11,38 @@ import (
 	"github.com/azconc/azconc/pkg/azurite"
 	"github.com/azconc/azconc/pkg/azurite/azuritetest"
 )
+
+// emulated returns an account of Azurite, or, in a short run, of a service in memory.
+func emulated(t *testing.T) azurite.Account {
+	t.Helper()
+	if !testing.Short() {
+		return azuritetest.Account(t)
+	}
+	service := aztest.New(nil)
+	return azurite.Account{
+		Name: aztest.Account, Key: aztest.Key,
+		BlobURL: served(t, service.BlobHandler()), QueueURL: served(t, service.QueueHandler()), TableURL: served(t, service.TableHandler()),
+	}
+}
+
+// inMemory returns the connection string of a service in memory with all four of its parts on loopback.
+func inMemory(t *testing.T) string {
+	return connected(t, aztest.New(nil))
+}
+
+// connected returns the connection string of a service on loopback.
+func connected(t *testing.T, service *aztest.Service) string {
+	return aztest.ConnectionString(served(t, service.BlobHandler())) + "TableEndpoint=" + served(t, service.TableHandler()) +
+		";QueueEndpoint=" + served(t, service.QueueHandler()) + ";FileEndpoint=" + served(t, service.FileHandler()) + ";"
+}
+
+// served returns the URL of the account of one service on loopback.
+func served(t *testing.T, service http.Handler) string {
+	t.Helper()
+	s := httptest.NewServer(service)
+	t.Cleanup(s.Close)
+	return s.URL + "/" + aztest.Account
+}
 
 // lossy returns the connection string of an account whose blobs and tables are behind a way that loses responses.
 func lossy(t *testing.T, account azurite.Account) string {

@@ -13,8 +13,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-
-	"github.com/azconc/azconc/pkg/azurite/azuritetest"
 )
 
 const processes = 8
@@ -58,7 +56,7 @@ func TestUpdatesOfManyProcessesAllCount(t *testing.T) {
 			if testing.Short() && name != "blob" {
 				t.Skip("SKIP: a blob stands for both, and this is a short run")
 			}
-			connection := azuritetest.Account(t).ConnectionString()
+			connection := emulated(t).ConnectionString()
 			if testing.Short() {
 				loops /= 2
 			}
@@ -71,7 +69,7 @@ func TestUpdatesOfManyProcessesAllCount(t *testing.T) {
 	}
 }
 
-// TestLostResponsesNeitherLoseNorRepeatAnUpdate loses one response in five from a real server. Exit code 0 means
+// TestLostResponsesNeitherLoseNorRepeatAnUpdate loses one response in five. Exit code 0 means
 // applied once; only a 5 leaves it open.
 func TestLostResponsesNeitherLoseNorRepeatAnUpdate(t *testing.T) {
 	t.Parallel()
@@ -81,7 +79,7 @@ func TestLostResponsesNeitherLoseNorRepeatAnUpdate(t *testing.T) {
 			if testing.Short() && name != "blob" {
 				t.Skip("SKIP: a blob stands for both, and this is a short run")
 			}
-			account := azuritetest.Account(t)
+			account := emulated(t)
 			got := contend(t, c, account.ConnectionString(), lossy(t, account), processes, runsEach())
 			if got.n < got.ok || got.n > got.ok+got.unknown || got.ok+got.unknown != processes*runsEach() {
 				t.Errorf("%+v, want every exit 0 applied once, and nothing but 0 and 5", got)

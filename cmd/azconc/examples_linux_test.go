@@ -96,8 +96,8 @@ func TestTheExamplesOfTheHelpRun(t *testing.T) {
 			}
 		}
 		ran++
-		if testing.Short() && (had[name] || ran%4 != 0) {
-			return // an example of one command in four or so stands for the others
+		if testing.Short() && (had[name] || ran%8 != 0) {
+			return // an example of one command in eight or so stands for the others
 		}
 		had[name] = true
 		t.Run(name, func(t *testing.T) {
@@ -140,7 +140,7 @@ func TestTheExamplesOfTheHelpRun(t *testing.T) {
 
 func runExample(t *testing.T, line string) {
 	service := aztest.New(nil)
-	connection := served(t, service)
+	connection := connected(t, service)
 	dir := exampleFolder(t)
 	script := "set -u\n"
 	for _, b := range before {

@@ -19,7 +19,6 @@ import (
 
 	"github.com/azconc/azconc/cmd/azconc/internal/cli"
 	"github.com/azconc/azconc/cmd/azconc/internal/cli/root"
-	"github.com/azconc/azconc/pkg/azurite/azuritetest"
 )
 
 // shell is azconc processes against one Azurite.
@@ -87,7 +86,7 @@ func (s shell) lines(name string) []string {
 
 func TestLockRun(t *testing.T) {
 	t.Parallel()
-	connection := azuritetest.Account(t).ConnectionString()
+	connection := emulated(t).ConnectionString()
 	if code, _, said := newShell(t, connection).run("container", "create", "locks"); code != 0 {
 		t.Fatal(said)
 	}

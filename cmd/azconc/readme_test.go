@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,8 +13,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/azconc/azconc/pkg/aztest"
 )
 
 var shellSnippet = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
@@ -194,21 +191,4 @@ func snippets(t *testing.T, name string) (all []string) {
 		all = append(all, m[1])
 	}
 	return all
-}
-
-// inMemory returns the connection string of a service in memory with all four of its parts on loopback.
-func inMemory(t *testing.T) string {
-	return served(t, aztest.New(nil))
-}
-
-// served returns the connection string of a service on loopback.
-func served(t *testing.T, service *aztest.Service) string {
-	endpoint := func(s *httptest.Server) string {
-		t.Cleanup(s.Close)
-		return s.URL + "/" + aztest.Account
-	}
-	return aztest.ConnectionString(endpoint(httptest.NewServer(service.BlobHandler()))) +
-		"TableEndpoint=" + endpoint(httptest.NewServer(service.TableHandler())) +
-		";QueueEndpoint=" + endpoint(httptest.NewServer(service.QueueHandler())) +
-		";FileEndpoint=" + endpoint(httptest.NewServer(service.FileHandler())) + ";"
 }

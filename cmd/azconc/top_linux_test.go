@@ -75,7 +75,7 @@ func (m *multiplexer) until(want ...string) (screen string) {
 		if time.Now().After(limit) {
 			m.t.Fatalf("%q is not on the screen:\n%s", missing, screen)
 		}
-		<-time.After(20 * time.Millisecond)
+		<-time.After(50 * time.Millisecond)
 	}
 }
 

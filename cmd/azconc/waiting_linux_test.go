@@ -9,8 +9,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/azconc/azconc/pkg/azurite/azuritetest"
 )
 
 // waiterBesideALoop has a loop that acquires a lock again and again, a process for each turn, and a waiter that comes during the first. It
@@ -28,11 +26,11 @@ cat turns
 exit $code
 `
 
-// TestAWaiterHasItsTurnBesideAShellLoop, on Azurite: such a loop once had 31 turns while the waiter gave up. On a machine that is too
+// TestAWaiterHasItsTurnBesideAShellLoop: such a loop once had 31 turns on Azurite while the waiter gave up. On a machine that is too
 // busy to start the waiter's next request within a second, others have another turn.
 func TestAWaiterHasItsTurnBesideAShellLoop(t *testing.T) {
 	t.Parallel()
-	account := azuritetest.Account(t)
+	account := emulated(t)
 	azconc, err := exec.LookPath("azconc")
 	if err != nil {
 		t.Fatal(err)

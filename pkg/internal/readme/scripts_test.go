@@ -76,7 +76,7 @@ func leavesOutRaces(t *testing.T, file string) bool {
 	return constraint.Match(text) && strings.Contains(string(text), "\nfunc Test")
 }
 
-// asks reports whether a function of a file, other than a benchmark, calls testing.Short, or outages.Each, which calls it.
+// asks reports whether a function of a file, other than a benchmark, calls testing.Short, or outages.Each or emulated, which call it.
 func asks(t *testing.T, file string) (found bool) {
 	f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
 	if err != nil {
@@ -84,13 +84,18 @@ func asks(t *testing.T, file string) (found bool) {
 		return false
 	}
 	for _, decl := range f.Decls {
-		if fn, ok := decl.(*ast.FuncDecl); !ok || strings.HasPrefix(fn.Name.Name, "Benchmark") {
+		if fn, ok := decl.(*ast.FuncDecl); !ok || strings.HasPrefix(fn.Name.Name, "Benchmark") || fn.Name.Name == "emulated" {
 			continue
 		}
 		ast.Inspect(decl, func(n ast.Node) bool {
-			if s, ok := n.(*ast.SelectorExpr); ok {
-				if x, ok := s.X.(*ast.Ident); ok {
-					found = found || x.Name == "testing" && s.Sel.Name == "Short" || x.Name == "outages" && s.Sel.Name == "Each"
+			switch n := n.(type) {
+			case *ast.SelectorExpr:
+				if x, ok := n.X.(*ast.Ident); ok {
+					found = found || x.Name == "testing" && n.Sel.Name == "Short" || x.Name == "outages" && n.Sel.Name == "Each"
+				}
+			case *ast.CallExpr:
+				if f, ok := n.Fun.(*ast.Ident); ok {
+					found = found || f.Name == "emulated"
 				}
 			}
 			return !found

@@ -8,15 +8,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
-
-	"github.com/azconc/azconc/pkg/azurite/azuritetest"
 )
 
-// TestALogOfManyProcesses: writers that are a process for each record append to one log of Azurite, over a way that loses a fifth of the
+// TestALogOfManyProcesses: writers that are a process for each record append to one log, over a way that loses a fifth of the
 // responses, and some of them are killed. Each record that was acknowledged is printed once, in its writer's order, and by one that
 // follows too.
 func TestALogOfManyProcesses(t *testing.T) {
-	account := azuritetest.Account(t)
+	account := emulated(t)
 	s := newShell(t, account.ConnectionString())
 	if code, _, said := s.run("container", "create", "logs"); code != 0 {
 		t.Fatal(said)
