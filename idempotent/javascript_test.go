@@ -113,6 +113,9 @@ var (
 )
 
 func TestWhatTheJavaScriptSDKSendsIsHandled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIP: it starts Node.js, and this is a short run")
+	}
 	i := newInterop(t)
 	for name, tt := range map[string]struct {
 		they, we Encoding
@@ -139,6 +142,9 @@ func TestWhatTheJavaScriptSDKSendsIsHandled(t *testing.T) {
 }
 
 func TestTheJavaScriptSDKReceivesWhatIsSent(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIP: it starts Node.js, and this is a short run")
+	}
 	i := newInterop(t)
 	for as, bodies := range map[Encoding][]string{Base64: slices.Concat(interopBinary, interopTexts, interopLines), Text: slices.Concat(interopTexts, interopLines)} {
 		if testing.Short() && as == Text {
@@ -164,6 +170,9 @@ func TestTheJavaScriptSDKReceivesWhatIsSent(t *testing.T) {
 // TestAMessageOfTheJavaScriptSDKComesBackFromPoisonAsItWas has one go to the poison queue and back: a reader of the queue
 // with that SDK must not find an envelope there.
 func TestAMessageOfTheJavaScriptSDKComesBackFromPoisonAsItWas(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIP: it starts Node.js, and this is a short run")
+	}
 	i := newInterop(t)
 	q, poison := i.queue("orders"), i.queue("orders-poison")
 	i.theySend("orders", Base64, interopTexts)

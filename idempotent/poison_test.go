@@ -40,6 +40,9 @@ func TestPoisonKeepsTheOriginalBytes(t *testing.T) {
 }
 
 func TestPoisonKeepsTheOriginalBytesOnAzurite(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIP: other tests ask Azurite, and this is a short run")
+	}
 	p := newOnAzurite(t, azuritetest.Account(t))
 	poison := p.client(t, "orders-poison")
 	if _, err := p.queue.Create(t.Context(), nil); err != nil {

@@ -214,6 +214,9 @@ func TestEveryTargetOnAzurite(t *testing.T) {
 
 // TestRecordsOnAzurite lets several appenders write over the lossy network.
 func TestRecordsOnAzurite(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIP: other tests ask Azurite, and this is a short run")
+	}
 	e := lossyEmulator(t, 0.2)
 	const appenders, each = 4, 10
 	res, err := appends.AppendRecord(t.Context(), e.direct.NewAppendBlobClient("log"), []byte("first"), &appends.AppendOptions{
@@ -266,6 +269,9 @@ func TestRecordsOnAzurite(t *testing.T) {
 // TestCopiesOnAzurite: copies finish at once there, and the code of a failed condition does not distinguish the source
 // from the destination.
 func TestCopiesOnAzurite(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIP: other tests ask Azurite, and this is a short run")
+	}
 	e := lossyEmulator(t, 0.3)
 	from := e.block(t, "from", &blobs.UploadOptions{Metadata: map[string]string{"owner": "web"}})
 	for i := range 6 {

@@ -105,6 +105,9 @@ func TestLocksOnAzurite(t *testing.T) {
 // TestManyLockersOnAzuriteWithLostResponses has five processes with five goroutines each count in a file of theirs,
 // which only works if one at a time does.
 func TestManyLockersOnAzuriteWithLostResponses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIP: other tests ask Azurite, and this is a short run")
+	}
 	r := onAzurite(t, aztest.Fault{Kind: aztest.LoseAnswer, Probability: 0.1}, aztest.Fault{Kind: aztest.LoseRequest, Probability: 0.05})
 	var all sync.WaitGroup
 	var mu sync.Mutex

@@ -27,7 +27,7 @@ import (
 )
 
 // shortScripts are those of a short run, which stand for the others.
-var shortScripts = []string{"blob", "lock", "queue", "table"}
+var shortScripts = []string{"blob", "queue", "table"}
 
 // TestScripts runs testdata/*.txtar. Each script has a service of its own, over loopback; every azconc is a process.
 func TestScripts(t *testing.T) {

@@ -58,6 +58,9 @@ func lossyTable(t *testing.T, account azurite.Account) func() *aztables.Client {
 
 // TestTypesSurviveOnAzurite is TestPropertiesThatTDoesNotNameAreKept on a real server.
 func TestTypesSurviveOnAzurite(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIP: other tests ask Azurite, and this is a short run")
+	}
 	account := azuritetest.Account(t)
 	client := tableOnAzurite(t, account, account.TableURL)()
 	optest.Insert(t, client, "r", `{"n":1,"N":7,`+everyType[1:])
@@ -96,6 +99,9 @@ func TestKeysNeedNoEscapingOnAzurite(t *testing.T) {
 }
 
 func TestContendersForAnEntityOnAzurite(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIP: other tests ask Azurite, and this is a short run")
+	}
 	account := azuritetest.Account(t)
 	client := tableOnAzurite(t, account, account.TableURL)
 	optest.Insert(t, client(), "r", `{"n":0}`)

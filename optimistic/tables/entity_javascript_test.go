@@ -18,6 +18,9 @@ const entityScript = "testdata/javascript/entity.mjs"
 // TestTypesSurviveTheJavaScriptSDK has an entity written by one SDK, changed by azconc and read by the other again, and
 // the other way round: every property keeps its type and its value.
 func TestTypesSurviveTheJavaScriptSDK(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIP: it starts Node.js, and this is a short run")
+	}
 	account := azuritetest.Account(t)
 	service, err := aztables.NewServiceClientFromConnectionString(account.ConnectionString(), nil)
 	if err != nil {

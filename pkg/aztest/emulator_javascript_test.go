@@ -12,6 +12,9 @@ import (
 
 // TestTheJavaScriptSDKWorks makes the ordinary calls of another SDK, signed by its own code.
 func TestTheJavaScriptSDKWorks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIP: it starts Node.js, and this is a short run")
+	}
 	s := start(t, nil)
 	var results map[string]string
 	if err := json.Unmarshal(azuritetest.JavaScript(t, s.ConnectionString(), "testdata/flows.mjs"), &results); err != nil {

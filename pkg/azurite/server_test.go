@@ -122,6 +122,9 @@ func TestAServerAnswersUntilItIsStopped(t *testing.T) {
 }
 
 func TestAccountsDoNotSeeEachOther(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIP: it starts a server of its own, and this is a short run")
+	}
 	t.Setenv("AZURITE_ACCOUNTS", "other:"+DefaultKey) // not meant for this server
 	s := start(t, &Options{Accounts: []string{"first", "second", "third"}})
 	all := s.Accounts()
@@ -147,6 +150,9 @@ func TestAccountsDoNotSeeEachOther(t *testing.T) {
 }
 
 func TestALocationBelongsToOneServer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIP: it starts a server of its own, and this is a short run")
+	}
 	dir := filepath.Join(t.TempDir(), "new", "data")
 	start(t, &Options{Location: dir})
 	second, err := Start(t.Context(), &Options{Location: dir})
@@ -179,6 +185,9 @@ func TestALocationThatCannotBeWrittenIsRefusedAtOnce(t *testing.T) {
 }
 
 func TestDataInAGivenLocationOutliveTheServer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIP: it starts a server of its own, and this is a short run")
+	}
 	dir := t.TempDir()
 	s := start(t, &Options{Location: dir})
 	use(t, s.Account())

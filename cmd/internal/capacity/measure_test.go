@@ -303,6 +303,9 @@ func TestThePageStartsFromWhatIsMeasured(t *testing.T) {
 					}
 				}
 			})
+			if testing.Short() && i%3 != 0 {
+				return // the crowds of a third of the patterns stand for the others
+			}
 			synctest.Test(t, func(t *testing.T) {
 				rate, each := newWorld(t, i).crowded(p.Name)
 				t.Logf("crowded: %.1f a second, %+v each", rate, each)

@@ -228,6 +228,9 @@ func grep(text, pattern string) string {
 
 // TestARunOnAzuriteAsIfItWereAnAccount asks sections in which Azurite is known to differ.
 func TestARunOnAzuriteAsIfItWereAnAccount(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIP: other tests ask Azurite, and this is a short run")
+	}
 	connection := azuritetest.Account(t).ConnectionString()
 	r, stdout, stderr := asked(t.Context(), t, connection, "^(container|queue|file)$", &http.Transport{})
 	if r.problem() != "" {

@@ -45,6 +45,9 @@ func TestLeasesInMemoryExpireAsTheServicesDo(t *testing.T) {
 // It is parallel because it has 15 seconds to wait.
 func TestLeasesOfAzuriteExpireAsExpected(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("SKIP: other tests ask Azurite, and this is a short run")
+	}
 	slow(t, azuriteHarness(t))
 }
 

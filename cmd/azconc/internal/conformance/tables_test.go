@@ -13,6 +13,9 @@ import (
 )
 
 func TestTablesOfAzuriteAnswerAsExpected(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIP: other tests ask Azurite, and this is a short run")
+	}
 	h := azuriteTables(t)
 	for _, section := range sections() {
 		if section.service == "table" {

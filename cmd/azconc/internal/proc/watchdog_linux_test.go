@@ -131,6 +131,9 @@ func TestACommandWhoseDeadlineIsNearComesLast(t *testing.T) {
 
 // The promise, that all are gone half a second after the deadline, is kept for many processes.
 func TestADeadlineEndsManyProcessesInTime(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIP: it fills the table of processes, and this is a short run")
+	}
 	many := func(n int) (*running, chan<- Deadline) {
 		deadlines := make(chan Deadline)
 		return startWith(t, &Command{Deadline: After(time.Hour), Deadlines: deadlines},

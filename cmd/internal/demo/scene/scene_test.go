@@ -115,6 +115,9 @@ func golden(t *testing.T, got string) {
 
 // TestAzuriteGivesTheSameStatuses plays the scenes against Azurite, and compares with the statuses of the service in memory.
 func TestAzuriteGivesTheSameStatuses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIP: other tests ask Azurite, and this is a short run")
+	}
 	a := azuritetest.Account(t)
 	want, err := os.ReadFile(filepath.Join("testdata", "statuses.txt"))
 	if err != nil {

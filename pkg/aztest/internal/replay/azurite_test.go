@@ -54,6 +54,9 @@ var deviations = []deviation{
 // leases, and whether ETags, snapshots and receipts are new. It skips requests that need the account's key, such as
 // those for access policies.
 func TestAzuriteAnswersAsRealAccountsDid(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIP: other tests ask Azurite, and this is a short run")
+	}
 	account := azuritetest.Account(t)
 	to := server{
 		url:  map[string]string{"blob": account.BlobURL, "queue": account.QueueURL, "table": account.TableURL},
