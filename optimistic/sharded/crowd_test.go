@@ -74,8 +74,8 @@ func crowd(t *testing.T, shards int, change func(*testing.T, sharded.At) func(co
 }
 
 // TestProcessesOnAShardTakeTurns: 64 processes on one shard needed 16.6 s for one addition in a hundred. Additions take turns as the
-// crowd of an Update does, and shards divide the wait: four of them by two to three. But in one run of 140, a shard stood still for a
-// second, which sixteen processes waited for: the bound leaves room for that.
+// crowd of an Update does, and shards divide the wait: four of them by two to three. The bound leaves room for the beginning, when no
+// process knows of the others: in one run of twenty, the first additions of twenty or thirty of them take one to three seconds.
 func TestProcessesOnAShardTakeTurns(t *testing.T) {
 	add := func(t *testing.T, at sharded.At) func(context.Context) error {
 		c := open(t, at)
