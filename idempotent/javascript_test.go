@@ -147,9 +147,6 @@ func TestTheJavaScriptSDKReceivesWhatIsSent(t *testing.T) {
 	}
 	i := newInterop(t)
 	for as, bodies := range map[Encoding][]string{Base64: slices.Concat(interopBinary, interopTexts, interopLines), Text: slices.Concat(interopTexts, interopLines)} {
-		if testing.Short() && as == Text {
-			continue
-		}
 		q := i.queue(string(as))
 		p, err := NewProducer(q, &ProducerOptions{Encoding: as})
 		if err != nil {
